@@ -510,10 +510,16 @@ complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l stdin
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l bitmap -d 'Also write a bitmap'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l incremental -d 'Write a layer for new packs on top of the present ones'
 complete -c pronto -n "__fish_pronto_using_subcommand multi-pack-index" -l progress -d 'Show progress'
-complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l roles -d 'Roles of a trusted peer: \'read\' receives from here, \'write\' sends' -r
-complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l at -d 'The address of a trusted peer' -r
-complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l only -d 'Let a trusted peer see and send only these branches; refs if the glob begins with \'refs/\'' -r
-complete -c pronto -n "__fish_pronto_using_subcommand netsync" -l not -d 'Exclude these branches or refs for a trusted peer' -r
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "keygen" -d 'Create the key of the user, and show its public half'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "key" -d 'Show the public key of the user'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "peers" -d 'List the trusted peers'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "trust" -d 'Trust a peer'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "revoke" -d 'Trust a peer no longer'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "forget" -d 'Let another repository use the name of a peer'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and __fish_seen_subcommand_from trust" -l roles -d 'The roles of the peer: \'read\' receives from here, \'write\' sends' -r
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and __fish_seen_subcommand_from trust" -l at -d 'The address of the peer' -r
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and __fish_seen_subcommand_from trust" -l only -d 'Let the peer see and send only these branches; refs if the glob begins with \'refs/\'' -r
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and __fish_seen_subcommand_from trust" -l not -d 'Exclude these branches or refs' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l keep-pack -d 'Omit objects in this pack' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window -d 'The number of objects that each object is compared with' -r
 complete -c pronto -n "__fish_pronto_using_subcommand pack-objects" -l window-memory -d 'The memory for compared objects, in each thread' -r
@@ -707,34 +713,56 @@ complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l progress -d 
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l thin -d 'Send deltas against objects of the other side'
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l atomic -d 'Update all refs or none'
 complete -c pronto -n "__fish_pronto_using_subcommand send-pack" -l stdin -d 'Read more refspecs from standard input, one a line'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l daemon -d 'Serve git://, for reading, at this address' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ssh -d 'Serve SSH at this address. Without --config, for reading as the user \'anonymous\'' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-cert -d 'Serve HTTPS with this certificate chain (PEM)' -r -F
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l config -d 'Read the configuration from this file' -r -F
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l generations -d 'With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l role -d 'With --store: \'serve\', \'upkeep\' (pack repositories again and delete what has expired) or \'both\', which is the default' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l netsync -d 'Serve netsync, in which both sides send and receive, at this address too. Without an address, serve only that: to one peer with --stdio, or to known peers with --listen' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l listen -d 'Listen at this address; a free port of this machine without. With --netsync, serve known peers by TLS; \'netsync\' manages the known peers' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l peer -d 'With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-connections -d 'The maximum number of sessions, and of waiting ones' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l memory -d 'The memory of all sessions in MiB; a session takes 12, and 48 more while the server works for it' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l max-received -d 'The maximum MiB to receive in a session' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l handshake-timeout -d 'The maximum seconds for handshake and greeting together' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l idle-timeout -d 'The maximum seconds for a peer to move 16 KiB, or to take a step of the protocol' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l slow-timeout -d 'The seconds without 40 KiB or a step after which a waiting session may take the place' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l wait-timeout -d 'The maximum seconds for a session to wait for a place; then the peer must try again later' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l session-timeout -d 'The maximum seconds of a session' -r
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l write -d 'Let the user \'owner\' push and create repositories, with a token that is printed'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l check -d 'Check the configuration, and that a store can be reached, and exit'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l print-config -d 'Print the default configuration with comments, and exit'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l replace -d 'With \'token\', revoke the other tokens of the user'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l stdio -d 'Serve one peer on standard input and output, as started by \'sync\''
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l ff -d 'Fast-forward branches to those of the peer, unless they are checked out'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l allow-unrelated -d 'Accept histories that have nothing in common'
-complete -c pronto -n "__fish_pronto_using_subcommand serve" -l once -d 'Exit after the first connection'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l daemon -d 'Serve git://, for reading, at this address' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l ssh -d 'Serve SSH at this address. Without --config, for reading as the user \'anonymous\'' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l tls-cert -d 'Serve HTTPS with this certificate chain (PEM)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l tls-key -d 'The private key of the certificate (PEM)' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l config -d 'Read the configuration from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l generations -d 'With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l role -d 'With --store: \'serve\', \'upkeep\' (pack repositories again and delete what has expired) or \'both\', which is the default' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l netsync -d 'Serve netsync, in which both sides send and receive, at this address too. Without an address, serve only that: to one peer with --stdio, or to known peers with --listen' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l listen -d 'Listen at this address; a free port of this machine without. With --netsync, serve known peers by TLS; \'netsync\' manages the known peers' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l peer -d 'With --stdio, the local name of the peer: its branches become refs/remotes/NAME/*' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l max-connections -d 'The maximum number of sessions, and of waiting ones' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l memory -d 'The memory of all sessions in MiB; a session takes 12, and 48 more while the server works for it' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l max-received -d 'The maximum MiB to receive in a session' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l handshake-timeout -d 'The maximum seconds for handshake and greeting together' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l idle-timeout -d 'The maximum seconds for a peer to move 16 KiB, or to take a step of the protocol' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l slow-timeout -d 'The seconds without 40 KiB or a step after which a waiting session may take the place' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l wait-timeout -d 'The maximum seconds for a session to wait for a place; then the peer must try again later' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l session-timeout -d 'The maximum seconds of a session' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l write -d 'Let the user \'owner\' push and create repositories, with a token that is printed'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l check -d 'Check the configuration, and that a store can be reached, and exit'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l print-config -d 'Print the default configuration with comments, and exit'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l stdio -d 'Serve one peer on standard input and output, as started by \'sync\''
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l ff -d 'Fast-forward branches to those of the peer, unless they are checked out'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l allow-unrelated -d 'Accept histories that have nothing in common'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -l once -d 'Exit after the first connection'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -a "user" -d 'Add, remove and list users, and their keys'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -a "token" -d 'Give a user a token, and print it'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and not __fish_seen_subcommand_from user token repository" -a "repository" -d 'Create, remove and list repositories'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from user" -l config -d 'Read the configuration from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from user" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from user" -l generations -d 'With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from user" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from user" -f -a "add" -d 'Add a user'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from user" -f -a "remove" -d 'Remove a user, with the keys and tokens'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from user" -f -a "list" -d 'List the users, with the numbers of their tokens and keys'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from user" -f -a "key" -d 'Add, remove and list public keys'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from token" -l config -d 'Read the configuration from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from token" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from token" -l generations -d 'With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from token" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from token" -l replace -d 'Revoke the other tokens of the user'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from repository" -l config -d 'Read the configuration from this file' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from repository" -l store -d 'Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from repository" -l generations -d 'With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from repository" -l cache -d 'With --store, the directory for views and downloaded files; each server needs its own' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from repository" -f -a "create" -d 'Create an empty repository'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from repository" -f -a "remove" -d 'Remove a repository'
+complete -c pronto -n "__fish_pronto_using_subcommand serve; and __fish_seen_subcommand_from repository" -f -a "list" -d 'List the repositories'
 complete -c pronto -n "__fish_pronto_using_subcommand shell" -l config -d 'Read the configuration of the server from this file' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand shell" -l user -d 'The user of the client' -r
 complete -c pronto -n "__fish_pronto_using_subcommand show-index" -l object-format -d 'The hash function: sha1 or sha256' -r
@@ -769,19 +797,46 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -l long -d 'Show t
 complete -c pronto -n "__fish_pronto_using_subcommand status" -s z -l null -d 'Terminate entries with NUL'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l renames -d 'Detect renames'
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l no-column -d 'List each untracked file on a line'
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l target-generations -d 'The database with the generations of the second store (copy)' -r
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l generation -d 'Take this generation instead of the newest one (export, copy)' -r
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l scratch -d 'The directory for temporary files (import, copy, upkeep)' -r -F
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l cache -d 'Keep downloaded files in this directory, and use them again (upkeep)' -r -F
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l every -d 'Run until the process is stopped, and look at each repository so often (upkeep)' -r
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l prune-after -d 'Delete unreachable Git objects this many days after they were noticed; \'never\' keeps them (upkeep)' -r
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l ref-format -d 'Keep refs in this format: \'files\' or \'reftable\' (export)' -r
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l sizes-only -d 'Compare names and sizes only, and read no object (verify)'
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l update -d 'Bring repositories that are there already up to date (import)'
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l add -d 'Add a value to those that the key has (config)'
-complete -c pronto -n "__fish_pronto_using_subcommand store" -l unset -d 'Remove all values of the key (config)'
-complete -c pronto -n "__fish_pronto_using_subcommand store" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "import" -d 'Make a repository in the store of a Git repository, or one of each below a directory'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "export" -d 'Make a bare Git repository of a generation'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "copy" -d 'Make a repository of a generation of another one'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "verify" -d 'Read everything, and print what is missing or damaged'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "upkeep" -d 'Pack again what is due, and delete what has expired'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "list" -d 'List the repositories of the store, or the generations of one'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "config" -d 'Show or change the configuration of a repository'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "head" -d 'Show or change the default branch of a repository'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -l scratch -d 'The directory for temporary files' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -l update -d 'Bring repositories that are there already up to date'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -l generation -d 'Take this generation in place of the newest one' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -l ref-format -d 'Keep refs in this format: \'files\' or \'reftable\'' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l generation -d 'Take this generation in place of the newest one' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l scratch -d 'The directory for temporary files' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l target-generations -d 'The database with the generations of the second store' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from verify" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from verify" -l sizes-only -d 'Compare names and sizes only, and read no object'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l every -d 'Run until the process is stopped, and look at each repository so often' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l prune-after -d 'Delete unreachable Git objects this many days after they were noticed; \'never\' keeps them' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l cache -d 'Keep downloaded files in this directory, and use them again' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l scratch -d 'The directory for temporary files' -r -F
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from list" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from config" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from config" -l add -d 'Add a value to those that the key has'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from config" -l unset -d 'Remove all values of the key'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from config" -s q -l quiet -d 'Show no progress'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from head" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from head" -s q -l quiet -d 'Show no progress'
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -s t -l track -d 'Set the upstream of the new branch' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l orphan -d 'Create a branch without history' -r
 complete -c pronto -n "__fish_pronto_using_subcommand switch" -l recurse-submodules -d 'Update submodules, too (handed to git)' -r

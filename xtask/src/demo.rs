@@ -47,7 +47,7 @@ fn demonstrate(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if directory.exists() {
         return Err(format!("{} exists", directory.display()));
     }
-    println!("building pronto without its servers: three minutes on two processors");
+    println!("building pronto without pronto-server: three minutes on two processors");
     succeed(
         crate::cargo()
             .args(["build", "--profile", "demo", "--package", "pronto-cli"])

@@ -112,10 +112,16 @@ fn cargo() -> Command {
     command
 }
 
-/// Builds the optimized program.
+/// Builds the optimized programs: `pronto` and `pronto-server`.
 fn build_release(root: &Path) -> Result<(), String> {
+    build_released(root, &[])
+}
+
+/// Does the same for those targets of the package that `targets` names.
+fn build_released(root: &Path, targets: &[&str]) -> Result<(), String> {
     let built = cargo()
         .args(["build", "--quiet", "--release", "--package", "pronto-cli"])
+        .args(targets)
         .current_dir(root)
         .status()
         .map_err(|error| format!("cannot run cargo: {error}"))?;

@@ -23,7 +23,7 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
 }
 
 fn compare(root: &Path) -> Result<(u64, u64), String> {
-    crate::build_release(root)?;
+    crate::build_released(root, &["--bin", "pronto"])?;
     let ours = instructions(&crate::released_pronto(root))?;
     Ok((ours, instructions(Path::new("git"))?))
 }

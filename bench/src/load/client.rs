@@ -1,8 +1,10 @@
 //! A client: the address of a server, and conversations with it.
 
 use std::io::{BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
 use super::Result;
 use super::http::{Http, Request};
@@ -24,6 +26,8 @@ pub struct Client {
     path: String,
     authorization: Option<String>,
     stall: Duration,
+    /// The address of the client, if it matters.
+    source: Option<Ipv4Addr>,
 }
 
 /// A connection for one repository.
@@ -58,6 +62,7 @@ impl Client {
             path: format!("/{path}").trim_end_matches('/').to_owned(),
             authorization: login.map(|login| format!("Basic {}", base64(login.as_bytes()))),
             stall: STALL,
+            source: None,
         })
     }
 
@@ -69,13 +74,25 @@ impl Client {
         }
     }
 
+    /// The client with an address of its own.
+    pub fn from(&self, source: Ipv4Addr) -> Self {
+        Client {
+            source: Some(source),
+            ..self.clone()
+        }
+    }
+
     /// Opens a connection.
     ///
     /// # Errors
     /// The server does not take the connection.
     pub fn connect(&self) -> Result<TcpStream> {
         let failed = |error| format!("cannot connect: {error}");
-        let stream = TcpStream::connect_timeout(&self.address, self.stall).map_err(failed)?;
+        let stream = match self.source {
+            None => TcpStream::connect_timeout(&self.address, self.stall),
+            Some(source) => connect_from(source, self.address),
+        };
+        let stream = stream.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         stream.set_read_timeout(Some(self.stall)).map_err(failed)?;
         stream.set_write_timeout(Some(self.stall)).map_err(failed)?;
@@ -203,6 +220,19 @@ impl Conversation {
             }
         }
     }
+}
+
+/// Opens a connection from an address of this machine.
+///
+/// # Errors
+/// The server does not take the connection, or the address is not one of this machine.
+pub fn connect_from(source: Ipv4Addr, to: SocketAddr) -> std::io::Result<TcpStream> {
+    // Programs that other threads start must not keep the connection.
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let made = socket_with(family, SocketType::STREAM, flags, None)?;
+    bind(&made, &SocketAddrV4::new(source, 0))?;
+    connect(&made, &to)?;
+    Ok(TcpStream::from(made))
 }
 
 /// Reads packets until a flush.

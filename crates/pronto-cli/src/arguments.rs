@@ -51,6 +51,7 @@ pub fn complete(definition: Command) -> Command {
         .no_binary_name(true)
         .disable_help_flag(true)
         .disable_version_flag(true)
+        .disable_help_subcommand(true)
         .args_override_self(true)
         .mut_args(|argument| {
             if is_toggle(&argument) {
@@ -64,6 +65,7 @@ pub fn complete(definition: Command) -> Command {
                 argument
             }
         })
+        .mut_subcommands(complete)
 }
 
 /// Does the same as [`complete`] for documentation: an `Option<bool>` is shown as a flag.
@@ -80,6 +82,8 @@ pub fn document(definition: Command) -> Command {
                 argument
             }
         })
+        .disable_help_subcommand(true)
+        .mut_subcommands(document)
 }
 
 /// Converts `arguments` into the form that clap parses, by the options in `definition`.

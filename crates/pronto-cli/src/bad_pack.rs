@@ -1,5 +1,7 @@
 //! Reports what is wrong with a pack, in Git's words.
 
+use std::path::Path;
+
 use pronto::fsck::Inspector;
 use pronto_pack::{Error, ErrorKind};
 
@@ -29,6 +31,19 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
         (ErrorKind::Duplicate, _) => {
             let id = error.object().unwrap_or_default();
             CliError::fatal(format!("The same object {id} appears twice in the pack"))
+        }
+        (ErrorKind::Collision, _) if error.path().is_some() => {
+            context.report_error(error.message());
+            let path = error.path().unwrap_or(Path::new(""));
+            let kind = path.extension().unwrap_or_default().display();
+            let path = match context.repository_if_any() {
+                Ok(Some(repository)) => repository.spoken(path),
+                _ => path.to_owned(),
+            };
+            let path = path.display();
+            CliError::fatal(format!(
+                "unable to rename temporary '*.{kind}' file to '{path}'"
+            ))
         }
         (ErrorKind::Io, _) => error.into(),
         // Git finds this while it reads, if trees precede their contents.

@@ -32,6 +32,7 @@ mod ls_tree;
 mod maintenance;
 mod merge_file;
 mod multi_pack_index;
+pub(crate) mod nested;
 mod netsync;
 mod pack_objects;
 mod pack_refs;
@@ -54,15 +55,12 @@ mod restoring;
 mod rev_list;
 mod rev_parse;
 mod send_pack;
-#[cfg(feature = "serve")]
 mod serve;
-#[cfg(feature = "serve")]
 mod shell;
 mod show_index;
 mod show_ref;
 mod sparse_checkout;
 mod status;
-#[cfg(feature = "serve")]
 mod store;
 mod switch;
 mod switching;
@@ -81,8 +79,8 @@ use std::ffi::OsString;
 
 use clap::Command as Definition;
 
-use crate::arguments::{complete, document, normalise, normalise_leading};
-use crate::context::Context;
+use crate::arguments::{asks_for_usage, complete, document, normalise, normalise_leading};
+use crate::context::{Context, Run};
 use crate::error::{CliError, ExitCode};
 
 /// Preparations that a command needs.
@@ -104,6 +102,8 @@ pub enum Style {
     /// needs `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and
     /// serves only documentation.
     Raw,
+    /// As options of the command that the first plain arguments name (see [`nested`]).
+    Nested,
 }
 
 /// The section of `help` that lists a command.
@@ -154,7 +154,7 @@ pub struct Command {
     /// The way in which its arguments are parsed.
     pub style: Style,
     augment: fn(Definition) -> Definition,
-    run: fn(Definition, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>,
+    run: Run,
 }
 
 /// A row of the table: the module with `Args` and `run`, and the description.
@@ -175,6 +175,44 @@ macro_rules! command {
         }
     };
 }
+
+/// A row for a command of `pronto-server` in the table of all commands: it is checked, not prepared.
+macro_rules! elsewhere {
+    ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident) => {
+        Command {
+            name: $name,
+            summary: $summary,
+            group: Group::$group,
+            needs: Needs { signals: true },
+            style: Style::$style,
+            augment: <$module::Args as clap::Args>::augment_args,
+            run: |definition, tokens, context| {
+                let args = parse::<$module::Args>(definition, tokens)?;
+                $module::run(&args, context)
+            },
+        }
+    };
+}
+
+/// A row of the table of `pronto-server`.
+#[cfg(feature = "serve")]
+macro_rules! served {
+    ($module:ident, $name:literal) => {
+        ($name, |definition, tokens, context| {
+            let args = parse::<$module::Args>(definition, tokens)?;
+            context.prepare($name, true)?;
+            $module::run_here(&args, context)
+        })
+    };
+}
+
+/// The commands that the program `pronto-server` runs. In the table of all commands, they continue in that program.
+#[cfg(feature = "serve")]
+pub(crate) static SERVED: &[crate::context::Served] = &[
+    served!(serve, "serve"),
+    served!(shell, "shell"),
+    served!(store, "store"),
+];
 
 /// All native commands, sorted by name.
 pub static COMMANDS: &[Command] = &[
@@ -209,7 +247,7 @@ pub static COMMANDS: &[Command] = &[
     command!(maintenance, "maintenance", "keep a repository fast, now and on a schedule", Grow, Options, signals: true),
     command!(merge_file, "merge-file", "merge two versions of a file", Plumbing, Options, signals: false),
     command!(multi_pack_index, "multi-pack-index", "write and verify one index for many packs", Plumbing, Options, signals: true),
-    command!(netsync, "netsync", "manage the key of the user, and trusted peers", Collaborate, Options, signals: true),
+    command!(netsync, "netsync", "manage the key of the user, and trusted peers", Collaborate, Nested, signals: true),
     command!(pack_objects, "pack-objects", "make packs of objects", Plumbing, Options, signals: true),
     command!(pack_refs, "pack-refs", "store refs in one file", Plumbing, Options, signals: true),
     command!(prune, "prune", "delete unreachable loose objects", Plumbing, Options, signals: true),
@@ -227,16 +265,31 @@ pub static COMMANDS: &[Command] = &[
     command!(rev_list, "rev-list", "list commits, and the objects that they lead to", Plumbing, Raw, signals: true),
     command!(rev_parse, "rev-parse", "resolve names to ids, and show properties of the repository", Plumbing, Raw, signals: false),
     command!(send_pack, "send-pack", "push to one repository", Plumbing, Options, signals: true),
-    #[cfg(feature = "serve")]
-    command!(serve, "serve", "serve repositories to clients of Git, or to peers", Collaborate, Options, signals: true),
-    #[cfg(feature = "serve")]
-    command!(shell, "shell", "serve one request of a client that sshd has authenticated", Collaborate, Options, signals: true),
+    elsewhere!(
+        serve,
+        "serve",
+        "serve repositories to clients of Git, or to peers",
+        Collaborate,
+        Nested
+    ),
+    elsewhere!(
+        shell,
+        "shell",
+        "serve one request of a client that sshd has authenticated",
+        Collaborate,
+        Options
+    ),
     command!(show_index, "show-index", "show the index of a pack", Plumbing, Options, signals: false),
     command!(show_ref, "show-ref", "list refs and their values", Plumbing, Options, signals: false),
     command!(sparse_checkout, "sparse-checkout", "check out a part of the tracked files", Start, Options, signals: true),
     command!(status, "status", "show changes in the worktree and the index", Change, Options, signals: false),
-    #[cfg(feature = "serve")]
-    command!(store, "store", "keep repositories in an object store", Collaborate, Options, signals: true),
+    elsewhere!(
+        store,
+        "store",
+        "keep repositories in an object store",
+        Collaborate,
+        Nested
+    ),
     command!(switch, "switch", "switch branches", Change, Options, signals: true),
     command!(symbolic_ref, "symbolic-ref", "read and change symbolic refs", Plumbing, Options, signals: true),
     command!(sync, "sync", "synchronise with a peer in both directions", Collaborate, Options, signals: true),
@@ -279,9 +332,47 @@ impl Command {
     /// Returns the definition of its arguments, for help, manual and completions.
     pub fn definition(&self) -> Definition {
         let name = format!("pronto {}", self.name);
-        complete((self.augment)(Definition::new(self.name)))
+        let mut definition = complete((self.augment)(Definition::new(self.name)))
             .about(self.summary)
-            .bin_name(name)
+            .bin_name(name);
+        if self.style == Style::Nested {
+            // Gives the commands below their names and the options that all have.
+            definition.build();
+        }
+        definition
+    }
+
+    /// Whether `arguments` ask for the manual of the command, or of one below it.
+    pub(crate) fn asks_for_manual(&self, arguments: &[OsString]) -> bool {
+        if self.style != Style::Nested {
+            return arguments.first().is_some_and(|first| first == "--help");
+        }
+        let is_help = |word: &OsString| word == "--help";
+        arguments.first().is_some_and(|first| first == "help") || arguments.iter().any(is_help)
+    }
+
+    /// Returns the definition of the command whose usage `arguments` ask for, if they do.
+    pub(crate) fn asked_usage(&self, arguments: &[OsString]) -> Option<Definition> {
+        if self.style != Style::Nested {
+            return asks_for_usage(arguments).then(|| self.definition());
+        }
+        if arguments.last().is_none_or(|last| last != "-h") {
+            return None;
+        }
+        let (definition, rest) = nested::named(self.definition(), arguments);
+        asks_for_usage(rest).then_some(definition)
+    }
+
+    /// Returns the names by which `arguments` call the command, or one below it: `store import`.
+    pub(crate) fn called(&self, arguments: &[OsString]) -> String {
+        match self.style {
+            Style::Nested => {
+                let (definition, _) = nested::named(self.definition(), arguments);
+                let name = definition.get_bin_name().unwrap_or(self.name);
+                name.trim_start_matches("pronto ").to_owned()
+            }
+            _ => self.name.to_owned(),
+        }
     }
 
     /// Runs it with the arguments that follow its name.
@@ -299,11 +390,14 @@ impl Command {
                 normalised.tokens
             }
             Style::Leading => normalise_leading(&definition, arguments)?.tokens,
+            Style::Nested => nested::tokens(&definition, arguments)?,
             Style::Raw => std::iter::once("--".into())
                 .chain(arguments.iter().cloned())
                 .collect(),
         };
-        (self.run)(definition, tokens, context)
+        let served = context.served.iter().find(|(name, _)| *name == self.name);
+        let run = served.map_or(self.run, |(_, run)| *run);
+        run(definition, tokens, context)
     }
 }
 
@@ -311,13 +405,42 @@ fn parse<T: clap::FromArgMatches>(
     definition: Definition,
     tokens: Vec<OsString>,
 ) -> Result<T, CliError> {
-    let wrong = |error: clap::Error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        CliError::misuse(first.strip_prefix("error: ").unwrap_or(first))
+    let mut matches = definition
+        .try_get_matches_from(tokens)
+        .map_err(|error| wrong(&error))?;
+    T::from_arg_matches_mut(&mut matches).map_err(|error| wrong(&error))
+}
+
+/// The error of arguments that clap refuses.
+fn wrong(error: &clap::Error) -> CliError {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let names = |kind| match error.get(kind) {
+        Some(ContextValue::Strings(names)) => names.clone(),
+        Some(ContextValue::String(name)) => vec![name.clone()],
+        _ => Vec::new(),
     };
-    let mut matches = definition.try_get_matches_from(tokens).map_err(wrong)?;
-    T::from_arg_matches_mut(&mut matches).map_err(wrong)
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument => {
+            let missing = names(ContextKind::InvalidArg);
+            CliError::misuse(format!("missing: {}", missing.join(", ")))
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            CliError::misuse("a command is missing")
+        }
+        ErrorKind::InvalidSubcommand => {
+            let unknown = names(ContextKind::InvalidSubcommand);
+            let error_of = CliError::misuse(format!("unknown command '{}'", unknown.join(" ")));
+            match names(ContextKind::SuggestedSubcommand).first() {
+                Some(similar) => error_of.with_hint(format!("did you mean '{similar}'?")),
+                None => error_of,
+            }
+        }
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            CliError::misuse(first.strip_prefix("error: ").unwrap_or(first))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The context of a command: repository, output, options and interruption.
 
+mod checks;
 mod on_demand;
 
 use std::ffi::OsString;
@@ -16,15 +17,22 @@ use pronto_io::signals;
 use pronto_trace::Session;
 
 use crate::colors::{ADVICE, Paint, RemoteWords};
-use crate::error::CliError;
+use crate::error::{CliError, ExitCode};
 use crate::globals::Globals;
 use crate::output::Output;
+use crate::programs;
 use crate::progress::{Look, Messages, Terminal};
 use crate::settings;
 use crate::terminal_text::{write_colored, write_painted, write_to_stderr};
 
 /// The variable that states the purpose of a background process. It is not passed on to children.
 pub(crate) const BACKGROUND_VARIABLE: &str = "PRONTO_BACKGROUND";
+
+/// Runs a command with the definition of its arguments.
+pub(crate) type Run = fn(clap::Command, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>;
+
+/// A command that only `pronto-server` runs: its name, and its `run` in that program.
+pub(crate) type Served = (&'static str, Run);
 
 /// Everything that a command needs: the options before it, its output, and the ways to stop it.
 #[derive(Debug)]
@@ -51,6 +59,8 @@ pub struct Context {
     repository: Option<Arc<Repository>>,
     terminal: Option<Terminal>,
     pub(crate) trace: Option<Session>,
+    /// The commands that this program runs itself, and others hand to `pronto-server`.
+    pub(crate) served: &'static [Served],
 }
 
 impl Context {
@@ -74,6 +84,7 @@ impl Context {
             repository: None,
             terminal: None,
             trace: None,
+            served: &[],
         }
     }
 
@@ -146,28 +157,11 @@ impl Context {
         if self.globals.bare {
             environment.treat_as_bare();
         }
-        if let Ok(program) = std::env::current_exe() {
+        if let Ok(program) = programs::own() {
             environment.set_server(program);
         }
         environment.set_session_id(self.session_id());
         Ok(environment)
-    }
-
-    /// Checks that the command supports the whole configuration.
-    ///
-    /// # Errors
-    /// A setting is in effect that it does not support: the call goes to git.
-    pub(crate) fn check_config(&self, config: &Config) -> Result<(), CliError> {
-        settings::check_config(self.command, config)
-    }
-
-    /// Checks that the command obeys every setting and hook of the repository `found`.
-    ///
-    /// # Errors
-    /// As for [`check_config`](Self::check_config).
-    fn check(&self, found: &Repository) -> Result<(), CliError> {
-        self.check_config(found.config())?;
-        settings::check_hooks(self.command, found)
     }
 
     /// Returns the whole configuration that applies here, with or without a repository.
@@ -332,6 +326,11 @@ impl Context {
         let drain = Interrupt::new();
         signals::drain_first(&drain);
         drain
+    }
+
+    /// Becomes `pronto-server` for `command`, with the same arguments. Returns only if that fails.
+    pub(crate) fn become_server(&self, command: &str) -> CliError {
+        programs::become_server(command, &self.process, self.globals.start.as_ref())
     }
 
     /// Ends the process if a signal has requested it.

@@ -9,13 +9,14 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use pronto_io::child;
 
 use crate::error::{CliError, display};
 use crate::globals::Globals;
+use crate::programs;
 
 /// State of earlier hand-overs in this chain of processes: `pid;depth;chosen;own,own,…`, with files
 /// as `device:inode`.
@@ -63,6 +64,10 @@ impl Chain {
             .unwrap_or_default();
         if let Ok(own) = std::env::current_exe().and_then(std::fs::metadata) {
             chain.add(Identity::of(&own));
+        }
+        // The name `git` may lead to `pronto`, which has become this program.
+        if let Some(Ok(caller)) = programs::caller().map(std::fs::metadata) {
+            chain.add(Identity::of(&caller));
         }
         chain
     }
@@ -138,6 +143,7 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
         .args(without_own_options(arguments))
         .envs(globals.trace_variables())
         .env(CHAIN, chain.render(identity))
+        .env_remove(programs::CALLER)
         .exec();
     CliError::fatal(format!("cannot run '{}': {error}", git.display()))
 }
@@ -231,7 +237,7 @@ fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
             true => PathBuf::from(named),
             false => child::find(&named).unwrap_or_else(|| named.into()),
         };
-        return match executable(&path) {
+        return match child::executable(&path).map(|metadata| Identity::of(&metadata)) {
             Some(identity) if chain.own.contains(&identity) => Err(CliError::fatal(format!(
                 "PRONTO_GIT leads back to this program: '{}'",
                 path.display()
@@ -243,21 +249,16 @@ fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
             ))),
         };
     }
-    for path in child::find_all(OsStr::new("git")) {
-        if let Some(identity) = executable(&path)
-            && !chain.own.contains(&identity)
-        {
-            return Ok((path, identity));
-        }
+    let mut identity = None;
+    let found = child::find_where(OsStr::new("git"), |metadata| {
+        identity = Some(Identity::of(metadata)).filter(|file| !chain.own.contains(file));
+        identity.is_some()
+    });
+    if let (Some(path), Some(identity)) = (found, identity) {
+        return Ok((path, identity));
     }
     Err(CliError::fatal("git is not installed")
         .with_hint("pronto hands what it lacks to git; set PRONTO_GIT or PATH to where it is"))
-}
-
-/// Returns the identity of the executable file that `path` leads to.
-fn executable(path: &Path) -> Option<Identity> {
-    let metadata = std::fs::metadata(path).ok()?;
-    (metadata.is_file() && metadata.mode() & 0o111 != 0).then(|| Identity::of(&metadata))
 }
 
 /// Adds to `error` that the call would have gone to git.

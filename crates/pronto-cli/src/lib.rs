@@ -30,6 +30,7 @@ pub mod globals;
 mod maintenance;
 pub mod output;
 mod paths;
+mod programs;
 pub mod progress;
 pub mod settings;
 mod staging_failures;
@@ -47,5 +48,18 @@ pub use error::{CliError, ExitCode};
 /// the call is handed to the installed git or ends by a signal.
 pub fn main() -> u8 {
     let arguments: Vec<_> = std::env::args_os().collect();
-    startup::run(&arguments).code()
+    startup::run(&arguments, &[]).code()
+}
+
+/// Does the same as [`main`] for the program `pronto-server`, which also runs the commands that serve.
+///
+/// [`main`] does not refer to those, so that the linker leaves everything of them out of the program `pronto`.
+#[cfg(feature = "serve")]
+pub fn server_main() -> u8 {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let Err(error) = programs::check_caller() {
+        terminal_text::write_to_stderr(&error.render());
+        return error.code().code();
+    }
+    startup::run(&arguments, commands::SERVED).code()
 }

@@ -5,17 +5,19 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
+use clap::Command as Definition;
+
 use crate::alias;
-use crate::arguments::asks_for_usage;
 use crate::commands::{self, COMMANDS};
-use crate::context::Context;
+use crate::context::{Context, Served};
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
 use crate::globals::{Globals, Rest};
 use crate::terminal_text::write_to_stderr;
 
-/// Runs the command line `arguments`, of which the first is the name of the program.
-pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+/// Runs the command line `arguments`, of which the first is the name of the program. The program itself runs the
+/// commands of `served`.
+pub(crate) fn run(arguments: &[OsString], served: &'static [Served]) -> ExitCode {
     let begun = Instant::now();
     let name = arguments
         .first()
@@ -30,6 +32,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         },
     };
     let mut context = Context::new(globals, called_as_git, arguments, begun);
+    context.served = served;
     let result = match (name.strip_prefix(b"git-"), rest) {
         (Some(command), _) => dispatch(OsStr::from_bytes(command), &arguments[1..], &mut context),
         (None, Ok(rest)) => begin(&rest, arguments, &mut context),
@@ -47,7 +50,12 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         Err(error) if hands_over(&error) => Err(hand_over(error, &given, &mut context)),
         other => other,
     };
-    finish(result, &mut context)
+    let code = finish(result, &mut context);
+    // A trace writes its end when it is dropped. Everything else is freed by the end of the process, which takes less
+    // time than to free each part.
+    drop(context.trace.take());
+    std::mem::forget(context);
+    code
 }
 
 fn base_name(path: &OsStr) -> &[u8] {
@@ -92,38 +100,41 @@ fn dispatch(
             None => Err(fallback::missing_command(name)),
         };
     };
-    if arguments.first().is_some_and(|first| first == "--help") {
+    if command.asks_for_manual(arguments) {
         return dispatch(OsStr::new("help"), &[name.to_owned()], context);
     }
     if context.globals.paginate == Some(true) && std::io::stdout().is_terminal() {
         return Err(CliError::unsupported("a pager"));
     }
-    if asks_for_usage(arguments) {
+    let asked = command.asked_usage(arguments);
+    if let Some(definition) = asked {
         if context.called_as_git && alias::is_command(name) && fallback::is_possible() {
             return Err(CliError::unsupported("the usage of git"));
         }
-        write!(context.out, "{}", usage(command, context.called_as_git))?;
+        write!(context.out, "{}", usage(definition, context.called_as_git))?;
         return Ok(ExitCode::USAGE);
     }
     let result = command.run(arguments, context);
     match alias::is_command(name) {
         true => result,
-        false => result.map_err(|error| error.without_git(command.name)),
+        false => result.map_err(|error| error.without_git(&command.called(arguments))),
     }
 }
 
-/// Returns the usage of `command`. It begins like that of git's commands, with the name by which
+/// Returns the usage of a command. It begins like that of git's commands, with the name by which
 /// the program was called.
-fn usage(command: &commands::Command, called_as_git: bool) -> impl std::fmt::Display {
-    let definition = command.definition();
-    let name = format!("git {}", command.name);
+fn usage(definition: Definition, called_as_git: bool) -> impl std::fmt::Display {
+    let name = definition.get_bin_name().unwrap_or_default();
+    let name = name.replacen("pronto", "git", 1);
     let definition = match called_as_git {
         true => definition.bin_name(name),
         false => definition,
     };
-    definition
-        .help_template("usage: {usage}\n\n{about}\n\n{all-args}\n")
-        .render_help()
+    let template = match definition.has_subcommands() {
+        true => "usage: {usage}\n\n{about}\n\nCommands:\n{subcommands}\n\n{all-args}{after-help}\n",
+        false => "usage: {usage}\n\n{about}\n\n{all-args}\n",
+    };
+    definition.help_template(template).render_help()
 }
 
 /// Usage errors before the command go to git, too, for its wording.

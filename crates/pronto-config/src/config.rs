@@ -281,19 +281,12 @@ impl Config {
         self.entry_of(key).map(|entry| entry.i64()).transpose()
     }
 
-    /// Returns `key` in the range of C's `int`, for a variable that Git looks up by its name: the
-    /// error then does not name its location.
+    /// Returns `key` in the range of C's `int`.
     ///
     /// # Errors
     /// The value is not an integer, or does not fit.
     pub fn i32(&self, key: impl AsRef<[u8]>) -> Result<Option<i32>> {
-        let Some(entry) = self.entry_of(key) else {
-            return Ok(None);
-        };
-        let parsed = value::parse_i32(entry.value.unwrap_or_default());
-        parsed
-            .map(Some)
-            .map_err(|reason| entry.bad_number("", reason))
+        self.entry_of(key).map(|entry| entry.i32()).transpose()
     }
 
     /// Returns `key` as an unsigned integer with optional unit.

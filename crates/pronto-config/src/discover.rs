@@ -97,7 +97,7 @@ fn locate(start: &Path, environment: &Environment) -> Result<Layout> {
                 let message = format!(
                     "not a git repository (or any parent up to mount point {})\n\
                      Stopping at filesystem boundary (GIT_DISCOVERY_ACROSS_FILESYSTEM not set).",
-                    directory.display()
+                    parent.display()
                 );
                 return Err(Error::new(ErrorKind::NoRepository, message));
             }
@@ -246,6 +246,7 @@ fn explicit(
         })?,
     };
     let work_tree = if let Some(named) = environment.path("GIT_WORK_TREE") {
+        check_named(named)?;
         let named = environment.absolute(named);
         check_parents(&named)?;
         named
@@ -276,6 +277,17 @@ fn explicit(
     }
     layout.work_tree = Some(work_tree);
     Ok(layout)
+}
+
+/// An empty name is that of no directory.
+fn check_named(work_tree: &Path) -> Result<()> {
+    match work_tree.as_os_str().is_empty() {
+        true => Err(Error::new(
+            ErrorKind::Io,
+            "The empty string is not a valid path",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// A worktree that is named need not be there, but the directory that it would be in must.

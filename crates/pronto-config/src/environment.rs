@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{Error, ErrorKind, Result, value};
 
@@ -41,7 +42,8 @@ pub fn variables_of_repository() -> impl Iterator<Item = &'static str> {
 /// Cheap to clone next to anything that starts a process; no lock, no system call after capture.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    variables: BTreeMap<OsString, OsString>,
+    /// Shared by clones until one of them changes it: every repository has a clone.
+    variables: Arc<BTreeMap<OsString, OsString>>,
     changes: BTreeMap<OsString, Option<OsString>>,
     current_dir: PathBuf,
     original_dir: Option<PathBuf>,
@@ -68,7 +70,7 @@ impl Environment {
             clippy::disallowed_methods,
             reason = "this is where the caller asks for the environment of the process"
         )]
-        let variables = std::env::vars_os().collect();
+        let variables = Arc::new(std::env::vars_os().collect());
         Ok(Environment {
             variables,
             current_dir,
@@ -157,6 +159,16 @@ impl Environment {
         self.get(name).map(Path::new)
     }
 
+    /// Returns the path of the file that a variable names, if it is set. An empty value names a file
+    /// that is never there, as in Git.
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        self.path(name)
+            .map(|path| match path.as_os_str().is_empty() {
+                true => PathBuf::new(),
+                false => self.resolve(path),
+            })
+    }
+
     /// Returns the value of a variable as text, if it is set and is UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(OsStr::to_str)
@@ -184,13 +196,15 @@ impl Environment {
     /// Sets a variable here and for every child process, as a global option does.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         let (name, value) = (name.into(), value.into());
-        self.variables.insert(name.clone(), value.clone());
+        Arc::make_mut(&mut self.variables).insert(name.clone(), value.clone());
         self.changes.insert(name, Some(value));
     }
 
     /// Removes a variable here and for every child process.
     pub fn remove(&mut self, name: &str) {
-        self.variables.remove(OsStr::new(name));
+        if self.variables.contains_key(OsStr::new(name)) {
+            Arc::make_mut(&mut self.variables).remove(OsStr::new(name));
+        }
         self.changes.insert(name.into(), None);
     }
 

@@ -58,19 +58,15 @@ impl Layout {
 
     /// The file that holds the index, with the redirection of the environment.
     pub fn index_path(&self, environment: &Environment) -> PathBuf {
-        match environment.path("GIT_INDEX_FILE") {
-            Some(path) => environment.resolve(path),
-            None => self.git_dir.join("index"),
-        }
+        let named = environment.file("GIT_INDEX_FILE");
+        named.unwrap_or_else(|| self.git_dir.join("index"))
     }
 
     /// The file that lists the commits at which history was cut off, with the redirection of the
     /// environment.
     pub fn shallow_path(&self, environment: &Environment) -> PathBuf {
-        match environment.path("GIT_SHALLOW_FILE") {
-            Some(path) => environment.resolve(path),
-            None => self.common_dir.join("shallow"),
-        }
+        let named = environment.file("GIT_SHALLOW_FILE");
+        named.unwrap_or_else(|| self.common_dir.join("shallow"))
     }
 }
 
@@ -96,9 +92,9 @@ pub fn git_path(
         return layout.index_path(environment);
     }
     if name == "info/grafts"
-        && let Some(file) = environment.path("GIT_GRAFT_FILE")
+        && let Some(file) = environment.file("GIT_GRAFT_FILE")
     {
-        return environment.resolve(file);
+        return file;
     }
     if let Some(rest) = below("objects") {
         return join(layout.objects_dir(environment), rest);

@@ -23,6 +23,8 @@ use pronto_io::error::IoContext;
 use std::path::{Path, PathBuf};
 
 const HEADER_BYTES: usize = 12;
+/// The message about a malformed header, after the one that says what is wrong with it.
+const BAD_HEADER: &str = "index file corrupt";
 
 /// An index file whose entries have not been located, if it states where they end. Immutable, `Send
 /// + Sync`. [`Index::of`](crate::Index::of) makes an index of it.
@@ -79,7 +81,13 @@ impl Outline {
         let Some((file, identity)) = read_file(path)? else {
             return Ok(Outline::empty(kind));
         };
-        Self::of_data(file, kind, Some((path, identity))).map_err(|error| error.at_path(path))
+        Self::of_data(file, kind, Some((path, identity))).map_err(|error| {
+            // The message about a header names no file, as in Git.
+            match error.reported_before() {
+                Some(_) => error,
+                None => error.at_path(path),
+            }
+        })
     }
 
     pub(crate) fn of_bytes(file: Vec<u8>, kind: Kind) -> Result<Outline, Error> {
@@ -93,12 +101,13 @@ impl Outline {
         }
         let field = |at| u32_at(&file, at).unwrap_or_default();
         if field(0) != u32::from_be_bytes(*b"DIRC") {
-            return Err(corrupt(format!("bad signature 0x{:08x}", field(0))));
+            let message = format!("bad signature 0x{:08x}", field(0));
+            return Err(corrupt(BAD_HEADER).reported_after(message));
         }
         let (version, count) = (field(4), field(8) as usize);
         if !matches!(version, 2..=4) {
             let message = format!("bad index version {version}");
-            return Err(Error::new(ErrorKind::Unsupported, message));
+            return Err(Error::new(ErrorKind::Unsupported, BAD_HEADER).reported_after(message));
         }
         let mut outline = Outline {
             kind,

@@ -103,6 +103,18 @@ impl Budget {
         self.held.load(Relaxed)
     }
 
+    /// Gives back `bytes` that were charged, because they are not held any more.
+    pub fn give_back(&self, bytes: u64) {
+        let taken = self
+            .held
+            .fetch_update(Relaxed, Relaxed, |held| Some(held.saturating_sub(bytes)));
+        // No more is given back than was charged.
+        let bytes = bytes.min(taken.unwrap_or(0));
+        for account in &self.accounts {
+            account.give_back(bytes);
+        }
+    }
+
     /// Gives back all that was charged, because it is not held any more.
     pub fn release(&self) {
         let held = self.held.swap(0, Relaxed);

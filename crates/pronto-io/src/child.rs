@@ -6,7 +6,9 @@
 mod script;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -30,6 +32,13 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
         reason = "this module is the one that starts programs"
     )]
     Command::new(searched(program, &path).unwrap_or_else(|| program.into()))
+}
+
+/// Standard error of this process, for the standard output of a child: where Git lets most hooks print. No other child
+/// gets the new descriptor.
+pub fn standard_error() -> Stdio {
+    let copy = io::stderr().as_fd().try_clone_to_owned();
+    copy.map_or(Stdio::null(), Stdio::from)
 }
 
 /// A command that lets the shell run `script`, which sees `name` as `$0` and later arguments as
@@ -109,14 +118,15 @@ fn leave_disk_to_others() {
 
 /// The path of the program `name` in the absolute directories of `PATH`.
 pub fn find(name: &OsStr) -> Option<PathBuf> {
-    find_all(name).next()
+    find_where(name, |_| true)
 }
 
-/// All programs called `name` in the absolute directories of `PATH`, in their order.
-pub fn find_all(name: &OsStr) -> impl Iterator<Item = PathBuf> {
-    find_in(name, &search_path())
-        .collect::<Vec<_>>()
-        .into_iter()
+/// Returns the first program called `name` in the absolute directories of `PATH` that `accept` takes. Looks at no
+/// directory after that.
+pub fn find_where(name: &OsStr, mut accept: impl FnMut(&Metadata) -> bool) -> Option<PathBuf> {
+    let path = search_path();
+    let mut found = candidates(name, &path);
+    found.find(|file| executable(file).is_some_and(|metadata| accept(&metadata)))
 }
 
 fn search_path() -> OsString {
@@ -128,10 +138,12 @@ fn search_path() -> OsString {
 }
 
 fn find_in<'a>(name: &'a OsStr, path: &'a OsStr) -> impl Iterator<Item = PathBuf> + 'a {
+    candidates(name, path).filter(|file| executable(file).is_some())
+}
+
+fn candidates<'a>(name: &'a OsStr, path: &'a OsStr) -> impl Iterator<Item = PathBuf> + 'a {
     let absolute = std::env::split_paths(path).filter(|directory| directory.is_absolute());
-    absolute
-        .map(move |directory| directory.join(name))
-        .filter(|file| is_executable(file))
+    absolute.map(move |directory| directory.join(name))
 }
 
 /// Returns the path of `program`; `None` if the system's own search gives the same.
@@ -144,10 +156,11 @@ fn searched(program: &OsStr, path: &OsStr) -> Option<OsString> {
     Some(found.map_or_else(|| Path::new(NOWHERE).join(program).into(), Into::into))
 }
 
-fn is_executable(file: &Path) -> bool {
+/// Returns the metadata of the executable file that `file` leads to.
+pub fn executable(file: &Path) -> Option<Metadata> {
     use std::os::unix::fs::PermissionsExt;
-    let metadata = std::fs::metadata(file);
-    metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    let metadata = std::fs::metadata(file).ok()?;
+    (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(metadata)
 }
 
 /// A child process known to the trace; call [`ended`](Self::ended) once. Costs a load and a branch

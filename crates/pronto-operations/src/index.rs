@@ -181,8 +181,12 @@ pub(crate) fn writer(repository: &Repository) -> Result<Writer> {
                 _ => 1,
             },
             record_end: config.bool("index.recordendofindexentries")?,
-            record_offsets: config.bool("index.recordoffsettable")?,
+            // As Git, which asks only if several threads read the index.
+            record_offsets: match threads {
+                None | Some(1) => None,
+                Some(_) => config.bool("index.recordoffsettable")?,
+            },
         },
-        splitting: split_index::splitting(repository)?,
+        splitting: split_index::splitting(repository),
     })
 }

@@ -47,13 +47,15 @@ pub fn conflict_style(repository: &Repository) -> Result<Style> {
 /// # Errors
 /// The value is no form.
 pub fn conflict_style_of(config: &Config) -> Result<Style> {
-    let Some(value) = config.string("merge.conflictstyle")? else {
-        return Ok(Style::default());
-    };
-    style_named(value).ok_or_else(|| {
-        let message = format!("unknown style '{value}' given for 'merge.conflictstyle'");
-        Error::new(ErrorKind::ConfigValue, message)
-    })
+    let mut style = Style::default();
+    for entry in config.entries("merge.conflictstyle") {
+        let value = entry.string()?;
+        style = style_named(value).ok_or_else(|| {
+            let message = format!("unknown style '{value}' given for 'merge.conflictstyle'");
+            entry.bad_variable().reported_after(message)
+        })?;
+    }
+    Ok(style)
 }
 
 /// The names of attributes that choose another merge than that of texts.
@@ -64,12 +66,6 @@ pub(crate) struct Texts<'a> {
     objects: &'a Store,
     attributes: Attributes,
     style: Style,
-}
-
-/// A blob with what three others have become.
-pub(crate) struct MergedBlob {
-    pub(crate) id: ObjectId,
-    pub(crate) has_conflicts: bool,
 }
 
 impl<'a> Texts<'a> {
@@ -105,7 +101,7 @@ impl<'a> Texts<'a> {
         path: &BStr,
         [ours, base, theirs]: [Option<ObjectId>; 3],
         names: [&BStr; 3],
-    ) -> Result<MergedBlob> {
+    ) -> Result<ObjectId> {
         let is_plain = |state: &State| matches!(state, State::Unspecified);
         let mut stack = self.attributes.stack();
         let states = stack.states(path).map_err(from_worktree)?;
@@ -121,10 +117,7 @@ impl<'a> Texts<'a> {
         options.names = names.map(|name| Some(name.to_owned()));
         let merged = merge(&ours, &base, &theirs, &options);
         let written = self.objects.write(Kind::Blob, &merged.text);
-        Ok(MergedBlob {
-            id: written.map_err(from_odb)?,
-            has_conflicts: merged.conflicts > 0,
-        })
+        written.map_err(from_odb)
     }
 
     fn read(&self, id: Option<ObjectId>) -> Result<Vec<u8>> {
@@ -182,19 +175,12 @@ impl<'a> Remaking<'a> {
         }
         let base = sides[1].map(|side| side.id);
         let names = ["ours", "base", "theirs"].map(|name| name.as_bytes().as_bstr());
-        let merged = self
+        let id = self
             .0
             .merge(path, [Some(ours.id), base, Some(theirs.id)], names)?;
-        Ok(Some(Side {
-            id: merged.id,
-            mode: ours.mode,
-        }))
+        let mode = ours.mode;
+        Ok(Some(Side { id, mode }))
     }
-}
-
-/// Whether it is a file that may hold a text.
-pub(crate) fn is_file(side: Side) -> bool {
-    matches!(side.mode, mode::FILE | mode::EXECUTABLE)
 }
 
 pub(crate) fn lacking(what: &str) -> Error {
@@ -202,4 +188,9 @@ pub(crate) fn lacking(what: &str) -> Error {
         ErrorKind::Unsupported,
         format!("pronto does not have {what}"),
     )
+}
+
+/// Whether it is a file that may hold a text.
+fn is_file(side: Side) -> bool {
+    matches!(side.mode, mode::FILE | mode::EXECUTABLE)
 }

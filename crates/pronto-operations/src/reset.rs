@@ -322,15 +322,17 @@ fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Res
         }
     };
     let old = repository.head()?.id();
+    let before = repository.refs().id_of("ORIG_HEAD").unwrap_or_default();
+    let expected = before.map_or(Expected::Anything, Expected::Object);
     let mut transaction = repository.transaction();
     match old {
         Some(old) => {
             let plain = "reset: updating ORIG_HEAD".into();
             let message = message("updating ORIG_HEAD", plain);
-            transaction.update("ORIG_HEAD", old, Expected::Anything, message);
+            transaction.update("ORIG_HEAD", old, expected, message);
         }
-        None if repository.refs().id_of("ORIG_HEAD")?.is_some() => {
-            transaction.delete("ORIG_HEAD", Expected::Anything);
+        None if before.is_some() => {
+            transaction.delete("ORIG_HEAD", expected);
         }
         None => {}
     }

@@ -37,8 +37,6 @@ pub(crate) struct WorktreeSession<'r> {
     files: Files,
     pub(crate) rules: Rules,
     pub(crate) sparse: Option<Sparse>,
-    /// Paths, in order, of files that may be overwritten though they were changed.
-    pub(crate) given_up: Vec<BString>,
     /// The attributes of the present files.
     present: Attributes,
     /// The programs that filtered written files.
@@ -120,7 +118,6 @@ impl<'r> WorktreeSession<'r> {
             files,
             rules,
             sparse,
-            given_up: Vec::new(),
             present,
             programs: Mutex::default(),
         })
@@ -145,7 +142,6 @@ impl<'r> WorktreeSession<'r> {
             to_git: &to_git,
             sparse: self.sparse.as_ref(),
             workers: self.options.workers,
-            given_up: &self.given_up,
             keep_directory: self.options.keep_directory.as_ref(),
             interrupt: watch.interrupt(),
         })

@@ -12,6 +12,7 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
 use pronto_repository::index::freshen;
 
+use crate::config::value::parse_bool;
 use crate::errors::from_index;
 use crate::{ErrorKind, Repository, Result, revision};
 
@@ -20,22 +21,24 @@ const PREFIX: &str = "sharedindex.";
 /// New entries that are worth a new shared file, in percent of all.
 const MAX_PERCENT: usize = 20;
 
-/// Returns the form in which the index is written, by `core.splitIndex`.
-pub(crate) fn splitting(repository: &Repository) -> Result<Splitting> {
-    Ok(match repository.config().bool("core.splitIndex")? {
+/// Returns the form in which the index is written, by `core.splitIndex`. A value that is not a
+/// boolean counts as none, as in Git.
+pub(crate) fn splitting(repository: &Repository) -> Splitting {
+    let entry = repository.config().entry_of("core.splitIndex");
+    match entry.and_then(|entry| parse_bool(entry.value)) {
         None => Splitting::AsRead,
         Some(true) => Splitting::Split,
         Some(false) => Splitting::Join,
-    })
+    }
 }
 
 /// Whether `core.splitIndex` says otherwise than `index` is.
-pub(crate) fn is_wrongly_split(repository: &Repository, index: &Index) -> Result<bool> {
-    Ok(match splitting(repository)? {
+pub(crate) fn is_wrongly_split(repository: &Repository, index: &Index) -> bool {
+    match splitting(repository) {
         Splitting::Join => index.is_split(),
         Splitting::Split => !index.is_split() && !index.is_sparse(),
         Splitting::AsRead | Splitting::Renew => false,
-    })
+    }
 }
 
 /// Which shared file the index has now.

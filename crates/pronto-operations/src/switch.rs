@@ -3,7 +3,6 @@
 
 mod branch;
 mod left_behind;
-mod merge_files;
 mod move_files;
 mod remotes;
 mod start;
@@ -15,7 +14,6 @@ use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{Failure, Warning};
 use pronto_worktree::unpack::Refusals;
 
-use crate::merge::Style;
 use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::{self, Upstream};
 use crate::{Error, ErrorKind, Repository, Result, hooks};
@@ -47,8 +45,6 @@ pub struct Options {
     pub detach: bool,
     /// Whether local changes are discarded.
     pub discard: bool,
-    /// Merges locally changed files with the target, and writes conflicts in this style.
-    pub merge: Option<Style>,
     /// Whether discarding overwrites untracked files, too.
     pub overwrite_untracked: bool,
     /// Without `to`: whether files are not examined at all.

@@ -166,7 +166,7 @@ pub fn update_index(
             writer.splitting = Splitting::Join;
             index.is_split()
         }
-        None => split_index::is_wrongly_split(repository, index)?,
+        None => split_index::is_wrongly_split(repository, index),
     };
     writer.force_version = options.version;
     let number = |version| match version {

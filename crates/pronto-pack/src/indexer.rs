@@ -194,7 +194,10 @@ pub fn index_stream(
         return Err(stopped());
     };
     let rows = rows(&done, options.kind);
-    let names = Names::new(directory, options, &done.checksum);
+    let names = Names {
+        compares_index: true,
+        ..Names::new(directory, options, &done.checksum)
+    };
     let keep = install::install(&names, options, &rows, pack, &done.checksum)?;
     if let Some(reserved) = reserved {
         reserved.keep();
@@ -226,6 +229,7 @@ pub fn index_file(
         index: index.to_owned(),
         replaces_pack: false,
         replaces_index: true,
+        compares_index: false,
     };
     let keep = install::install_beside(&names, options, &rows, &done.checksum)?;
     Ok(Outcome {

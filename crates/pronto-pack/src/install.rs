@@ -28,6 +28,8 @@ pub(crate) struct Names {
     pub(crate) replaces_pack: bool,
     /// The same for indexes.
     pub(crate) replaces_index: bool,
+    /// An existing index must have the same content.
+    pub(crate) compares_index: bool,
 }
 
 impl Names {
@@ -46,6 +48,7 @@ impl Names {
             },
             replaces_pack: options.pack_path.is_some(),
             replaces_index: options.pack_path.is_some() || options.index_path.is_some(),
+            compares_index: false,
             pack,
         }
     }
@@ -198,22 +201,23 @@ impl Indexes {
     /// Gives the indexes their names, the index itself last.
     fn install(self, names: &Names) -> Result<(), Error> {
         if let Some(reverse) = self.reverse {
-            put_index(
-                reverse,
-                &names.index.with_extension("rev"),
-                names.replaces_index,
-            )?;
+            put_index(reverse, &names.index.with_extension("rev"), names)?;
         }
-        put_index(self.index, &names.index, names.replaces_index)
+        put_index(self.index, &names.index, names)
     }
 }
 
-/// Gives an index its name. One made by another version may be there, which is as good.
-fn put_index(index: Temporary, to: &Path, replaces: bool) -> Result<(), Error> {
-    if !replaces && to.exists() {
-        return Ok(());
+/// Gives an index its name. One made by another version may be there, which is as good unless the
+/// content counts.
+fn put_index(index: Temporary, to: &Path, names: &Names) -> Result<(), Error> {
+    if names.replaces_index {
+        return index.rename(to);
     }
-    index.rename(to)
+    match names.compares_index {
+        true => put_in_place(index, to),
+        false if to.exists() => Ok(()),
+        false => index.rename(to),
+    }
 }
 
 /// Files beside the pack that say something about it, which go should the rest fail.
@@ -281,10 +285,9 @@ fn put_in_place(temporary: Temporary, to: &Path) -> Result<(), Error> {
             if same {
                 return Ok(());
             }
-            Err(
-                Error::new(ErrorKind::Collision, "files of one name differ in contents")
-                    .at_path(to),
-            )
+            let (from, shown) = (temporary.path.display(), to.display());
+            let message = format!("files '{from}' and '{shown}' differ in contents");
+            Err(Error::new(ErrorKind::Collision, message).at_path(to))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => temporary.rename(to),
         Err(error) => Err(error).context(ErrorKind::Io, "cannot open", to),

@@ -169,7 +169,8 @@ pub struct References {
     common_dir: PathBuf,
     object_hash: Kind,
     namespace: BString,
-    log_policy: LogPolicy,
+    /// The policy for reflogs, or why its setting is malformed. Only changes of refs need it.
+    log_policy: std::result::Result<LogPolicy, String>,
     packed: Mutex<Option<Arc<packed::Packed>>>,
     /// The stacks of reftables; `None` if references are in files.
     tables: Option<tables::Tables>,
@@ -183,12 +184,13 @@ impl References {
     pub fn new(layout: &Layout, config: &Config, env: &Environment) -> Result<Self> {
         let bare = layout.work_tree.is_none() && layout.format.bare != Some(false);
         let log_policy = match config.raw("core.logallrefupdates") {
-            Some(value) if value.eq_ignore_ascii_case(b"always") => LogPolicy::Always,
-            _ => match config.bool("core.logallrefupdates")? {
-                Some(true) => LogPolicy::Ordinary,
-                Some(false) => LogPolicy::Existing,
-                None if bare => LogPolicy::Existing,
-                None => LogPolicy::Ordinary,
+            Some(value) if value.eq_ignore_ascii_case(b"always") => Ok(LogPolicy::Always),
+            _ => match config.bool("core.logallrefupdates") {
+                Ok(Some(true)) => Ok(LogPolicy::Ordinary),
+                Ok(Some(false)) => Ok(LogPolicy::Existing),
+                Ok(None) if bare => Ok(LogPolicy::Existing),
+                Ok(None) => Ok(LogPolicy::Ordinary),
+                Err(error) => Err(error.message().to_owned()),
             },
         };
         let tables = match layout.format.ref_storage {
@@ -218,8 +220,14 @@ impl References {
     }
 
     /// Returns the policy for reflogs.
-    pub fn log_policy(&self) -> LogPolicy {
-        self.log_policy
+    ///
+    /// # Errors
+    /// `core.logAllRefUpdates` is malformed.
+    pub fn log_policy(&self) -> Result<LogPolicy> {
+        let policy = self.log_policy.as_ref();
+        policy
+            .copied()
+            .map_err(|message| Error::new(ErrorKind::ConfigValue, message.as_str()))
     }
 
     /// Returns the directory of the file of ref `name`, and the name below it.
@@ -441,9 +449,9 @@ impl References {
     /// Returns whether `core.logAllRefUpdates` requires a reflog for `name` even if none exists.
     pub fn wants_log(&self, name: &BStr) -> bool {
         match self.log_policy {
-            LogPolicy::Existing => false,
-            LogPolicy::Always => true,
-            LogPolicy::Ordinary => {
+            Ok(LogPolicy::Existing) | Err(_) => false,
+            Ok(LogPolicy::Always) => true,
+            Ok(LogPolicy::Ordinary) => {
                 name == "HEAD"
                     || name.starts_with(b"refs/heads/")
                     || name.starts_with(b"refs/remotes/")

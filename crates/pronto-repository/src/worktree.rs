@@ -19,7 +19,11 @@ use pronto_worktree::checkout::{self, InPlace, ReflinkSources};
 use pronto_worktree::filter::{AutoCrlf, Driver, Eol, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
+use crate::config::EntryRef;
 use crate::{Error, ErrorKind, Repository, Result};
+
+/// The setting for the number of files that are worth several workers.
+const THRESHOLD: &str = "checkout.thresholdForParallelism";
 
 impl Repository {
     /// `core.fileMode`: whether the file system keeps executable bits.
@@ -167,7 +171,12 @@ impl Repository {
     /// # Errors
     /// A value is malformed.
     pub fn checkout_options(&self) -> Result<checkout::Options> {
-        let threshold = self.config().entry_of("checkout.thresholdforparallelism");
+        let threshold = self.config().entry_of(THRESHOLD);
+        // The message has the name as Git looks it up.
+        let threshold = threshold.map(|entry| EntryRef {
+            key: THRESHOLD.into(),
+            ..entry
+        });
         let threshold = threshold.map(|entry| entry.i32()).transpose()?;
         let mut options = checkout::Options::default();
         options.workers = self.checkout_workers()?;

@@ -6,9 +6,10 @@
 //!
 //! Slots and places in the queue have classes: clients without a user never get the last quarter, which is for
 //! users, and users who do not manage the server never get the last sixteenth. A peer for which the server waits
-//! loses its slot to the next in the queue.
+//! loses its slot to the next in the queue. What requests compute is bounded by the turns of their account.
 
 mod peer;
+mod turns;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,12 +17,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pronto_io::budget::{Account, Budget};
+use pronto_io::pool::cores;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
 
 pub(crate) use peer::Peer;
+use turns::Turns;
 
 /// The time that a peer may let the server wait while others wait for its slot.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -109,6 +112,7 @@ struct Share {
     slots: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     memory: Arc<Account>,
+    turns: Arc<Turns>,
 }
 
 impl Share {
@@ -116,6 +120,7 @@ impl Share {
         Arc::strong_count(&self.slots) > 1
             || Arc::strong_count(&self.waiting) > 1
             || Arc::strong_count(&self.memory) > 1
+            || Arc::strong_count(&self.turns) > 1
     }
 }
 
@@ -130,6 +135,7 @@ pub(crate) struct Admission {
     holders: Arc<Mutex<Holders>>,
     memory: Arc<Account>,
     memory_of_strangers: Arc<Account>,
+    turns_of_strangers: Arc<Turns>,
     failures: Mutex<HashMap<Network, Failures>>,
 }
 
@@ -205,6 +211,7 @@ impl Admission {
                 "clients without a user",
                 limits.memory_bytes - limits.memory_bytes / FOR_USERS as u64,
             )),
+            turns_of_strangers: Arc::new(Turns::new(cores())),
             limits: limits.clone(),
             connections: Mutex::default(),
             owners: Mutex::default(),
@@ -242,17 +249,22 @@ impl Admission {
     /// The queue is full, or the wait takes too long.
     pub(crate) async fn slot(&self, owner: &Owner) -> Result<Slot> {
         let share = self.of_owner(owner);
+        let turns = match owner {
+            Owner::Network(_) => Arc::clone(&self.turns_of_strangers),
+            Owner::User(_) | Owner::Administrator(_) => share.turns,
+        };
         let mut rights = vec![share.slots];
         rights.extend(self.slots.of(owner));
         // Without a queue, a request is served at once or not at all.
         if let Some(permits) = all_at_once(&rights) {
-            return Ok(self.hold(rights, permits));
+            return Ok(self.hold(rights, permits, turns));
         }
         let overloaded = |message| Error::new(ErrorKind::Overloaded, message);
         let mut places = vec![share.waiting];
         places.extend(self.waiting.of(owner));
         let Some(_places) = all_at_once(&places) else {
-            return Err(overloaded("too many requests wait; try again later"));
+            let message = "too many requests wait; try again later";
+            return Err(Error::new(ErrorKind::QueueFull, message));
         };
         let end = tokio::time::Instant::now() + self.limits.wait;
         let mut permits = Vec::with_capacity(rights.len());
@@ -266,7 +278,7 @@ impl Admission {
                 None => return Err(overloaded("the server is busy; try again later")),
             }
         }
-        Ok(self.hold(rights, permits))
+        Ok(self.hold(rights, permits, turns))
     }
 
     /// Waits for a right until `end`. Peers that let the server wait too long lose it meanwhile.
@@ -287,8 +299,13 @@ impl Admission {
         }
     }
 
-    fn hold(&self, rights: Vec<Arc<Semaphore>>, permits: Vec<OwnedSemaphorePermit>) -> Slot {
-        let peer = Arc::new(Peer::default());
+    fn hold(
+        &self,
+        rights: Vec<Arc<Semaphore>>,
+        permits: Vec<OwnedSemaphorePermit>,
+        turns: Arc<Turns>,
+    ) -> Slot {
+        let peer = Arc::new(Peer::with_turns(turns));
         let mut holders = locked(&self.holders);
         let number = holders.next;
         holders.next += 1;
@@ -332,6 +349,7 @@ impl Admission {
             slots: Arc::new(Semaphore::new(self.limits.requests_per_user)),
             waiting: Arc::new(Semaphore::new(self.limits.queue.div_ceil(2))),
             memory: Arc::new(Account::new(name, self.limits.memory_bytes.div_ceil(2))),
+            turns: Arc::new(Turns::new(cores())),
         };
         owners.insert(owner.clone(), share.clone());
         share
@@ -405,6 +423,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        self.peer.end_work();
         locked(&self.holders).by_number.remove(&self.number);
     }
 }
@@ -435,188 +454,4 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn admission() -> Arc<Admission> {
-        let limits = Limits {
-            connections: 3,
-            connections_per_address: 2,
-            requests: 3,
-            requests_per_user: 2,
-            queue: 1,
-            wait: Duration::from_millis(50),
-            failures_per_minute: 2,
-            ..Limits::default()
-        };
-        Arc::new(Admission::new(&limits))
-    }
-
-    #[test]
-    fn connections_are_bounded_in_all_and_per_address() {
-        let admission = admission();
-        let [one, two]: [IpAddr; 2] = [[127, 0, 0, 1].into(), [127, 0, 0, 2].into()];
-        let first = admission.connect(one).expect("room");
-        let _second = admission.connect(one).expect("room");
-        assert_eq!(admission.connect(one).err(), Some(Full::Address));
-        let _third = admission.connect(two).expect("room");
-        assert_eq!(admission.connect(two).err(), Some(Full::Server));
-        drop(first);
-        assert_eq!(admission.connections(), 2);
-        let _fourth = admission.connect(two).expect("room");
-    }
-
-    #[tokio::test]
-    async fn one_user_cannot_take_all_slots() {
-        let admission = admission();
-        let user = |name: &str| Owner::User(name.into());
-        let first = admission.slot(&user("a")).await.expect("free");
-        let _second = admission.slot(&user("a")).await.expect("free");
-        let error = admission
-            .slot(&user("a"))
-            .await
-            .expect_err("it has its share");
-        assert_eq!(*error.kind(), ErrorKind::TooMany);
-        let _third = admission.slot(&user("b")).await.expect("free");
-        let error = admission.slot(&user("c")).await.expect_err("all are taken");
-        assert_eq!(*error.kind(), ErrorKind::Overloaded);
-        drop(first);
-        admission.slot(&user("c")).await.expect("free again");
-    }
-
-    fn network(last: u8) -> Owner {
-        Owner::Network(Network::of([127, 0, 0, last].into()))
-    }
-
-    fn large_admission() -> Admission {
-        Admission::new(&Limits {
-            requests: 32,
-            requests_per_user: 20,
-            queue: 8,
-            wait: Duration::from_millis(50),
-            memory_bytes: 1000,
-            ..Limits::default()
-        })
-    }
-
-    #[tokio::test]
-    async fn the_last_slots_are_for_users_and_administrators() {
-        let admission = large_admission();
-        let mut held = Vec::new();
-        for last in 1..=3 {
-            for _ in 0..20 {
-                held.extend(admission.slot(&network(last)).await);
-            }
-        }
-        assert_eq!(held.len(), 24, "a quarter is for users");
-        for name in ["a", "b"] {
-            for _ in 0..20 {
-                held.extend(admission.slot(&Owner::User(name.into())).await);
-            }
-        }
-        assert_eq!(held.len(), 30, "a sixteenth is for administrators");
-        for _ in 0..2 {
-            let root = Owner::Administrator("root".into());
-            held.push(admission.slot(&root).await.expect("kept free"));
-        }
-        drop(held);
-        let _slot = admission.slot(&network(1)).await.expect("free");
-    }
-
-    #[tokio::test]
-    async fn strangers_do_not_fill_the_queue() {
-        let admission = Arc::new(large_admission());
-        let mut held = Vec::new();
-        for last in 1..=2 {
-            for _ in 0..12 {
-                held.push(admission.slot(&network(last)).await.expect("free"));
-            }
-        }
-        let waiting = |owner: Owner| {
-            let admission = Arc::clone(&admission);
-            tokio::spawn(async move { admission.slot(&owner).await })
-        };
-        let all: Vec<_> = (3..20).map(|last| waiting(network(last))).collect();
-        tokio::task::yield_now().await;
-        for _ in 0..6 {
-            let user = Owner::User("a".into());
-            held.push(admission.slot(&user).await.expect("kept for users"));
-        }
-        let mut refused = 0;
-        for one in all {
-            let error = one.await.expect("no panic").expect_err("no slot");
-            refused += usize::from(error.message().contains("too many requests wait"));
-        }
-        assert_eq!(refused, 17 - 6, "six places are for strangers");
-    }
-
-    #[tokio::test]
-    async fn a_peer_that_stalls_loses_its_slot() {
-        let admission = Arc::new(Admission::new(&Limits {
-            requests: 1,
-            wait: Duration::from_secs(60),
-            ..Limits::default()
-        }));
-        let slot = admission.slot(&network(1)).await.expect("free");
-        slot.peer().begin_waiting(GRACE);
-        let holder = tokio::spawn(async move {
-            slot.peer().evicted().await;
-            assert!(slot.peer().is_evicted());
-        });
-        admission.slot(&network(2)).await.expect("given back");
-        holder.await.expect("it has lost its slot");
-    }
-
-    #[tokio::test]
-    async fn a_peer_that_works_keeps_its_slot() {
-        let admission = Admission::new(&Limits {
-            requests: 1,
-            wait: 2 * LOOK,
-            ..Limits::default()
-        });
-        let slot = admission.slot(&network(1)).await.expect("free");
-        slot.peer().begin_waiting(GRACE);
-        slot.peer().end_waiting();
-        admission.slot(&network(2)).await.expect_err("it is served");
-        slot.peer().begin_waiting(Duration::ZERO);
-        admission.slot(&network(2)).await.expect_err("not for long");
-        assert!(!slot.peer().is_evicted());
-    }
-
-    #[test]
-    fn memory_has_shares() {
-        let admission = large_admission();
-        let hold = |owner: Owner, bytes: u64| {
-            let budget = admission.budget(&owner);
-            budget.charge(bytes).map(|()| budget)
-        };
-        let _one = hold(network(1), 500).expect("its share");
-        hold(network(1), 1).expect_err("more than its share");
-        let _two = hold(network(2), 250).expect("room");
-        hold(network(3), 1).expect_err("a quarter is for users");
-        let _user = hold(Owner::User("a".into()), 250).expect("room");
-        hold(Owner::User("b".into()), 1).expect_err("no room");
-    }
-
-    #[test]
-    fn guesses_of_tokens_are_bounded() {
-        let admission = admission();
-        let address: IpAddr = [127, 0, 0, 1].into();
-        for _ in 0..2 {
-            admission.may_authenticate(address).expect("not yet");
-            admission.wrong_token(address);
-        }
-        assert!(admission.may_authenticate(address).is_err());
-        admission
-            .may_authenticate([127, 0, 0, 2].into())
-            .expect("another address");
-    }
-
-    #[test]
-    fn networks_of_ipv6_have_64_bits() {
-        let network = |text: &str| Network::of(text.parse().expect("an address"));
-        assert_eq!(network("2001:db8::1"), network("2001:db8::2"));
-        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
-        assert_eq!(network("::ffff:127.0.0.1"), network("127.0.0.1"));
-    }
-}
+mod tests;

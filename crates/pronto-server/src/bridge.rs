@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::admission::Peer;
 use crate::config::Limits;
+use crate::{Error, ErrorKind, Result};
 
 /// The size of the pieces of a response.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -110,6 +111,7 @@ impl Pace {
         if self.moved_bytes >= LEAST_BYTES {
             self.moved_bytes = 0;
             self.waited = Duration::ZERO;
+            self.patience.peer.pause();
         }
     }
 
@@ -239,6 +241,7 @@ impl<S: Source> Read for PieceReader<S> {
 pub(crate) struct Bounded<R> {
     inner: R,
     left: u64,
+    is_exceeded: bool,
 }
 
 impl<R> Bounded<R> {
@@ -246,14 +249,27 @@ impl<R> Bounded<R> {
         Bounded {
             inner,
             left: most_bytes,
+            is_exceeded: false,
         }
+    }
+
+    /// Returns the result of a request that has read this. Its error is that there was more than may be read, if there
+    /// was, whatever the service makes of it.
+    pub(crate) fn judged(&self, done: Result<()>) -> Result<()> {
+        let too_large = || Error::new(ErrorKind::TooLarge, "the request is too large");
+        done.map_err(|error| match self.is_exceeded {
+            true => too_large(),
+            false => error,
+        })
     }
 }
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
+        let left = self.left.checked_sub(count as u64);
+        self.is_exceeded |= left.is_none();
+        self.left = left.ok_or_else(|| {
             io::Error::new(io::ErrorKind::FileTooLarge, "the request is too large")
         })?;
         Ok(count)
@@ -538,8 +554,12 @@ mod tests {
         Bounded::new(&[0; 10][..], 10)
             .read_to_end(&mut out)
             .expect("it fits");
-        Bounded::new(&[0; 11][..], 10)
-            .read_to_end(&mut out)
-            .expect_err("it does not");
+        let mut bounded = Bounded::new(&[0; 11][..], 10);
+        bounded.read_to_end(&mut out).expect_err("it does not");
+        let judged = bounded.judged(Err(Error::new(ErrorKind::Failed, "it fails")));
+        assert_eq!(
+            judged.map_err(|error| *error.kind()),
+            Err(ErrorKind::TooLarge)
+        );
     }
 }

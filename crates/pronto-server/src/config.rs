@@ -208,6 +208,8 @@ pub struct Limits {
     pub fetch_bytes: u64,
     /// Bytes of the request of a push, inflated.
     pub push_bytes: u64,
+    /// Bytes of the commands of a push, or of its certificate.
+    pub command_bytes: u64,
     /// For the handshake, and for the head of a request.
     pub head: Duration,
     /// For a client of SSH to authenticate itself and to make its first request.

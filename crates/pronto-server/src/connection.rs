@@ -30,10 +30,10 @@ const HEAD_IN_CROWD: Duration = Duration::from_secs(2);
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// The most headers of a request.
-const MOST_HEADERS: usize = 64;
+pub(crate) const MOST_HEADERS: usize = 64;
 
 /// The most requests at once on one connection of HTTP/2.
-const MOST_STREAMS: u32 = 32;
+pub(crate) const MOST_STREAMS: u32 = 32;
 
 /// The windows of HTTP/2 for one request and for all of a connection.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;

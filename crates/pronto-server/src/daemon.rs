@@ -43,7 +43,7 @@ pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: Soc
                 id: record.id().to_owned(),
                 state: Arc::clone(&state),
                 counters: Arc::clone(&record.counters),
-                _slot: slot,
+                slot,
             };
             run(job, socket).await
         }
@@ -67,7 +67,7 @@ struct Job {
     id: String,
     counters: Arc<Counters>,
     patience: Patience,
-    _slot: Slot,
+    slot: Slot,
 }
 
 /// Reads the request, checks access, and waits for a slot.
@@ -168,6 +168,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
         };
         let (mut input, mut output) = (counted(), counted());
         let _under_way = UnderWay::new(&job.state);
+        job.slot.peer().begin_work();
         match job.work.open() {
             Ok(repository) => {
                 let streams = Streams {
@@ -177,10 +178,11 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                 let done = (job.work).converse(&repository, &Services::of(&job.state), streams);
                 match job.work.target.service {
                     Service::ReceivePack => discard(&socket, &mut input),
-                    Service::UploadArchive if is_refusal(&done) => {
-                        discard(&socket, &mut job.lingering(&socket));
+                    Service::UploadArchive | Service::UploadPack => {
+                        if is_refusal(&done) {
+                            discard(&socket, &mut job.lingering(&socket));
+                        }
                     }
-                    Service::UploadArchive | Service::UploadPack => {}
                 }
                 done
             }
@@ -217,7 +219,8 @@ impl Job {
 
 /// Returns whether the client was told that its request is refused. It may not have been read to its end.
 fn is_refusal(done: &Result<()>) -> bool {
-    matches!(done, Err(error) if *error.kind() == ErrorKind::Malformed)
+    let kinds = [ErrorKind::Malformed, ErrorKind::TooLarge];
+    matches!(done, Err(error) if kinds.contains(error.kind()))
 }
 
 /// Ends the answer, then reads and discards what the client still sends. If there were unread bytes at the end of a

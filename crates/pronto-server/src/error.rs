@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Denied,
     /// The request is malformed.
     Malformed,
+    /// The request has more bytes than it may have.
+    TooLarge,
     /// The request is for a host that this server does not answer for.
     Misdirected,
     /// The request asks for something that this server does not do.
@@ -26,6 +28,8 @@ pub enum ErrorKind {
     TooMany,
     /// The server has no room for the request.
     Overloaded,
+    /// So many requests wait for a slot that this one may not wait, too.
+    QueueFull,
     /// The store of the repositories, or the disk of its cache, cannot be used for the moment.
     Unavailable,
     /// The store refuses, or is damaged: an operator has to look.

@@ -20,6 +20,7 @@ pub mod certificate;
 pub mod command;
 pub mod config;
 mod connection;
+mod creation;
 pub mod daemon;
 pub mod directory;
 mod error;

@@ -6,7 +6,7 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) const LONGEST_BYTES: usize = 512;
 
 /// The most components of the name of a repository.
-const MOST_COMPONENTS: usize = 16;
+pub(crate) const MOST_COMPONENTS: usize = 16;
 
 /// A checked name of a repository: components below the root, without `.git` at its end.
 ///

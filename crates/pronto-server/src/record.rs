@@ -116,9 +116,10 @@ pub(crate) fn status(error: &Error) -> u16 {
         ErrorKind::InvalidName | ErrorKind::Malformed => 400,
         ErrorKind::Unsupported => 400,
         ErrorKind::Exists => 409,
+        ErrorKind::TooLarge => 413,
         ErrorKind::Misdirected => 421,
         ErrorKind::TooMany => 429,
-        ErrorKind::Overloaded | ErrorKind::Unavailable => 503,
+        ErrorKind::Overloaded | ErrorKind::QueueFull | ErrorKind::Unavailable => 503,
         _ => 500,
     }
 }

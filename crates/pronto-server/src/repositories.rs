@@ -376,14 +376,18 @@ impl Repositories {
         std::fs::remove_dir_all(&hidden).context(ErrorKind::Io, "cannot remove", &hidden)
     }
 
-    /// Returns how many repositories there are with names that `wanted` accepts.
+    /// Returns the names of the repositories that `wanted` accepts.
     ///
     /// # Errors
     /// As for [`list`](Self::list).
-    pub(crate) fn count(&self, wanted: impl Fn(&str) -> bool) -> Result<usize> {
+    pub(crate) fn names(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
         match &self.store {
-            Some(store) => Ok(store.list_some(wanted)?.len()),
-            None => Ok(self.list()?.iter().filter(|name| wanted(name)).count()),
+            Some(store) => store.list_some(wanted),
+            None => Ok(self
+                .list()?
+                .into_iter()
+                .filter(|name| wanted(name))
+                .collect()),
         }
     }
 

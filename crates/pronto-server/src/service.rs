@@ -66,6 +66,11 @@ pub trait Judge: Sync {
         Bounds::default()
     }
 
+    /// Returns the most bytes of the commands of a push, or of its certificate.
+    fn command_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Returns why the change is refused; `None` if it is allowed.
     fn refusal(&self, change: &RefChange<'_>) -> Option<String>;
 

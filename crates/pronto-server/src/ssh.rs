@@ -47,7 +47,7 @@ const PACKETS_AHEAD: usize = 8;
 const MESSAGES_AHEAD: usize = 4;
 
 /// The refused keys after which a connection ends.
-const MOST_ATTEMPTS: usize = 20;
+pub(crate) const MOST_ATTEMPTS: usize = 20;
 
 /// The silence after which a client is asked for a sign of life, and how many it may leave unanswered.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);

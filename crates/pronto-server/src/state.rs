@@ -13,11 +13,8 @@ use crate::config::Config;
 use crate::directory::Directory;
 use crate::log::{Event, Request, Tell};
 use crate::metrics::Metrics;
-use crate::names::RepositoryName;
-use crate::quota::Quota;
 use crate::repositories::Repositories;
 use crate::service::GitService;
-use crate::{Error, ErrorKind, Result};
 
 /// The part of the state that a reload replaces.
 pub(crate) struct Setup {
@@ -125,48 +122,5 @@ impl Setup {
             Some(user) => Owner::User(Arc::clone(user)),
             None => Owner::Network(Network::of(address)),
         }
-    }
-
-    /// Creates a repository for a client who may do that, if the quotas allow one more.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Denied`]: there are as many as a quota allows. As for [`Repositories::create`].
-    pub(crate) fn create(&self, name: &RepositoryName) -> Result<()> {
-        let text = name.as_str();
-        let quotas = self
-            .config
-            .quotas
-            .iter()
-            .filter(|quota| quota.matches(text));
-        let quotas: Vec<&Quota> = quotas
-            .filter(|quota| quota.repositories.is_some())
-            .collect();
-        if quotas.is_empty() {
-            return self.repositories.create(name);
-        }
-        let _turn = self.repositories.turn_to_create()?;
-        self.check_quotas(&quotas, text, 1)?;
-        self.repositories.create(name)?;
-        // Servers that share a store have no common lock.
-        if self.repositories.store().is_some()
-            && let Err(error) = self.check_quotas(&quotas, text, 0)
-        {
-            self.repositories.remove(name)?;
-            return Err(error);
-        }
-        Ok(())
-    }
-
-    /// Checks that there is room for so many more repositories.
-    fn check_quotas(&self, quotas: &[&Quota], name: &str, more: u64) -> Result<()> {
-        for quota in quotas {
-            let found = self.repositories.count(|other| quota.counts(name, other))?;
-            let found = found as u64;
-            if let Some(most) = quota.repositories.filter(|most| found + more > *most) {
-                let what = format!("there are {found} of {most} repositories");
-                return Err(Error::new(ErrorKind::Denied, quota.reason(&what)));
-            }
-        }
-        Ok(())
     }
 }

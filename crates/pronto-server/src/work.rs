@@ -218,6 +218,7 @@ impl Work {
             Service::UploadArchive => services.service.serve_archive(&request, streams),
             Service::ReceivePack => services.service.serve_push(&request, self, streams),
         };
+        let served = input.judged(served);
         let flushed = output.flush().map_err(|error| {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
         });
@@ -241,6 +242,10 @@ impl Judge for Work {
     fn bounds(&self) -> Bounds {
         let allowance = self.allowance.get().and_then(Option::as_ref);
         allowance.map(Allowance::bounds).unwrap_or_default()
+    }
+
+    fn command_bytes(&self) -> u64 {
+        self.setup.config.limits.command_bytes
     }
 
     fn refusal(&self, change: &RefChange<'_>) -> Option<String> {

@@ -2,7 +2,7 @@
 
 mod source;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::io::Read as _;
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use crate::backend::Backend;
 use crate::clock::Clock as _;
-use crate::digest::{BLOCK_BYTES, Digester};
+use crate::digest::{BLOCK_BYTES, Digest, Digester};
 use crate::error::interrupted;
 use crate::manifest::{FileKind, Object, Pack};
 use crate::repository::Repository;
@@ -71,8 +71,8 @@ pub struct BlockCache {
     report: Box<dyn Fn(&str) + Send + Sync>,
     /// The packs that views use, under the path of the sparse file.
     packs: Mutex<HashMap<PathBuf, Weak<RangedPack>>>,
-    /// The files that this process has written or compared with their digests.
-    compared: Mutex<HashSet<PathBuf>>,
+    /// The digests of the files that this process has written or read.
+    compared: Mutex<HashMap<PathBuf, Digest>>,
     requests: AtomicU64,
     bytes: AtomicU64,
     damaged: AtomicU64,
@@ -135,23 +135,24 @@ impl BlockCache {
         let ranged = Arc::new(RangedPack {
             published: pack.stub.publish(pack.file),
             content: pack.content,
+            sums: pack.sums,
             stub: pack.stub_path,
         });
         packs.insert(content, Arc::downgrade(&ranged));
         ranged
     }
 
-    fn is_compared(&self, path: &Path) -> bool {
+    fn is_compared(&self, path: &Path, digest: &Digest) -> bool {
         let compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
-        compared.contains(path)
+        compared.get(path) == Some(digest)
     }
 
-    fn set_compared(&self, path: &Path) {
+    fn set_compared(&self, path: &Path, digest: Digest) {
         let mut compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
         if compared.len() >= MOST_COMPARED {
             compared.clear();
         }
-        compared.insert(path.to_owned());
+        compared.insert(path.to_owned(), digest);
     }
 
     /// Returns whether the file at `path` is `object`. Reads it once in each process; a file that differs
@@ -167,9 +168,9 @@ impl BlockCache {
         let metadata = file.metadata();
         let len = metadata.context(ErrorKind::Io, "cannot stat", path)?.len();
         if len == object.size_bytes
-            && (self.is_compared(path) || digest_of(file, path)? == object.digest)
+            && (self.is_compared(path, &object.digest) || digest_of(file, path)? == object.digest)
         {
-            self.set_compared(path);
+            self.set_compared(path, object.digest);
             return Ok(true);
         }
         self.report_damage(&format!(
@@ -180,9 +181,9 @@ impl BlockCache {
         Ok(false)
     }
 
-    /// Records that this process has written the file at `path`.
-    pub(crate) fn wrote(&self, path: &Path) {
-        self.set_compared(path);
+    /// Records that this process has written `object` to the file at `path`.
+    pub(crate) fn wrote(&self, path: &Path, object: &Object) {
+        self.set_compared(path, object.digest);
     }
 }
 
@@ -194,7 +195,7 @@ impl fmt::Debug for BlockCache {
     }
 }
 
-fn digest_of(mut file: fs::File, path: &Path) -> Result<crate::Digest> {
+fn digest_of(mut file: fs::File, path: &Path) -> Result<Digest> {
     let mut digester = Digester::default();
     let mut buffer = vec![0; BLOCK_BYTES];
     loop {
@@ -211,6 +212,8 @@ fn digest_of(mut file: fs::File, path: &Path) -> Result<crate::Digest> {
 pub(crate) struct RangedPack {
     published: Published,
     content: PathBuf,
+    /// The object with the digests of the blocks.
+    sums: Object,
     /// The file that is linked into views.
     pub(crate) stub: PathBuf,
 }
@@ -237,13 +240,14 @@ pub(crate) struct OpenedPack {
     content: PathBuf,
     stub: Stub,
     stub_path: PathBuf,
-    sums: watch::Sender<Bytes>,
+    sums: Object,
+    sums_known: watch::Sender<Bytes>,
 }
 
 impl OpenedPack {
     /// Takes the digests of the blocks, and publishes the pack.
     pub(crate) fn finish(self, sums: Bytes, cache: &BlockCache) -> Arc<RangedPack> {
-        self.sums.send_replace(sums);
+        self.sums_known.send_replace(sums);
         cache.publish(self)
     }
 }
@@ -257,11 +261,15 @@ pub(crate) enum Ranged {
 }
 
 impl<B: Backend> Repository<B> {
-    /// Opens a pack, and begins to fetch its first and its last block, which every reader needs. The files are in
-    /// the directory `files`.
+    /// Opens a pack whose blocks have the digests in `sums`, and begins to fetch its first and its last block, which
+    /// every reader needs. The files are in the directory `files`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`]: a view that is in use describes the pack otherwise. [`ErrorKind::Io`].
     pub(crate) fn open_ranged(
         self: &Arc<Self>,
         pack: &Pack,
+        sums: &Object,
         files: &Path,
         cache: &Arc<BlockCache>,
     ) -> Result<Ranged> {
@@ -272,7 +280,12 @@ impl<B: Backend> Repository<B> {
             .ok_or_else(|| Error::new(ErrorKind::Corrupt, "pack without a pack"))?;
         let content = files.join(object.name.replace('/', "-"));
         if let Some(found) = cache.find(&content) {
-            return Ok(Ranged::Shared(found));
+            if found.sums == *sums && found.published.file().len() == object.size_bytes {
+                return Ok(Ranged::Shared(found));
+            }
+            let message = "pack has another size or other digests than in another generation";
+            let path = format!("{}{}", self.prefix, object.name);
+            return Err(Error::new(ErrorKind::Corrupt, message).at_path(path));
         }
         let mut stub_path = content.as_os_str().to_owned();
         stub_path.push(".stub");
@@ -288,7 +301,7 @@ impl<B: Backend> Repository<B> {
             stub => stub,
         };
         let stub = stub.context(ErrorKind::Io, "cannot write", &stub_path)?;
-        let (sums, known) = watch::channel(Bytes::new());
+        let (sums_known, known) = watch::channel(Bytes::new());
         let source = PackSource::new(self, &object, known, cache);
         let file = BlockFile::new(Blocks {
             path: content.clone(),
@@ -303,7 +316,8 @@ impl<B: Backend> Repository<B> {
             content,
             stub,
             stub_path,
-            sums,
+            sums: sums.clone(),
+            sums_known,
         }))
     }
 }

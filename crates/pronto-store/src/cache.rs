@@ -59,7 +59,18 @@ pub struct Cache {
     /// The blocks of large packs.
     blocks: Arc<BlockCache>,
     /// Keeps other processes out.
-    _lock: File,
+    _lock: Lock,
+}
+
+/// The lock of a cache directory.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    /// Unlocks. To close the file is not enough: a child process has it, too, until its program starts.
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
 }
 
 /// The counters of a [`Cache`].
@@ -173,7 +184,7 @@ impl Cache {
             measured: Mutex::new(Instant::now()),
             counts: Counts::default(),
             blocks,
-            _lock: lock,
+            _lock: Lock(lock),
         };
         cache.make_room(None, most_bytes);
         Ok(cache)

@@ -110,7 +110,8 @@ impl<B: Backend> Repository<B> {
     pub async fn object(&self, object: &Object, most: u64) -> Result<Vec<u8>> {
         if object.size_bytes > most {
             let message = format!("object of {} bytes is too large", object.size_bytes);
-            return Err(Error::new(ErrorKind::Unsupported, message).at_path(&object.name));
+            let name = format!("{}{}", self.prefix, object.name);
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(name));
         }
         let mut all = Vec::new();
         let sink = |bytes: &[u8]| {

@@ -100,10 +100,13 @@ pub struct InBucket<B>(pub Arc<B>);
 
 impl<B: Bucket> Generations for InBucket<B> {
     async fn newest(&self, prefix: &str) -> Result<Option<Listed>> {
-        // Objects of other names may be in between.
-        let mut page = None;
+        // Objects of other names may be in between: their writer must not make this call the store for each.
+        let (mut page, mut len) = (None, 1);
         loop {
-            let listed = self.0.list(&directory(prefix), 1, page.as_deref()).await?;
+            let listed = (self.0)
+                .list(&directory(prefix), len, page.as_deref())
+                .await?;
+            len = PAGE;
             let found = listed
                 .entries
                 .iter()

@@ -34,6 +34,13 @@ pub(crate) const MOST_CONFIG_BYTES: usize = 64 << 10;
 /// The most bytes of all tables in the manifest itself.
 pub(crate) const MOST_INLINE_BYTES: usize = 32 << 10;
 
+/// The most bytes of all objects of a generation. What a server prepares for a pack grows with the size that the
+/// manifest claims, before any byte of the pack was read.
+pub(crate) const MOST_BYTES: u64 = 64 << 40;
+
+/// The greatest number of a generation. More than can be made, and far from the end of the numbers.
+const GREATEST_NUMBER: u64 = 1 << 62;
+
 /// The least grace period: requests that the store applies late must be over by then.
 pub(crate) const LEAST_GRACE_SECONDS: u64 = 3600;
 
@@ -328,6 +335,18 @@ impl Manifest {
             .chain(self.tables.iter().filter_map(TableRecord::object))
     }
 
+    /// Returns the size of all objects, as far as it can be counted.
+    fn size_bytes(&self) -> u64 {
+        let packs = self.packs.iter().flat_map(|pack| &pack.files);
+        let sizes = packs.map(|file| file.size_bytes);
+        let layers = self.layers.iter().map(|layer| layer.size_bytes);
+        let tables = self.tables.iter().map(TableRecord::size_bytes);
+        sizes
+            .chain(layers)
+            .chain(tables)
+            .fold(0, u64::saturating_add)
+    }
+
     /// Returns the number of bytes of tables in the manifest itself.
     pub fn inline_bytes(&self) -> usize {
         let inline = self.tables.iter().map(|table| match &table.place {
@@ -372,6 +391,9 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
     if *number == 0 || replaces.is_none() != (*number == 1) {
         return Err("number of the generation does not fit what it replaces");
     }
+    if *number > GREATEST_NUMBER {
+        return Err("number of the generation is too large");
+    }
     if dropped >= number {
         return Err("number of the generation that drops objects is wrong");
     }
@@ -399,6 +421,9 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
         || !manifest.tables.windows(2).all(ascend)
     {
         return Err("update indexes of tables do not ascend");
+    }
+    if manifest.size_bytes() > MOST_BYTES {
+        return Err("objects of the generation are too large");
     }
     if manifest.inline_bytes() > MOST_INLINE_BYTES {
         return Err("tables in the manifest are too large");

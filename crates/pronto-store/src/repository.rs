@@ -247,13 +247,8 @@ impl<B: Backend> Repository<B> {
         number: u64,
         base: Option<&Generation>,
     ) -> Result<Generation> {
-        let path = || format!("{}{}", self.prefix, name::generation(number));
-        let manifest = Manifest::decode(bytes).map_err(|error| error.at_path(path()))?;
+        let manifest = self.decode(bytes, number)?;
         let digest = Digest::of(bytes);
-        if manifest.number != number {
-            let message = format!("generation {number} has the number {}", manifest.number);
-            return Err(Error::new(ErrorKind::Corrupt, message).at_path(path()));
-        }
         if let Some(base) = base {
             let follows = match number.checked_sub(base.number()) {
                 Some(0) => digest == base.digest,
@@ -264,14 +259,32 @@ impl<B: Backend> Repository<B> {
                 return Err(self.restored(base));
             }
         }
-        let empty = Snapshot::default();
-        let known = base.map_or(&empty, |base| &base.refs);
-        let refs = self.open_tables(&manifest, known).await?;
+        let refs = self.open_tables(&manifest, base).await?;
         Ok(Generation {
             manifest,
             digest,
             refs,
         })
+    }
+
+    /// Reads the manifest of generation `number`. The number in a manifest must be that of its name: loops over
+    /// generations end because the numbers fall.
+    ///
+    /// # Errors
+    /// As for [`Manifest::decode`], with the name of the object.
+    pub(crate) fn decode(&self, bytes: &Bytes, number: u64) -> Result<Manifest> {
+        let path = || self.generation_path(number);
+        let manifest = Manifest::decode(bytes).map_err(|error| error.at_path(path()))?;
+        if manifest.number == number {
+            return Ok(manifest);
+        }
+        let message = format!("generation {number} has the number {}", manifest.number);
+        Err(Error::new(ErrorKind::Corrupt, message).at_path(path()))
+    }
+
+    /// Returns the name of a generation in the store.
+    pub(crate) fn generation_path(&self, number: u64) -> String {
+        format!("{}{}", self.prefix, name::generation(number))
     }
 
     fn restored(&self, known: &Generation) -> Error {

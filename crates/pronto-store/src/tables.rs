@@ -13,12 +13,15 @@ use crate::backend::Backend;
 use crate::manifest::{MOST_INLINE_BYTES, Manifest, Place, TableRecord};
 use crate::name::UploadId;
 use crate::refs::broken;
-use crate::repository::Repository;
+use crate::repository::{Generation, Repository};
 use crate::upload::AT_ONCE;
 use crate::{Error, ErrorKind, Result, name};
 
 /// The largest table: about 30 million refs.
 const MOST_TABLE_BYTES: u64 = 2 << 30;
+
+/// The largest tables of a generation together.
+const MOST_TABLES_BYTES: u64 = 2 * MOST_TABLE_BYTES;
 
 /// A stack with a new table, before it is written.
 pub(crate) struct NewStack {
@@ -41,13 +44,24 @@ fn limits(record: &TableRecord) -> Limits {
 }
 
 impl<B: Backend> Repository<B> {
-    /// Opens the tables of a generation. Those that `known` has are shared, and those that are not in the
-    /// manifest are read from the store.
+    /// Opens the tables of a generation. Those that the generation `base` has are shared if it describes them in the
+    /// same way, and those that are not in the manifest are read from the store.
     pub(crate) async fn open_tables(
         &self,
         manifest: &Manifest,
-        known: &Snapshot,
+        base: Option<&Generation>,
     ) -> Result<Snapshot> {
+        let size = manifest.tables.iter().map(TableRecord::size_bytes);
+        if size.fold(0, u64::saturating_add) > MOST_TABLES_BYTES {
+            let message = "tables of the generation are too large";
+            let path = self.generation_path(manifest.number);
+            return Err(Error::new(ErrorKind::Unsupported, message).at_path(path));
+        }
+        let empty = Snapshot::default();
+        let known = match base {
+            Some(base) if agree(&base.manifest, manifest) => &base.refs,
+            _ => &empty,
+        };
         let is_known = |name: &TableName| known.names().any(|other| other == name);
         let wanted = manifest.tables.iter().filter_map(|record| {
             let object = record.object()?;
@@ -61,6 +75,13 @@ impl<B: Backend> Repository<B> {
         let calls = stream::iter(calls.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
         let mut read: Vec<(TableName, Vec<u8>)> = calls.try_collect().await?;
         let names: Vec<TableName> = manifest.tables.iter().map(table_name).collect();
+        let path = |name: &TableName| {
+            let at = names.iter().position(|other| other == name);
+            match at.and_then(|at| manifest.tables[at].object()) {
+                Some(object) => format!("{}{}", self.prefix, object.name),
+                None => self.generation_path(manifest.number),
+            }
+        };
         let inline: BTreeMap<&str, &Bytes> = names
             .iter()
             .zip(&manifest.tables)
@@ -77,9 +98,27 @@ impl<B: Backend> Repository<B> {
                     at.map(|at| read.swap_remove(at).1).unwrap_or_default()
                 }
             };
-            open(bytes, name, manifest.hash)
+            open(bytes, name, manifest.hash).map_err(|error| {
+                // The table has a name of its own only in a view.
+                let error = error.without_context(ErrorKind::Corrupt);
+                error.at_path(path(name))
+            })
         })
     }
+}
+
+/// Returns whether tables of two generations that have one name are the same.
+fn agree(base: &Manifest, next: &Manifest) -> bool {
+    let known: BTreeMap<String, &TableRecord> = base
+        .tables
+        .iter()
+        .map(|record| (table_name(record).to_string(), record))
+        .collect();
+    let mut records = next.tables.iter();
+    records.all(|record| {
+        let other = known.get(table_name(record).as_str());
+        other.is_none_or(|other| *other == record)
+    })
 }
 
 fn open(bytes: Vec<u8>, name: &TableName, kind: Kind) -> Result<Table> {

@@ -195,7 +195,8 @@ impl<B: Backend> Repository<B> {
 
     async fn manifest(&self, number: u64) -> Result<Option<Manifest>> {
         let bytes: Option<Bytes> = self.read(number).await?;
-        bytes.as_ref().map(Manifest::decode).transpose()
+        let manifest = bytes.map(|bytes| self.decode(&bytes, number));
+        manifest.transpose()
     }
 
     /// Lists the objects of the repository below `directory`: names without the prefix, sizes and times.

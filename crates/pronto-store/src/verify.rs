@@ -1,6 +1,7 @@
 //! Verifies that a repository in a store is complete and unchanged.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::time::Duration;
 
@@ -19,10 +20,12 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A generation between others is missing.
-    NoGeneration {
-        /// Its number.
-        number: u64,
+    /// Generations between others are missing.
+    NoGenerations {
+        /// The number of the first one.
+        first: u64,
+        /// The number of the last one.
+        last: u64,
     },
     /// A manifest cannot be read.
     Manifest {
@@ -57,7 +60,12 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::NoGeneration { number } => write!(f, "generation {number} is missing"),
+            Problem::NoGenerations { first, last } if first == last => {
+                write!(f, "generation {first} is missing")
+            }
+            Problem::NoGenerations { first, last } => {
+                write!(f, "generations {first} to {last} are missing")
+            }
             Problem::Manifest { number, reason } => {
                 write!(f, "generation {number} cannot be read: {reason}")
             }
@@ -128,7 +136,8 @@ impl<B: Backend> Repository<B> {
             .verify_generations(&listed, &mut verified, watch)
             .await?;
         verified.objects = needed.len() as u64;
-        verified.bytes = needed.values().map(|needed| needed.object.size_bytes).sum();
+        let sizes = needed.values().map(|needed| needed.object.size_bytes);
+        verified.bytes = sizes.fold(0, u64::saturating_add);
         self.verify_presence(&mut needed, &mut verified).await?;
         if digests {
             self.verify_digests(&needed, &mut verified, watch).await?;
@@ -151,12 +160,13 @@ impl<B: Backend> Repository<B> {
         for (at, Listed { number, .. }) in listed.iter().enumerate() {
             watch.interrupt().check().map_err(interrupted)?;
             meter.add(1);
-            if at > 0 {
-                let above = listed[at - 1].number;
-                let gap = number + 1..above;
+            // The numbers are claims of names: a gap can be wider than what can be listed.
+            let above = listed[..at].last().map(|listed| listed.number - 1);
+            if let Some(last) = above.filter(|last| last > number) {
+                let first = number + 1;
                 verified
                     .problems
-                    .extend(gap.map(|number| Problem::NoGeneration { number }));
+                    .push(Problem::NoGenerations { first, last });
             }
             let Some(bytes) = self.read(*number).await? else {
                 // The oldest ones expire while this runs.
@@ -169,12 +179,10 @@ impl<B: Backend> Repository<B> {
                 let number = next.number;
                 verified.problems.push(Problem::Chain { number });
             }
-            match Manifest::decode(&bytes) {
+            match self.decode(&bytes, *number) {
                 Ok(manifest) => {
                     for object in manifest.objects() {
-                        let number = *number;
-                        let name = object.name.clone();
-                        needed.entry(name).or_insert(Needed { object, number });
+                        need(&mut needed, object, *number, &mut verified.problems);
                     }
                     next = Some(manifest);
                 }
@@ -254,5 +262,27 @@ impl<B: Backend> Repository<B> {
         }
         meter.finish();
         Ok(())
+    }
+}
+
+/// Notes that generation `number` needs an object. An object is written once, so all generations describe it in the
+/// same way.
+fn need(
+    needed: &mut BTreeMap<String, Needed>,
+    object: Object,
+    number: u64,
+    problems: &mut Vec<Problem>,
+) {
+    match needed.entry(object.name.clone()) {
+        Entry::Vacant(place) => _ = place.insert(Needed { object, number }),
+        Entry::Occupied(known) if known.get().object == object => {}
+        Entry::Occupied(known) => {
+            let other = known.get().number;
+            problems.push(Problem::Changed {
+                name: object.name,
+                number,
+                reason: format!("generation {other} has another size or digest for it"),
+            });
+        }
     }
 }

@@ -48,7 +48,7 @@ impl<B: Backend> Repository<B> {
         watch: &Watch<'_>,
     ) -> Result<()> {
         let new = NewView::begin(directory, self.upload_id())?;
-        write_skeleton(&generation.manifest, &new.temporary)?;
+        self.write_skeleton(&generation.manifest, &new.temporary)?;
         let wanted = wanted(&generation.manifest, &new.temporary, &|_| false);
         let calls = wanted.iter().map(|wanted| self.place(wanted, cache));
         run(calls.collect(), watch).await?;
@@ -71,7 +71,7 @@ impl<B: Backend> Repository<B> {
     ) -> Result<RangedView> {
         let new = NewView::begin(directory, self.upload_id())?;
         let manifest = &generation.manifest;
-        write_skeleton(manifest, &new.temporary)?;
+        self.write_skeleton(manifest, &new.temporary)?;
         fs::create_dir_all(files).context(ErrorKind::Io, "cannot create", files)?;
         let is_ranged = |pack: &Pack| blocks::sums_of(pack).is_some();
         let wanted = wanted(manifest, &new.temporary, &is_ranged);
@@ -79,7 +79,7 @@ impl<B: Backend> Repository<B> {
         let mut calls: Vec<Call<'_>> = Vec::new();
         for pack in &manifest.packs {
             if let Some(sums) = blocks::sums_of(pack) {
-                let ranged = self.open_ranged(pack, files, cache)?;
+                let ranged = self.open_ranged(pack, &sums, files, cache)?;
                 let name = PathBuf::from(format!("objects/pack/pack-{}.pack", pack.id));
                 packs.push((ranged, sums, name));
             }
@@ -117,12 +117,19 @@ impl<B: Backend> Repository<B> {
         Ok(RangedView::new(directory, links))
     }
 
+    /// Writes the directories, and all files that are not objects of the store.
+    fn write_skeleton(&self, manifest: &Manifest, directory: &Path) -> Result<()> {
+        let config = config(manifest);
+        let config = config.map_err(|error| error.at_path(self.generation_path(manifest.number)));
+        write_skeleton(manifest, &config?, directory)
+    }
+
     /// Returns the file with an object in `files`, and downloads it if it is not there, or not right.
     async fn keep(&self, object: &Object, files: &Path, cache: &BlockCache) -> Result<PathBuf> {
         let kept = files.join(kept_name(object));
         if !cache.has(&kept, object)? {
             self.download(object, &kept).await?;
-            cache.wrote(&kept);
+            cache.wrote(&kept, object);
         }
         Ok(kept)
     }
@@ -280,7 +287,7 @@ fn wanted(manifest: &Manifest, directory: &Path, is_ranged: &dyn Fn(&Pack) -> bo
 }
 
 /// Writes the directories, and all files that are not objects of the store.
-fn write_skeleton(manifest: &Manifest, directory: &Path) -> Result<()> {
+fn write_skeleton(manifest: &Manifest, config: &[u8], directory: &Path) -> Result<()> {
     let write = |name: &str, bytes: &[u8]| {
         let path = directory.join(name);
         fs::write(&path, bytes).context(ErrorKind::Io, "cannot write", &path)
@@ -291,7 +298,7 @@ fn write_skeleton(manifest: &Manifest, directory: &Path) -> Result<()> {
     }
     ref_tables::prepare(directory).map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
     write("HEAD", ref_tables::HEAD_STUB)?;
-    write("config", &config(manifest)?)?;
+    write("config", config)?;
     let mut list = String::new();
     for record in &manifest.tables {
         let name = tables::table_name(record);

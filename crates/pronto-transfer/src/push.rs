@@ -448,25 +448,12 @@ fn run_pre_push(
     let call = hooks::Call {
         arguments: vec![name.as_os_str(), crate::path::borrow(url).as_os_str()],
         input,
-        keeps_output: !runs_hooks_at_once(repository)?,
+        // Git collects the output of each hook, also of the only one, if several may run at once, and prints it on
+        // standard error.
+        keeps_output: hooks::jobs(repository, "pre-push")? <= 1,
         needs_no_worktree: true,
         ..hooks::Call::default()
     };
     let code = hooks::run(repository, "pre-push", &call)?;
     Ok(code.is_none_or(|code| code == 0))
-}
-
-/// Whether several hooks may run at once, by `hook.pre-push.jobs` or `hook.jobs`. Git then collects the output
-/// of each hook, also of the only one, and prints it on standard error.
-fn runs_hooks_at_once(repository: &Repository) -> Result<bool> {
-    let config = repository.config();
-    let jobs = match config.i32("hook.pre-push.jobs")? {
-        Some(jobs) => Some(jobs),
-        None => config.i32("hook.jobs")?,
-    };
-    Ok(match jobs {
-        Some(-1) => std::thread::available_parallelism().is_ok_and(|count| count.get() > 1),
-        Some(jobs) => jobs > 1,
-        None => false,
-    })
 }

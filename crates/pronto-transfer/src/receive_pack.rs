@@ -295,7 +295,11 @@ fn read_request(
     options: &Options,
     packets: &mut PacketReader<&mut dyn Read>,
 ) -> Result<Request> {
-    let mut parser = RequestParser::new(offer);
+    let mut parser = match &options.budget {
+        // The budget is charged for each packet.
+        Some(_) => RequestParser::with_room(offer, usize::MAX),
+        None => RequestParser::new(offer),
+    };
     loop {
         let Some(packet) = packets.next_or_end().map_err(from_client)? else {
             return Err(from_client(left_early()));

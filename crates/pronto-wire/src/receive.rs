@@ -13,9 +13,9 @@ use crate::pktline::{self, Packet};
 
 pub use report::{Reply, Rewrite, write_report};
 
-/// The memory that the commands, shallow lines and the certificate of one push may take: enough for
-/// a million commands.
-const MOST_REQUEST_BYTES: usize = 256 << 20;
+/// The memory that the commands, shallow lines and the certificate of one push may take where nobody else counts:
+/// enough for a million commands.
+pub const MOST_REQUEST_BYTES: usize = 256 << 20;
 
 /// The memory that the push options of one push may take.
 pub const MOST_OPTION_BYTES: usize = 4 << 20;
@@ -93,11 +93,16 @@ pub struct RequestParser {
 }
 
 impl RequestParser {
-    /// A parser for the server that made `offer`.
+    /// A parser for the server that made `offer`. The request may take [`MOST_REQUEST_BYTES`].
     pub fn new(offer: Offer) -> Self {
+        RequestParser::with_room(offer, MOST_REQUEST_BYTES)
+    }
+
+    /// Does the same as [`new`](Self::new), with another limit of the memory.
+    pub fn with_room(offer: Offer, bytes: usize) -> Self {
         RequestParser {
             offer,
-            room: Room::new(MOST_REQUEST_BYTES, "commands"),
+            room: Room::new(bytes, "commands"),
             request: Request::default(),
             certificate: None,
             is_in_certificate: false,

@@ -270,9 +270,6 @@ impl<'a> Work<'a> {
         let takes_files = self.takes_files(&mut warnings)?;
         self.make_repository(&client, heads, place, &mut warnings)?;
         let mut repository = place.open_partial(self.environment)?;
-        if self.options.sparse {
-            sparse_checkout::begin(&mut repository)?;
-        }
         let objects = repository.objects_dir();
         let missing_references = self.use_references(&objects)?;
         self.take_bundles(&mut client, &repository)?;
@@ -287,6 +284,9 @@ impl<'a> Work<'a> {
         let store = objects::open(&repository)?;
         let head = references::write(self, heads, &repository, &store)?;
         warnings.extend(head.warning.clone());
+        if self.options.sparse {
+            sparse_checkout::begin(&mut repository)?;
+        }
         let mut outcome = Outcome {
             detached: head.detached,
             has_submodules: false,

@@ -105,8 +105,37 @@ fn usage(command: &Command) -> String {
     line
 }
 
-/// Lists operands, and options in the groups of the definition.
+/// Lists operands, options in the groups of the definition, and commands below the command.
 fn arguments(command: &Command, page: &mut String) {
+    own_arguments(command, page);
+    commands_below(command, &format!("pronto {}", command.get_name()), page);
+}
+
+/// A section for each command below a command.
+fn commands_below(command: &Command, path: &str, page: &mut String) {
+    for below in command.get_subcommands() {
+        let path = format!("{path} {}", below.get_name());
+        let about = below.get_about().map(ToString::to_string);
+        let mut text = format!("{}.\n", about.unwrap_or_default());
+        let mut list = String::new();
+        for operand in operands(below) {
+            // Writing to a string does not fail.
+            let _ = writeln!(list, "- `{operand}`: {}", help(operand));
+        }
+        list_options(options(below), &mut list);
+        if !list.is_empty() {
+            text.push('\n');
+            text.push_str(&list);
+        }
+        // The commands below a group have sections of their own.
+        if !below.has_subcommands() {
+            section(page, &path, &text);
+        }
+        commands_below(below, &path, page);
+    }
+}
+
+fn own_arguments(command: &Command, page: &mut String) {
     let operands: Vec<&Arg> = operands(command).collect();
     if !operands.is_empty() {
         let mut list = String::new();

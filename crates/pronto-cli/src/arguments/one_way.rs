@@ -1,4 +1,4 @@
-//! Options that have no `--no-` form.
+//! Options that have no `--no-` form, or one without effect.
 
 /// Options of native commands that Git does not let users negate, as shown by `git COMMAND -h` of
 /// git 2.55.
@@ -39,6 +39,7 @@ const ONE_WAY: &[(&str, &[&str])] = &[
         "ls-tree",
         &["format", "long", "name-only", "name-status", "object-only"],
     ),
+    ("maintenance", &["schedule", "scheduler"]),
     ("merge-file", &["diff-algorithm"]),
     ("pull", &["ff-only", "refmap", "unshallow"]),
     (
@@ -64,6 +65,37 @@ const ONE_WAY: &[(&str, &[&str])] = &[
     ),
     ("status", &["find-renames"]),
 ];
+
+/// Options with the name of a file. Git 2.55 accepts their `--no-` form, and keeps the file.
+const OF_FILES: &[&str] = &["file", "pathspec-from-file", "refs-snapshot", "rules-file"];
+
+/// Options whose `--no-` form does the same as the option without a value, in git 2.55.
+const NEVER_OFF: &[(&str, &str)] = &[("show-ref", "hash")];
+
+/// Returns whether the `--no-` form of `option` does the same as the option.
+pub(super) fn stays_on_when_negated(command: &str, option: &str) -> bool {
+    NEVER_OFF.contains(&(command, option))
+}
+
+/// Options of a command that set one value. The `--no-` form of each takes back all.
+const OF_ONE_VALUE: &[(&str, &[&str])] = &[
+    ("merge-file", &["diff3", "zdiff3"]),
+    ("merge-file", &["ours", "theirs", "union"]),
+    ("pack-objects", &["all-progress", "progress"]),
+    ("status", &["long", "porcelain", "short"]),
+];
+
+/// Returns the options of `command` that set the same value as `option`.
+pub(super) fn of_same_value(command: &str, option: &str) -> &'static [&'static str] {
+    let mut groups = OF_ONE_VALUE.iter();
+    let found = groups.find(|(name, options)| *name == command && options.contains(&option));
+    found.map_or(&[], |(_, options)| options)
+}
+
+/// Returns whether the `--no-` form of `option` has no effect.
+pub(super) fn stays_when_negated(option: &str) -> bool {
+    OF_FILES.contains(&option)
+}
 
 /// Returns whether `command` has no `--no-` form of `option`.
 pub(super) fn is_one_way(command: &str, option: &str) -> bool {

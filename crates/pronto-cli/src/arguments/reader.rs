@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::{Arg, ArgAction, Command};
 
-use super::one_way::is_one_way;
+use super::one_way::{is_one_way, of_same_value, stays_on_when_negated, stays_when_negated};
 use crate::error::CliError;
 
 /// The number of values that an option takes.
@@ -213,8 +213,21 @@ impl<'a> Reader<'a> {
 
     /// Handles `--no-x`, which cancels an earlier `--x`.
     fn take_back(&mut self, argument: &'a Arg) {
-        let id = argument.get_id().as_str();
-        self.options.retain(|option| option.id != id);
+        let long = argument.get_long().unwrap_or_default();
+        let command = self.definition.get_name();
+        if stays_when_negated(long) {
+            return;
+        }
+        if stays_on_when_negated(command, long) {
+            return self.push(argument, None);
+        }
+        let others = of_same_value(command, long);
+        let is_other = |known: &&Arg| known.get_long().is_some_and(|long| others.contains(&long));
+        let others = self.definition.get_arguments().filter(is_other);
+        for argument in others.chain([argument]) {
+            let id = argument.get_id().as_str();
+            self.options.retain(|option| option.id != id);
+        }
         if is_toggle(argument) {
             self.push(argument, Some(b"false"));
         } else if has_negative_value(argument) {

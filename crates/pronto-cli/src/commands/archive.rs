@@ -2,11 +2,11 @@
 
 mod outer;
 mod remote;
+mod standard_output;
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ use pronto::{Repository, Watch, path};
 use crate::terminal_text::{write_foreign_to_stderr, write_output_of_child};
 use crate::{CliError, Context, ExitCode};
 use outer::Outer;
+use standard_output::StandardOutput;
 
 /// The size of the pieces in which the archive is written.
 const PIECE_BYTES: usize = 1 << 16;
@@ -120,12 +121,13 @@ fn format(
 }
 
 /// Opens the file of `-o`, or standard output.
-fn open(output: Option<&BStr>, context: &Context) -> Result<File, CliError> {
+fn open(output: Option<&BStr>, context: &Context) -> Result<StandardOutput, CliError> {
     let Some(name) = output else {
-        return Ok(io::stdout().as_fd().try_clone_to_owned()?.into());
+        return Ok(StandardOutput::new()?);
     };
     let target = context.environment()?.absolute(path::borrow(name));
-    File::create(target).map_err(|error| not_opened(name, &error))
+    let created = File::create(target).map_err(|error| not_opened(name, &error));
+    created.map(StandardOutput::over)
 }
 
 fn not_opened(name: &BStr, error: &io::Error) -> CliError {

@@ -7,6 +7,7 @@ mod parallel;
 mod single;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::{CliError, Context, ExitCode};
 use format::{DEFAULT_FORMAT, Format};
@@ -82,7 +83,7 @@ impl Query {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let query = query(args)?;
+    let query = query(args, &context.arguments)?;
     let batch = batch_mode(args)?;
     if let Some((mode, format)) = batch {
         if let Some(query) = query {
@@ -134,23 +135,38 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-fn query(args: &Args) -> Result<Option<Query>, CliError> {
-    let mut given = [
+/// Returns the query. `given` are the arguments, because Git names two queries in their order.
+fn query(args: &Args, given: &[OsString]) -> Result<Option<Query>, CliError> {
+    let mut queries = [
         (args.exists, Query::Exists),
         (args.pretty, Query::Pretty),
         (args.kind, Query::Kind),
         (args.size, Query::Size),
     ]
     .into_iter()
-    .filter_map(|(given, query)| given.then_some(query));
-    match (given.next(), given.next()) {
-        (Some(one), Some(two)) => Err(CliError::misuse(format!(
-            "-{} is incompatible with -{}",
-            two.letter(),
-            one.letter()
-        ))),
-        (query, _) => Ok(query),
+    .filter_map(|(is_given, query)| is_given.then_some(query));
+    let query = queries.next();
+    let first = usize::from(query.is_some());
+    let count = first + queries.count() + usize::from(args.batch_all_objects);
+    if count < 2 {
+        return Ok(query);
     }
+    let modes = given.iter().take_while(|word| *word != "--");
+    let modes = modes.flat_map(|word| match word.as_bytes() {
+        b"--batch-all-objects" => vec!["--batch-all-objects".to_owned()],
+        [b'-', letters @ ..] if !letters.starts_with(b"-") => {
+            let letters = letters.iter().filter(|letter| b"epts".contains(letter));
+            letters
+                .map(|&letter| format!("-{}", char::from(letter)))
+                .collect()
+        }
+        _ => Vec::new(),
+    });
+    let mut modes = modes.collect::<Vec<_>>().into_iter();
+    let first = modes.next().unwrap_or_default();
+    let second = modes.find(|mode| *mode != first).unwrap_or_default();
+    let message = format!("options '{second}' and '{first}' cannot be used together");
+    Err(CliError::usage(message))
 }
 
 fn batch_mode(args: &Args) -> Result<Option<(batch::Mode, &str)>, CliError> {

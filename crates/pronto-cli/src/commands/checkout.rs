@@ -73,13 +73,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.patch {
         return Err(CliError::unsupported("option '--patch' of checkout"));
     }
-    let excluding = args.common.force || args.ours || args.theirs;
-    if args.merges() && excluding {
-        return Err(CliError::unsupported(
-            "options beside '--merge' of checkout",
-        ));
-    }
     let repository = context.repository()?;
+    style(args, &repository)?;
     let common = &args.common;
     common.check_supported(&repository)?;
     repository.require_work_tree()?;
@@ -91,13 +86,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let separator = context.separator;
     let creates = creation.plain.is_some() || creation.force.is_some() || common.orphan.is_some();
-    if common.track.is_some() && !creates {
+    let tracks = common.track.is_some() || creation.follows_nothing;
+    if tracks && !creates {
         let first = args.plain.first().map(OsString::as_os_str);
         let first = first.filter(|_| separator != Some(0));
         creation.plain = Some(switching::name_after_remote(first, Which::Checkout)?);
     }
     let creates = creates || creation.plain.is_some();
-    let may_guess = !creates && common.guesses(&repository)? && !creation.follows_nothing;
+    let may_guess = !creates && common.guesses(&repository)?;
     let meaning = match separator {
         Some(0) => switching::Meaning::default(),
         Some(count) if count > 1 => {
@@ -125,11 +121,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &repository,
         Which::Checkout,
     )?;
+    let starts_new_branch = create.as_ref().filter(|_| start.is_none());
+    refuse_with_arguments(args, starts_new_branch, paths)?;
     let specs = pathspecs(args, paths)?;
     if specs.is_empty() {
         return switch_branch(&repository, context, args, start, create);
     }
-    refuse_with_paths(args, start.as_ref(), create.as_ref(), &specs)?;
+    refuse_with_paths(args, start.as_ref(), create.as_ref(), tracks)?;
     let specs = specs.iter().map(|spec| spec.as_bstr());
     let pathspec = repository.pathspec(specs).map_err(CliError::of)?;
     restore_paths(&repository, context, args, start, pathspec)
@@ -176,34 +174,52 @@ fn pathspecs(args: &Args, paths: &[OsString]) -> Result<Vec<BString>, CliError> 
     })
 }
 
+/// Refuses options that cannot be combined with paths as arguments. `create` is a branch to create without
+/// a commit to start at.
+fn refuse_with_arguments(
+    args: &Args,
+    create: Option<&NewBranch>,
+    paths: &[OsString],
+) -> Result<(), CliError> {
+    let Some(first) = paths.first() else {
+        return Ok(());
+    };
+    let first = first.as_bytes().as_bstr();
+    if let (Some(create), 1) = (create, paths.len()) {
+        return Err(CliError::fatal(format!(
+            "'{first}' is not a commit and a branch '{}' cannot be created from it",
+            create.name
+        )));
+    }
+    if args.common.detach {
+        let message = format!("git checkout: --detach does not take a path argument '{first}'");
+        return Err(CliError::fatal(message));
+    }
+    Ok(())
+}
+
 /// Refuses options that cannot be combined with paths.
 fn refuse_with_paths(
     args: &Args,
     start: Option<&Start>,
     create: Option<&NewBranch>,
-    specs: &[BString],
+    tracks: bool,
 ) -> Result<(), CliError> {
     let common = &args.common;
-    if let (Some(create), None, [spec]) = (create, start, specs) {
-        return Err(CliError::fatal(format!(
-            "'{spec}' is not a commit and a branch '{}' cannot be created from it",
-            create.name
-        )));
-    }
-    if common.detach {
-        let spec = &specs[0];
-        let message = format!("git checkout: --detach does not take a path argument '{spec}'");
-        return Err(CliError::fatal(message));
-    }
-    if args.merges() && start.is_some() {
-        return Err(CliError::unsupported("option '--merge' with a tree"));
-    }
     let stage = args.ours || args.theirs;
-    if stage && common.force {
+    let excluding = [stage, common.force, args.merges()];
+    if excluding.into_iter().filter(|given| *given).count() > 1 {
         return Err(CliError::fatal(
             "git checkout: --ours/--theirs, --force and --merge are incompatible when\n\
              checking out of the index.",
         ));
+    }
+    if tracks {
+        let message = "'--track' cannot be used with updating paths";
+        return Err(CliError::fatal(message));
+    }
+    if args.log {
+        return Err(CliError::fatal("'-l' cannot be used with updating paths"));
     }
     if let Some(create) = create {
         let name = &create.name;
@@ -211,10 +227,7 @@ fn refuse_with_paths(
             format!("Cannot update paths and switch to branch '{name}' at the same time.");
         return Err(CliError::fatal(message));
     }
-    if args.log {
-        return Err(CliError::fatal("'-l' cannot be used with updating paths"));
-    }
-    if stage && start.is_some() {
+    if (stage || args.merges()) && start.is_some() {
         return Err(CliError::fatal(
             "'--merge', '--ours', or '--theirs' cannot be used when checking out of a tree",
         ));
@@ -243,7 +256,11 @@ fn switch_branch(
             "'--ours/--theirs' cannot be used with switching branches"
         }));
     }
-    if common.detach && common.track.is_some() {
+    if common.force && args.merges() {
+        return Err(CliError::fatal("'-f' cannot be used with '-m'"));
+    }
+    let tracks = common.track.is_some() || switching::follows_nothing(context);
+    if common.detach && tracks {
         return Err(CliError::fatal("'--detach' cannot be used with '-t'"));
     }
     if let Some(start) = start.as_ref().filter(|start| start.commit.is_none()) {
@@ -257,14 +274,13 @@ fn switch_branch(
     options.create = create;
     options.detach = common.detach;
     options.discard = common.force;
-    options.merge = style(args, repository)?;
     options.overwrite_untracked = common.force;
     options.stay_lightly = stay_lightly;
     options.ignore_other_worktrees = common.ignore_other_worktrees;
     options.keep_ignored = common.overwrite_ignore == Some(false);
     options.empty = false;
     options.quiet = common.quiet;
-    switching::switch(repository, context, common, &options)
+    switching::switch(repository, context, common, &options, args.merges())
 }
 
 fn restore_paths(

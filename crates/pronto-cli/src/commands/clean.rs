@@ -55,16 +55,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     repository.require_work_tree()?;
     let requires_force = repository.config().bool("clean.requireForce")?;
     if !args.dry_run && args.force == 0 && requires_force != Some(false) {
-        let how = match requires_force {
-            Some(_) => "set",
-            None => "defaults",
-        };
-        return Err(CliError::fatal(format!(
-            "clean.requireForce {how} to true and neither -i, -n, nor -f given; refusing to clean"
-        )));
+        return Err(CliError::fatal(
+            "clean.requireForce is true and -f not given: refusing to clean",
+        ));
     }
     if args.all && args.ignored {
-        return Err(CliError::fatal("-x and -X cannot be used together"));
+        return Err(CliError::fatal(
+            "options '-x' and '-X' cannot be used together",
+        ));
     }
     let options = understand(args, &repository)?;
     let count = options.pathspec.len();

@@ -94,7 +94,7 @@ impl Session<'_> {
 
     fn tree_of(&self, id: ObjectId) -> Result<ObjectId, CliError> {
         let tree = self.repository.peel_to(id, ObjectKind::Tree)?;
-        tree.ok_or_else(|| CliError::fatal(format!("unable to read tree {id}")))
+        tree.ok_or_else(|| CliError::fatal(format!("unable to read tree ({id})")))
     }
 
     fn trees(&mut self, old: ObjectId, new: ObjectId) -> Result<(), CliError> {

@@ -178,8 +178,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut options = options(args, context, &repository)?;
     let remotes = remotes(args, fetch_all, &repository)?;
     options.offer = negotiation::offer(args);
-    let several = remotes.len() > 1 || (args.multiple && !fetch_all);
-    check_combinations(args, args.multiple || fetch_all, several)?;
+    let several = are_several(args, fetch_all, remotes.len());
+    check_combinations(args, several)?;
     for remote in &remotes {
         // Calls for git are handed over before anything is done.
         if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
@@ -190,7 +190,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.negotiate_only {
         return negotiation::print_common(&remotes, &options, context);
     }
-    if !args.multiple && !fetch_all {
+    if !several {
         options.refspecs = refspecs::all(args)?;
     }
     bundles::take(&repository, context)?;
@@ -235,18 +235,31 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
+/// Returns whether Git fetches from a list of `count` remotes, which can have only one. Without
+/// arguments, it takes the default remote also with `--multiple`.
+fn are_several(args: &Args, fetch_all: bool, count: usize) -> bool {
+    match (fetch_all, &args.repository) {
+        (true, _) => count != 1,
+        (false, Some(_)) => args.multiple || count > 1,
+        (false, None) => false,
+    }
+}
+
 /// Refuses options for one remote where there may be several.
-fn check_combinations(args: &Args, is_general: bool, several: bool) -> Result<(), CliError> {
-    if args.stdin && is_general {
-        let message = "--stdin can only be used when fetching from one remote";
-        return Err(CliError::fatal(message));
+fn check_combinations(args: &Args, several: bool) -> Result<(), CliError> {
+    if !several {
+        return Ok(());
     }
-    if several && args.filter.is_some() {
-        let message =
-            "--filter can only be used with the remote configured in extensions.partialclone";
-        return Err(CliError::fatal(message));
-    }
-    Ok(())
+    let message = if args.filter.is_some() {
+        "--filter can only be used with the remote configured in extensions.partialclone"
+    } else if args.atomic {
+        "--atomic can only be used when fetching from one remote"
+    } else if args.stdin {
+        "--stdin can only be used when fetching from one remote"
+    } else {
+        return Ok(());
+    };
+    Err(CliError::fatal(message))
 }
 
 /// Starts maintenance, unless it is not wanted.

@@ -85,7 +85,7 @@ fn refuse_second(repository: &Repository) -> Result<(), CliError> {
 
 fn start(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
     refuse_second(repository)?;
-    let program = std::env::current_exe()?;
+    let program = crate::programs::own()?;
     let mut child = pronto_io::child::command(program)
         .args(["fsmonitor--daemon", "run", "--detach"])
         .current_dir(repository.require_work_tree()?)

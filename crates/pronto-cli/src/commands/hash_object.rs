@@ -184,7 +184,10 @@ impl Maker<'_> {
             .file(&file, path)
             .map_err(|error| match error.kind() {
                 pronto::ErrorKind::Io => failed(self.write, &name.to_string()),
-                _ => CliError::fatal(error.message()),
+                _ => match error.reported_before() {
+                    Some(before) => CliError::fatal(error.message()).after(before),
+                    None => CliError::fatal(error.message()),
+                },
             })
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Args {
     all: bool,
     /// Show the manual of this command
     #[arg(value_name = "COMMAND")]
-    command: Option<String>,
+    command: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -23,7 +23,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if context.called_as_git && !fallback::is_forbidden() {
         return Err(CliError::unsupported("the documentation of git"));
     }
-    match &args.command {
+    // The manual of a command is also that of the commands below it.
+    match args.command.first() {
         Some(name) => match commands::find(name) {
             Some(command) => manual(command, context),
             None => Err(CliError::unsupported(format!("a manual for '{name}'"))),

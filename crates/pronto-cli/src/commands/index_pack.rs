@@ -114,11 +114,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let pack = match (&args.packs[..], args.stdin) {
-        ([], true) => None,
-        ([pack], _) => Some(pack.as_path()),
-        _ => return Err(CliError::misuse("index-pack takes one pack, or --stdin")),
-    };
+    let pack = pack_to_index(args, &context.arguments)?;
     let repository = context.repository_if_any()?;
     if let Some(repository) = repository.as_deref().filter(|_| args.fix_thin)
         && repository.has_promisor()?
@@ -182,6 +178,19 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let outcome = job.index(&options, context)?;
     keep_linked(repository.as_deref(), links, context)?;
     finish(args, &outcome, inspector.as_ref(), context)
+}
+
+/// Returns the pack that the arguments name. `given` are all arguments.
+fn pack_to_index<'a>(args: &'a Args, given: &[OsString]) -> Result<Option<&'a Path>, CliError> {
+    let is_joined = |word: &OsString| word.len() > 2 && word.as_bytes().starts_with(b"-o");
+    if given.iter().any(is_joined) {
+        return Err(CliError::misuse("'-o' and its value in one word"));
+    }
+    match (&args.packs[..], args.stdin) {
+        ([], true) => Ok(None),
+        ([pack], _) => Ok(Some(pack.as_path())),
+        _ => Err(CliError::misuse("index-pack takes one pack, or --stdin")),
+    }
 }
 
 /// Returns the collector of links, which a promisor pack needs.

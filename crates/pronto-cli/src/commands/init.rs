@@ -91,6 +91,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         );
         return Err(CliError::fatal(message));
     }
+    check_existing(&git_dir, &environment, context)?;
     let outcome = Repository::init(&git_dir, &options, &environment).map_err(CliError::of)?;
     for warning in outcome.repository.take_notices_of(Severity::Warning) {
         context.warn(&warning.to_string());
@@ -111,6 +112,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     tell(&outcome, context)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks the settings of a repository that is there before anything is changed.
+fn check_existing(
+    git_dir: &Path,
+    environment: &Environment,
+    context: &Context,
+) -> Result<(), CliError> {
+    match Repository::open(git_dir, environment) {
+        Ok(found) => context.check_config(found.config()),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Prints what was made.

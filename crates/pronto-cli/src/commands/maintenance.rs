@@ -252,7 +252,7 @@ fn unregister(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> 
 
 /// Returns the program that a scheduler starts.
 fn program() -> Result<PathBuf, CliError> {
-    std::env::current_exe()
+    crate::programs::own()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))
 }
 

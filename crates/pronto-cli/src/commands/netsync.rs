@@ -1,7 +1,5 @@
 //! `netsync`: the key of the user, and trusted peers.
 
-use std::ffi::OsString;
-
 use pronto_netsync::message::Globs;
 use pronto_peer::{self as netsync, KeyPair, KeyPaths, KnownPeer, KnownPeers, PublicKey, Roles};
 use std::io::Write as _;
@@ -11,39 +9,64 @@ use crate::{CliError, Context, ExitCode};
 /// Arguments of `netsync`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Roles of a trusted peer: 'read' receives from here, 'write' sends
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Command {
+    /// Create the key of the user, and show its public half
+    Keygen,
+    /// Show the public key of the user
+    Key,
+    /// List the trusted peers
+    Peers,
+    /// Trust a peer
+    Trust(Trust),
+    /// Trust a peer no longer
+    Revoke {
+        /// The name of the peer, or its key
+        #[arg(value_name = "NAME|KEY")]
+        peer: String,
+    },
+    /// Let another repository use the name of a peer
+    Forget {
+        /// The name of the peer
+        name: String,
+    },
+}
+
+#[derive(clap::Args, Debug)]
+struct Trust {
+    /// The roles of the peer: 'read' receives from here, 'write' sends
     #[arg(long, value_name = "ROLES", default_value = "read,write")]
     roles: String,
-    /// The address of a trusted peer
+    /// The address of the peer
     #[arg(long, value_name = "HOST[:PORT]")]
     at: Option<String>,
-    /// Let a trusted peer see and send only these branches; refs if the glob begins with 'refs/'
+    /// Let the peer see and send only these branches; refs if the glob begins with 'refs/'
     #[arg(long, value_name = "GLOB")]
     only: Vec<String>,
-    /// Exclude these branches or refs for a trusted peer
+    /// Exclude these branches or refs
     #[arg(long, value_name = "GLOB")]
     not: Vec<String>,
-    /// 'keygen' creates a key, 'key' shows it; 'trust NAME KEY', 'revoke NAME|KEY' and 'peers'
-    /// manage keys of peers; 'forget NAME' lets another repository use the name of a peer
-    #[arg(value_name = "COMMAND", required = true)]
-    command: Vec<OsString>,
+    /// The name that the peer gets here
+    name: String,
+    /// The public key of the peer, which 'pronto netsync key' shows there
+    key: String,
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let words: Vec<_> = args.command.iter().map(|word| word.to_str()).collect();
-    match words.as_slice() {
-        [Some("keygen")] => keygen(context),
-        [Some("key")] => show_key(context),
-        [Some("peers")] => show_peers(context),
-        [Some("trust"), Some(name), Some(key)] => trust(args, name, key, context),
-        [Some("revoke"), Some(whom)] => revoke(whom, context),
-        [Some("forget"), Some(name)] => {
+    match &args.command {
+        Command::Keygen => keygen(context),
+        Command::Key => show_key(context),
+        Command::Peers => show_peers(context),
+        Command::Trust(trust) => trust.run(context),
+        Command::Revoke { peer } => revoke(peer, context),
+        Command::Forget { name } => {
             netsync::forget_peer(&*context.repository()?, name)?;
             Ok(ExitCode::SUCCESS)
         }
-        _ => Err(CliError::usage(
-            "netsync needs 'keygen', 'key', 'peers', 'trust NAME KEY', 'revoke NAME|KEY' or 'forget NAME'",
-        )),
     }
 }
 
@@ -105,48 +128,52 @@ fn show_peers(context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn trust(args: &Args, name: &str, key: &str, context: &mut Context) -> Result<ExitCode, CliError> {
-    let path = paths(context)?.peers;
-    if !netsync::is_peer_name(name) {
-        let message = format!("'{name}' cannot be the name of a peer");
-        let hint = "use letters, digits, '.', '_' and '-', and begin with none of the last three";
-        return Err(CliError::fatal(message).with_hint(hint));
+impl Trust {
+    fn run(&self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let (name, key) = (self.name.as_str(), self.key.as_str());
+        let path = paths(context)?.peers;
+        if !netsync::is_peer_name(name) {
+            let message = format!("'{name}' cannot be the name of a peer");
+            let hint =
+                "use letters, digits, '.', '_' and '-', and begin with none of the last three";
+            return Err(CliError::fatal(message).with_hint(hint));
+        }
+        let key = PublicKey::parse(key).ok_or_else(|| {
+            CliError::fatal(format!("'{key}' is no key"))
+                .with_hint("a key is what 'pronto netsync key' shows there: ed25519: and 64 digits")
+        })?;
+        let roles = Roles::parse(&self.roles).filter(|roles| !roles.is_revoked());
+        let roles = roles.ok_or_else(|| {
+            CliError::fatal(format!("'{}' are no roles", self.roles))
+                .with_hint("roles are read, write, or read,write")
+        })?;
+        let is_word = |word: &String| !word.is_empty() && !word.contains(char::is_whitespace);
+        let words = self.at.iter().chain(&self.only).chain(&self.not);
+        if let Some(word) = words.into_iter().find(|word| !is_word(word)) {
+            return Err(CliError::fatal(format!(
+                "'{word}' cannot be in the list of peers"
+            )));
+        }
+        let full = |globs: &[String]| {
+            let full = globs.iter().map(|glob| match glob.starts_with("refs/") {
+                true => glob.clone().into_bytes(),
+                false => format!("refs/heads/{glob}").into_bytes(),
+            });
+            full.collect()
+        };
+        let peer = KnownPeer {
+            name: name.to_owned(),
+            key,
+            roles,
+            address: self.at.clone(),
+            globs: Globs {
+                include: full(&self.only),
+                exclude: full(&self.not),
+            },
+        };
+        KnownPeers::change(&path, |known| known.trust(peer))?;
+        Ok(ExitCode::SUCCESS)
     }
-    let key = PublicKey::parse(key).ok_or_else(|| {
-        CliError::fatal(format!("'{key}' is no key"))
-            .with_hint("a key is what 'pronto netsync key' shows there: ed25519: and 64 digits")
-    })?;
-    let roles = Roles::parse(&args.roles).filter(|roles| !roles.is_revoked());
-    let roles = roles.ok_or_else(|| {
-        CliError::fatal(format!("'{}' are no roles", args.roles))
-            .with_hint("roles are read, write, or read,write")
-    })?;
-    let is_word = |word: &String| !word.is_empty() && !word.contains(char::is_whitespace);
-    let words = args.at.iter().chain(&args.only).chain(&args.not);
-    if let Some(word) = words.into_iter().find(|word| !is_word(word)) {
-        return Err(CliError::fatal(format!(
-            "'{word}' cannot be in the list of peers"
-        )));
-    }
-    let full = |globs: &[String]| {
-        let full = globs.iter().map(|glob| match glob.starts_with("refs/") {
-            true => glob.clone().into_bytes(),
-            false => format!("refs/heads/{glob}").into_bytes(),
-        });
-        full.collect()
-    };
-    let peer = KnownPeer {
-        name: name.to_owned(),
-        key,
-        roles,
-        address: args.at.clone(),
-        globs: Globs {
-            include: full(&args.only),
-            exclude: full(&args.not),
-        },
-    };
-    KnownPeers::change(&path, |known| known.trust(peer))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn revoke(whom: &str, context: &mut Context) -> Result<ExitCode, CliError> {

@@ -62,8 +62,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.expire = expiry(args.expire.as_deref())?;
     options.heads = heads;
     options.dry_run = args.dry_run;
-    let shown = context.shows_progress(args.progress, false);
-    let progress = context.prompt_progress(shown);
+    let progress = context.progress(args.progress, false);
     let mut report = Report {
         repository: &repository,
         dry_run: args.dry_run,

@@ -24,8 +24,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let repository = open(context, "prune-packed")?;
     let mut options = Options::default();
     options.dry_run = args.dry_run;
-    let shown = context.shows_progress(None, args.quiet);
-    let progress = context.prompt_progress(shown);
+    let progress = context.progress(None, args.quiet);
     let mut report = Report {
         repository: &repository,
         dry_run: args.dry_run,

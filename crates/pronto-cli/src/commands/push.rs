@@ -354,7 +354,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     };
     let mut connection = Settings::default();
     connection.family = family;
-    connection.server = std::env::current_exe().ok();
+    connection.server = crate::programs::own().ok();
     let mut options = Options::default();
     options.negotiate = config.bool_or("push.negotiate", false)?;
     options.signed = signed::choose(args.signed.as_deref(), Some(config))?;

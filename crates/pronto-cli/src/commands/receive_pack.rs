@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if !can_serve(&repository)? {
         return Err(CliError::unsupported("'receive-pack' in this repository"));
     }
-    let program = std::env::current_exe()
+    let program = crate::programs::own()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
     let mut options = Options::new(program);
     options.version = requested_version(environment.bytes("GIT_PROTOCOL"));

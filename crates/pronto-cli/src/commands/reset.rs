@@ -69,7 +69,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let repository = context.repository()?;
     switching::check_submodules(&repository, args.recurse_submodules.as_deref())?;
-    let (name, paths) = split(&repository, context, &args.plain)?;
+    let (mut name, paths) = split(&repository, context, &args.plain)?;
+    if name == "@" {
+        name = "HEAD".into();
+    }
     let specs = pathspecs::read(&Source {
         given: paths,
         file: args.pathspec_from_file.as_deref(),

@@ -107,9 +107,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let message = "neither '--staged' or '--worktree' is specified";
         return Err(CliError::fatal(message));
     }
-    if index && !worktree && (args.ours || args.theirs) {
+    if index && (args.ours || args.theirs) {
         let message = "'--ours' or '--theirs' cannot be used with --staged";
         return Err(CliError::fatal(message));
+    }
+    if source.is_some() && (args.ours || args.theirs) {
+        return Err(CliError::fatal(
+            "'--merge', '--ours', or '--theirs' cannot be used when checking out of a tree",
+        ));
     }
     let mut options = Options::new(pathspec);
     options.source = source;

@@ -22,10 +22,8 @@ pub(crate) struct Reporting {
 pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Style, CliError> {
     match given {
         None => Ok(merge::conflict_style(repository)?),
-        Some(name) => merge::style_named(name.as_bytes()).ok_or_else(|| {
-            let message = format!("unknown style '{name}' given for 'merge.conflictstyle'");
-            CliError::fatal(message)
-        }),
+        Some(name) => merge::style_named(name.as_bytes())
+            .ok_or_else(|| CliError::usage(format!("unknown conflict style '{name}'"))),
     }
 }
 

@@ -152,7 +152,7 @@ fn options(args: &Args, specs: Vec<PushSpec>, context: &Context) -> Options {
     let program = args.receive_pack.as_ref().or(args.exec.as_ref());
     let push_options = args.push_option.iter();
     let mut connection = Settings::default();
-    connection.server = std::env::current_exe().ok();
+    connection.server = crate::programs::own().ok();
     let mut options = Options::default();
     options.specs = specs;
     options.all = args.all;

@@ -1,44 +1,44 @@
-//! `serve`: serve repositories to clients of Git, or to peers.
+//! `serve`: serve repositories to clients of Git, or to peers. The work is in the program `pronto-server`.
 
+#[cfg(feature = "serve")]
 mod git;
+#[cfg(feature = "serve")]
 mod keys;
+#[cfg(feature = "serve")]
 mod listen;
+#[cfg(feature = "serve")]
 mod log;
+#[cfg(feature = "serve")]
 mod manage;
+#[cfg(feature = "serve")]
+mod server;
+#[cfg_attr(
+    not(feature = "serve"),
+    allow(dead_code, reason = "pronto-server reads them")
+)]
+mod subcommands;
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
-use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
-use pronto::{Repository, upload_pack};
-use pronto_netsync::message::{Hello, Role};
-use pronto_netsync::repository::Matcher;
-use pronto_netsync::session::{Admission, Options, Session};
-use pronto_netsync::{Error, ErrorKind};
-use pronto_peer::{self as netsync, PeerRepository, Pipes, Watch, drive};
-
-pub(super) use git::{failure as server_failure, native};
-
-use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
-use pronto_server::config::StoreRole;
 
-/// The time that a peer may take for its greeting.
-const GREETING_PATIENCE: Duration = Duration::from_secs(60);
+#[cfg(feature = "serve")]
+pub(super) use git::{failure as server_failure, native};
+#[cfg(feature = "serve")]
+pub(super) use server::run as run_here;
 
 /// Arguments of `serve`.
 #[derive(clap::Args, Debug)]
+#[cfg_attr(
+    not(feature = "serve"),
+    allow(dead_code, reason = "pronto-server reads them")
+)]
 pub(crate) struct Args {
-    /// The repository, or a directory of repositories; or a command that manages the server of
-    /// --config: 'user add|remove NAME', 'user list', 'user key add NAME FILE|KEY',
-    /// 'user key remove NAME FINGERPRINT', 'user key list [NAME]', 'user key authorized [FINGERPRINT]'
-    /// (lines for sshd), 'token NAME', 'repository create|remove NAME', 'repository list'
-    #[arg(value_name = "DIRECTORY")]
-    arguments: Vec<OsString>,
+    /// The repository, or a directory of repositories
+    directory: Option<OsString>,
+    #[command(subcommand)]
+    manage: Option<subcommands::Manage>,
     /// Let the user 'owner' push and create repositories, with a token that is printed
     #[arg(long)]
     write: bool,
@@ -55,32 +55,29 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
     /// Read the configuration from this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// Serve the repositories of an object store: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,
     /// az://CONTAINER/PREFIX or file:///DIRECTORY
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     store: Option<String>,
     /// With --store, keep generations in this database: postgres://USER@HOST/DATABASE. Needed for stores
     /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     generations: Option<String>,
     /// With --store, the directory for views and downloaded files; each server needs its own
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", global = true)]
     cache: Option<PathBuf>,
     /// With --store: 'serve', 'upkeep' (pack repositories again and delete what has expired) or 'both',
     /// which is the default
-    #[arg(long, value_name = "ROLE", value_parser = git::store_role)]
-    role: Option<StoreRole>,
+    #[arg(long, value_name = "ROLE", value_parser = role)]
+    role: Option<Role>,
     /// Check the configuration, and that a store can be reached, and exit
     #[arg(long)]
     check: bool,
     /// Print the default configuration with comments, and exit
     #[arg(long)]
     print_config: bool,
-    /// With 'token', revoke the other tokens of the user
-    #[arg(long)]
-    replace: bool,
     /// Serve netsync, in which both sides send and receive, at this address too. Without an address,
     /// serve only that: to one peer with --stdio, or to known peers with --listen
     #[arg(
@@ -137,87 +134,25 @@ pub(crate) struct Args {
     session_timeout: u64,
 }
 
-pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let is_alone = args.netsync.as_deref() == Some("");
-    match (is_alone, args.stdio, &args.listen, &args.peer) {
-        (true, true, None, Some(peer)) => stdio(args, peer, context),
-        (true, false, Some(address), None) => listen::run(args, address, context),
-        (false, false, _, None) => match args.arguments.as_slice() {
-            [] | [_] => git::run(args, context),
-            words => manage::run(args, words, context),
-        },
-        _ => Err(CliError::usage(
-            "serve --netsync needs an address (--netsync=HOST:PORT), --stdio and --peer NAME, or --listen \
-             HOST:PORT",
-        )),
-    }
+/// The part of the work with an object store that a server does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Serve,
+    Upkeep,
+    Both,
 }
 
-impl Args {
-    /// The directory to serve, for netsync.
-    fn directory(&self) -> Result<Option<&OsString>, CliError> {
-        match self.arguments.as_slice() {
-            [] => Ok(None),
-            [directory] => Ok(Some(directory)),
-            _ => Err(CliError::usage("serve takes one directory")),
-        }
-    }
+/// Continues in the program `pronto-server`.
+pub(crate) fn run(_: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    Err(context.become_server("serve"))
 }
 
-/// Serves one peer, the process that has started this one.
-fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, CliError> {
-    let repository = find(args.directory()?, context)?;
-    let mut options = Options::default();
-    options.nonce = netsync::nonce()?;
-    options.globs = default_globs();
-    options.allows_unrelated = args.allow_unrelated;
-    let mut ours = netsync::Options::new(peer.to_owned(), BUDGET_BYTES);
-    ours.fast_forward = args.ff;
-    ours.threads = 1;
-    let interrupt = context.interrupt.clone();
-    let admit = move |_: &Hello| -> Result<Admission<PeerRepository>, Error> {
-        let repository = PeerRepository::new(repository, ours, interrupt)?;
-        Ok(Admission {
-            object_format: repository.object_format(),
-            repository,
-            role: Role::Both,
-            limits: Matcher::default(),
-        })
-    };
-    let mut session = Session::respond(options, Box::new(admit));
-    let own = |stream: io::Result<std::os::fd::OwnedFd>| {
-        let stream = stream.map_err(|error| CliError::fatal(format!("cannot use stream: {error}")));
-        stream.map(File::from)
-    };
-    let mut input = own(io::stdin().as_fd().try_clone_to_owned())?;
-    let mut output = own(io::stdout().as_fd().try_clone_to_owned())?;
-    let mut watch = Watch {
-        report: &mut |_| {},
-        interrupt: &context.interrupt,
-        keep: &|_| Ok(()),
-        patience: PATIENCE,
-        greeting_patience: GREETING_PATIENCE,
-    };
-    let mut pipes = Pipes {
-        input: &mut input,
-        output: &mut output,
-    };
-    match drive(&mut session, &mut pipes, &mut watch) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        // The peer shows its error itself. Errors that only concern this side are printed here.
-        Err(error) if matches!(error.kind(), ErrorKind::Repository) => Err(failure(&error)),
-        Err(_) => Err(CliError::silent(ExitCode::FATAL)),
+/// Reads the value of `--role`.
+fn role(text: &str) -> Result<Role, String> {
+    match text {
+        "serve" => Ok(Role::Serve),
+        "upkeep" => Ok(Role::Upkeep),
+        "both" => Ok(Role::Both),
+        _ => Err("it must be 'serve', 'upkeep' or 'both'".to_owned()),
     }
-}
-
-/// Returns the repository at `directory`, or in it: not one above it, and not one of another user,
-/// whose hooks would run.
-fn find(directory: Option<&OsString>, context: &mut Context) -> Result<Arc<Repository>, CliError> {
-    let Some(directory) = directory else {
-        return context.repository();
-    };
-    let environment = context.environment()?;
-    let found = upload_pack::find(Path::new(directory), &environment)?;
-    context.check_config(found.config())?;
-    Ok(Arc::new(found))
 }

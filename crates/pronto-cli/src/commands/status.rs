@@ -177,7 +177,7 @@ fn prepare(
     options.detached_from = matches!(settings.format, Format::Long);
     options.write_back = optional_locks;
     options.settle = pronto::status::Options::default().settle;
-    options.monitor_program = std::env::current_exe().ok();
+    options.monitor_program = crate::programs::own().ok();
     Ok((settings, options))
 }
 
@@ -191,6 +191,7 @@ fn gather(
     let wants_branch = settings.branch || settings.format == Format::Long;
     let upstream = match report.head.name().filter(|_| wants_branch) {
         Some(name) if settings.format != Format::Long || report.head.id().is_some() => {
+            context.check_remotes(repository.config())?;
             let tip = report.head.id();
             pronto::status::upstream(
                 repository,

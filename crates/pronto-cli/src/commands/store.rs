@@ -1,21 +1,29 @@
-//! `store`: repositories in an object store.
+//! `store`: repositories in an object store. The work is in the program `pronto-server`.
 
-use std::fs::File;
-use std::io::{IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+#[cfg_attr(
+    not(feature = "serve"),
+    allow(dead_code, reason = "pronto-server reads them")
+)]
+mod arguments;
+#[cfg(feature = "serve")]
+mod examine;
+#[cfg(feature = "serve")]
+mod import;
+#[cfg(feature = "serve")]
+mod server;
+#[cfg(feature = "serve")]
+mod settings;
+#[cfg(feature = "serve")]
+mod transfer;
+#[cfg(feature = "serve")]
+mod upkeep;
 
-use bstr::ByteSlice as _;
-use pronto::refs::MigrateOptions;
-use pronto::repository::RefStorage;
-use pronto::{Environment, Repository, Watch, io::progress::Progress};
-use pronto_store::{DatabaseAddress, EXPORT_OK, EXPORT_OK_FILE, Generation, Source, Store, Stored};
+use arguments::{Command, Common};
 
 use crate::{CliError, Context, ExitCode};
 
-mod import;
-mod settings;
-mod upkeep;
+#[cfg(feature = "serve")]
+pub(super) use server::run as run_here;
 
 /// Arguments of `store`.
 #[derive(clap::Args, Debug)]
@@ -23,364 +31,18 @@ mod upkeep;
     after_help = "STORE: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `file:///DIRECTORY`. \
     Credentials are taken from the variables of the environment that the programs of these services use."
 )]
+#[cfg_attr(
+    not(feature = "serve"),
+    allow(dead_code, reason = "pronto-server reads them")
+)]
 pub(crate) struct Args {
-    /// The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores
-    /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
-    #[arg(long, value_name = "URL")]
-    generations: Option<String>,
-    /// The database with the generations of the second store (copy)
-    #[arg(long, value_name = "URL")]
-    target_generations: Option<String>,
-    /// Take this generation instead of the newest one (export, copy)
-    #[arg(long, value_name = "NUMBER")]
-    generation: Option<u64>,
-    /// Compare names and sizes only, and read no object (verify)
-    #[arg(long)]
-    sizes_only: bool,
-    /// Bring repositories that are there already up to date (import)
-    #[arg(long)]
-    update: bool,
-    /// The directory for temporary files (import, copy, upkeep)
-    #[arg(long, value_name = "DIRECTORY")]
-    scratch: Option<PathBuf>,
-    /// Keep downloaded files in this directory, and use them again (upkeep)
-    #[arg(long, value_name = "DIRECTORY")]
-    cache: Option<PathBuf>,
-    /// Run until the process is stopped, and look at each repository so often (upkeep)
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    every: Option<u64>,
-    /// Delete unreachable Git objects this many days after they were noticed; 'never' keeps them (upkeep)
-    #[arg(long, value_name = "DAYS", default_value = "14", value_parser = upkeep::prune_after)]
-    prune_after: upkeep::PruneAfter,
-    /// Keep refs in this format: 'files' or 'reftable' (export)
-    #[arg(long, value_name = "FORMAT", value_parser = ref_format)]
-    ref_format: Option<RefStorage>,
-    /// Add a value to those that the key has (config)
-    #[arg(long)]
-    add: bool,
-    /// Remove all values of the key (config)
-    #[arg(long)]
-    unset: bool,
-    /// Show no progress
-    #[arg(short, long)]
-    quiet: bool,
-    /// 'import REPOSITORY STORE NAME' makes a repository of a Git repository, 'import DIRECTORY STORE' one of each
-    /// below a directory; 'export STORE NAME DIRECTORY' the other way round; 'copy STORE NAME STORE NAME' copies one; 'verify STORE
-    /// [NAME]' looks for damage; 'upkeep STORE [NAME]' packs again what is due and deletes what has
-    /// expired; 'list STORE [NAME]' shows repositories, or generations; 'config STORE NAME [KEY [VALUE]]'
-    /// shows or changes the configuration, 'head STORE NAME [BRANCH]' the default branch
-    #[arg(value_name = "COMMAND", required = true)]
-    words: Vec<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
 }
 
-pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let words: Vec<&str> = args.words.iter().filter_map(|word| word.to_str()).collect();
-    if words.len() != args.words.len() {
-        return Err(CliError::usage("the arguments of store must be UTF-8"));
-    }
-    check_options(args, words[0])?;
-    match words.as_slice() {
-        ["import", source, store, name] => import::one(args, source, store, name, context),
-        ["import", directory, store] => import::all(args, directory, store, context),
-        ["export", store, name, directory] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            export(args, &place, Path::new(directory), context)
-        }
-        ["copy", store, name, target, new] => {
-            let from = Place::open(Stores::of(args, store), name, context)?;
-            let to = Stores {
-                url: target,
-                generations: args.target_generations.as_deref(),
-            };
-            let to = Place::open(to, new, context)?;
-            copy(args, &from, &to, context)
-        }
-        ["verify", store] => {
-            let names = Stores::of(args, store).open(context)?.repositories()?;
-            verify(args, store, &names, context)
-        }
-        ["verify", store, name] => verify(args, store, &[(*name).to_owned()], context),
-        ["upkeep", store] => upkeep::run(args, store, None, context),
-        ["upkeep", store, name] => upkeep::run(args, store, Some(name), context),
-        ["list", store] => {
-            for name in Stores::of(args, store).open(context)?.repositories()? {
-                writeln!(context.out, "{name}")?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        ["list", store, name] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            list(&place, context)
-        }
-        ["config", store, name, rest @ ..] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            settings::config(args, &place, rest, context)
-        }
-        ["head", store, name] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            settings::show_head(&place, context)
-        }
-        ["head", store, name, branch] => {
-            let place = Place::open(Stores::of(args, store), name, context)?;
-            settings::set_head(&place, branch, context)
-        }
-        _ => Err(CliError::usage(
-            "store needs 'import REPOSITORY STORE NAME', 'import DIRECTORY STORE', \
-             'export STORE NAME DIRECTORY', 'copy STORE NAME STORE NAME', 'verify STORE [NAME]', 'upkeep STORE [NAME]', 'list STORE [NAME]', \
-             'config STORE NAME [KEY [VALUE]]' or 'head STORE NAME [BRANCH]'",
-        )),
-    }
-}
-
-/// Refuses options that belong to other commands.
-fn check_options(args: &Args, command: &str) -> Result<(), CliError> {
-    let given = [
-        (
-            "--generation",
-            args.generation.is_some(),
-            &["export", "copy"][..],
-        ),
-        (
-            "--scratch",
-            args.scratch.is_some(),
-            &["import", "copy", "upkeep"],
-        ),
-        ("--update", args.update, &["import"]),
-        ("--ref-format", args.ref_format.is_some(), &["export"]),
-        ("--sizes-only", args.sizes_only, &["verify"]),
-        ("--cache", args.cache.is_some(), &["upkeep"]),
-        ("--every", args.every.is_some(), &["upkeep"]),
-        ("--add", args.add, &["config"]),
-        ("--unset", args.unset, &["config"]),
-        (
-            "--target-generations",
-            args.target_generations.is_some(),
-            &["copy"],
-        ),
-    ];
-    for (option, is_given, commands) in given {
-        if is_given && !commands.contains(&command) {
-            return Err(CliError::usage(format!(
-                "'{option}' is not for 'store {command}'"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Reads the name of a storage of refs.
-fn ref_format(name: &str) -> Result<RefStorage, String> {
-    let found = RefStorage::named(name.as_bytes().as_bstr());
-    found.ok_or_else(|| format!("unknown ref storage format '{name}'"))
-}
-
-/// The addresses of a store.
-#[derive(Clone, Copy)]
-struct Stores<'a> {
-    url: &'a str,
-    /// The database with the generations.
-    generations: Option<&'a str>,
-}
-
-impl<'a> Stores<'a> {
-    fn of(args: &'a Args, url: &'a str) -> Self {
-        Stores {
-            url,
-            generations: args.generations.as_deref(),
-        }
-    }
-
-    fn open(self, context: &mut Context) -> Result<Store, CliError> {
-        let environment = context.environment()?;
-        let store = Store::open(self.url, &environment)?;
-        match self.generations {
-            None => Ok(store),
-            Some(address) => {
-                let address = DatabaseAddress::parse(address, &environment)?;
-                store.with_generations(address).map_err(CliError::from)
-            }
-        }
-    }
-}
-
-/// A repository in a store.
-struct Place {
-    store: Store,
-    repository: Stored,
-}
-
-impl Place {
-    fn open(stores: Stores<'_>, name: &str, context: &mut Context) -> Result<Self, CliError> {
-        let store = stores.open(context)?;
-        let repository = store.repository(name)?;
-        Ok(Place { store, repository })
-    }
-
-    /// Returns the generation that the options name.
-    fn generation(&self, args: &Args) -> Result<Arc<Generation>, CliError> {
-        let found = match args.generation {
-            Some(number) => self.store.wait(self.repository.at(number)),
-            None => self.store.wait(self.repository.latest()),
-        };
-        found.map_err(CliError::from)
-    }
-}
-
-fn progress(args: &Args, context: &mut Context) -> Arc<dyn Progress> {
-    let is_shown = !args.quiet && std::io::stderr().is_terminal();
-    context.prompt_progress(is_shown)
-}
-
-/// Returns the directory for temporary files.
-fn scratch(args: &Args, context: &mut Context) -> Result<PathBuf, CliError> {
-    let environment = context.environment()?;
-    let chosen = args.scratch.as_deref().or(environment.path("TMPDIR"));
-    Ok(environment.absolute(chosen.unwrap_or(Path::new("/tmp"))))
-}
-
-fn export(
-    args: &Args,
-    place: &Place,
-    directory: &Path,
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let directory = context.environment()?.absolute(directory);
-    let generation = place.generation(args)?;
-    let progress = progress(args, context);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let view = place
-        .repository
-        .write_view(&generation, &directory, None, &watch);
-    place.store.wait(view)?;
-    context.settle();
-    // Every git reads files; reftables are of git 2.45.
-    let storage = args.ref_format.unwrap_or(RefStorage::Files);
-    if storage != RefStorage::Reftable {
-        let exported = Repository::open(&directory, &Environment::empty(&directory))?;
-        exported.migrate_refs(&MigrateOptions::new(storage))?;
-    }
-    mark_visible(&directory)?;
-    writeln!(context.out, "generation {}", generation.number())?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Marks the repository for servers that need a mark, if it had one in the store.
-fn mark_visible(directory: &Path) -> Result<(), CliError> {
-    let exported = Repository::open(directory, &Environment::empty(directory))?;
-    if exported.config().bool_or(EXPORT_OK, false)? {
-        let file = directory.join(EXPORT_OK_FILE);
-        let created = File::create_new(&file);
-        created.map_err(|error| {
-            let reason = pronto_io::error::reason(&error);
-            CliError::fatal(format!("cannot create '{}': {reason}", file.display()))
-        })?;
-    }
-    Ok(())
-}
-
-fn copy(
-    args: &Args,
-    from: &Place,
-    to: &Place,
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let generation = from.generation(args)?;
-    let scratch = scratch(args, context)?;
-    let progress = progress(args, context);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let source = Source {
-        store: &from.store,
-        repository: &from.repository,
-    };
-    let written = to
-        .store
-        .copy(&generation, source, &to.repository, &scratch, &watch)?;
-    context.settle();
-    let (number, refs, objects) = (generation.number(), written.refs, written.objects);
-    writeln!(
-        context.out,
-        "generation {number}: {refs} refs and {objects} objects"
-    )?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn verify(
-    args: &Args,
-    url: &str,
-    names: &[String],
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let store = Stores::of(args, url).open(context)?;
-    let progress = progress(args, context);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let mut is_whole = true;
-    for name in names {
-        let repository = store.repository(name)?;
-        let verified = store.wait(repository.verify(!args.sizes_only, &watch))?;
-        context.settle();
-        for problem in &verified.problems {
-            is_whole = false;
-            writeln!(context.out, "{name}: {problem}")?;
-        }
-        writeln!(
-            context.out,
-            "{name}: {} generations up to {}, {} objects of {} bytes, {} orphans, {} problems",
-            verified.generations,
-            verified.newest,
-            verified.objects,
-            verified.bytes,
-            verified.orphans,
-            verified.problems.len()
-        )?;
-    }
-    Ok(match is_whole {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
-}
-
-fn list(place: &Place, context: &mut Context) -> Result<ExitCode, CliError> {
-    for listed in place.store.generations(&place.repository)? {
-        let time = utc(listed.created.as_secs());
-        writeln!(context.out, "{}\t{time}", listed.number)?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Formats a time as ISO 8601 does, in UTC.
-fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86400, seconds % 86400);
-    // Years begin in March here, so that the day of a leap year is the last one. A cycle of 400 years has
-    // 146097 days; day 0 is the 1st of March of the year 0.
-    let day = days + 719_468;
-    let (cycle, of_cycle) = (day / 146_097, day % 146_097);
-    let year_of_cycle = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
-    let of_year = of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    let year = cycle * 400 + year_of_cycle + carry;
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_those_of_the_calendar() {
-        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
-        assert_eq!(utc(951_782_399), "2000-02-28T23:59:59Z");
-        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(utc(951_868_800), "2000-03-01T00:00:00Z");
-        assert_eq!(utc(1_795_671_017), "2026-11-26T05:30:17Z");
-    }
+/// Continues in the program `pronto-server`.
+pub(crate) fn run(_: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    Err(context.become_server("store"))
 }

@@ -36,13 +36,17 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let common = &args.common;
-    let merges = args.merges()?;
+    let merges = args.merges();
     let repository = context.repository()?;
+    if merges {
+        restoring::style(args.conflict.as_deref(), &repository)?;
+    }
     common.check_supported(&repository)?;
     repository.require_work_tree()?;
     let mut creation = args.creation(context);
     let creates = creation.plain.is_some() || creation.force.is_some() || common.orphan.is_some();
-    if common.track.is_some() && !creates {
+    let tracks = common.track.is_some() || creation.follows_nothing;
+    if tracks && !creates {
         let first = args.plain.first().map(OsString::as_os_str);
         creation.plain = Some(switching::name_after_remote(first, Which::Switch)?);
     }
@@ -50,11 +54,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::fatal("only one reference expected"));
     }
     let creates = creates || creation.plain.is_some();
-    let may_guess = !creates && common.guesses(&repository)? && common.track.is_none();
+    let may_guess = !creates && common.guesses(&repository)?;
     let rules = switching::Rules {
         which: Which::Switch,
         is_name: true,
-        may_guess: may_guess && !creation.follows_nothing,
+        may_guess,
     };
     let meaning = switching::understand(&repository, context, &args.plain, rules)?;
     let start = meaning.start;
@@ -64,6 +68,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             "Cannot switch branch to a non-commit '{name}'"
         )));
     }
+    args.refuse_merging()?;
     if common.orphan.is_some() && start.is_some() {
         return Err(CliError::fatal("'--orphan' cannot take <start-point>"));
     }
@@ -84,26 +89,37 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     pronto::switch::refuse_while_in_progress(&repository)?;
     context.report();
-    let merge = match merges {
-        true => Some(restoring::style(args.conflict.as_deref(), &repository)?),
-        false => None,
-    };
     let mut options = Options::default();
     options.to = start;
     options.create = create;
     options.detach = common.detach;
     options.discard = args.discard_changes || common.force;
-    options.merge = merge;
     options.overwrite_untracked = common.force;
     options.stay_lightly = true;
     options.ignore_other_worktrees = common.ignore_other_worktrees;
     options.keep_ignored = common.overwrite_ignore == Some(false);
     options.empty = common.orphan.is_some();
     options.quiet = common.quiet;
-    switching::switch(&repository, context, common, &options)
+    switching::switch(&repository, context, common, &options, merges)
 }
 
 impl Args {
+    fn merges(&self) -> bool {
+        self.merge || self.conflict.is_some()
+    }
+
+    /// Refuses options that discard what is to be merged.
+    fn refuse_merging(&self) -> Result<(), CliError> {
+        if self.merges() && self.common.force {
+            return Err(CliError::fatal("'-f' cannot be used with '-m'"));
+        }
+        if self.merges() && self.discard_changes {
+            let message = "'--discard-changes' cannot be used with '--merge'";
+            return Err(CliError::fatal(message));
+        }
+        Ok(())
+    }
+
     /// Returns the branch to create, without that of `--track`.
     fn creation(&self, context: &Context) -> Creation {
         Creation {
@@ -112,15 +128,6 @@ impl Args {
             log: false,
             follows_nothing: switching::follows_nothing(context),
         }
-    }
-
-    /// Returns whether to merge local changes.
-    fn merges(&self) -> Result<bool, CliError> {
-        let merges = self.merge || self.conflict.is_some();
-        if merges && (self.common.force || self.discard_changes) {
-            return Err(CliError::unsupported("options beside '--merge' of switch"));
-        }
-        Ok(merges)
     }
 }
 

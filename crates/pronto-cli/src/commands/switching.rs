@@ -15,8 +15,7 @@ use pronto::{Repository, Watch};
 
 use crate::checkout_failures::refusal_message;
 pub(crate) use crate::checkout_failures::tell_failures;
-use crate::{CliError, Context, ExitCode, fallback};
-use upstream::tracking_text;
+use crate::{CliError, Context, ExitCode};
 
 /// Options of both commands.
 #[derive(clap::Args, Debug, Default)]
@@ -279,7 +278,7 @@ pub(crate) fn creation(
             "'--detach' cannot be used with '-b/-B/--orphan'",
         ));
     }
-    if is_orphan && common.track.is_some() {
+    if is_orphan && (common.track.is_some() || creation.follows_nothing) {
         return Err(CliError::fatal("'--orphan' cannot be used with '-t'"));
     }
     // A branch may be called `@`.
@@ -317,21 +316,19 @@ pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<B
     }
 }
 
-/// Switches and reports the result.
+/// Switches and reports the result. With `merges`, git puts local changes that are in the way into a stash,
+/// and applies it after the switch.
 pub(crate) fn switch(
     repository: &Repository,
     context: &mut Context,
     common: &Common,
     options: &Options,
+    merges: bool,
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(common.progress, common.quiet);
-    // git puts local changes that are in the way into a stash.
-    let stashes = options.merge.is_some() && fallback::is_possible();
-    let mut options = options.clone();
-    options.merge = options.merge.filter(|_| !stashes);
     let outcome = pronto::switch::switch(
         repository,
-        &options,
+        options,
         &Watch::from(&context.interrupt).with_progress(&*progress),
     )
     .map_err(|error| match error.kind() {
@@ -341,8 +338,8 @@ pub(crate) fn switch(
         _ => CliError::of(error),
     })?;
     match outcome {
-        Outcome::Done(report) => tell(repository, context, common, &options, &report),
-        Outcome::Refused(_) if stashes => {
+        Outcome::Done(report) => tell(repository, context, common, options, &report),
+        Outcome::Refused(_) if merges => {
             Err(CliError::unsupported("a stash of local changes in the way"))
         }
         Outcome::Refused(refusals) if options.discard => {
@@ -400,9 +397,8 @@ fn tell(
             NewHead::Stayed => !options.detach,
             NewHead::Detached(_) => false,
         };
-        if let (Some(upstream), true) = (&report.upstream, follows) {
-            let hints = advises(repository, "statusHints")?;
-            write!(context.out, "{}", tracking_text(upstream, hints))?;
+        if follows {
+            upstream::tell(repository, context, report.upstream.as_ref())?;
         }
     }
     let refused = report.hook.is_some_and(|code| code != 0);

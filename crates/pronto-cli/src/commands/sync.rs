@@ -112,7 +112,7 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
     let mut session = begin(args, part, &repository, &context.interrupt)?;
     let whom = Dial {
         address,
-        program: std::env::current_exe()
+        program: crate::programs::own()
             .map_err(|error| CliError::fatal(format!("cannot find this program: {error}")))?,
         remote_program: args.remote_program.as_encoded_bytes().into(),
         own_name: &own_name,

@@ -33,6 +33,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.packs.is_empty() {
         return Err(CliError::misuse("verify-pack takes at least one pack"));
     }
+    // As in Git, which looks for a repository only when it checks a pack.
+    let environment = context.environment()?;
+    context.check_config(&pronto::config::without_repository(&environment)?)?;
     if let Err(error) = context.repository_if_any()
         && error.kind() == crate::error::Kind::Unsupported
     {

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
 use crate::server::PATIENCE;
 use crate::tls::Tls;
@@ -62,7 +62,9 @@ pub(crate) struct Rest {
 
 /// Connects from `source`.
 pub(crate) fn connect_from(source: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
-    let made = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    // Programs that other threads start must not keep the connection.
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let made = socket_with(family, SocketType::STREAM, flags, None)?;
     bind(&made, &SocketAddrV4::new(source, 0))?;
     connect(&made, &to)?;
     let stream = TcpStream::from(made);

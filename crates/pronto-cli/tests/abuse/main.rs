@@ -6,9 +6,14 @@
 #![expect(clippy::print_stdout, reason = "a test says what it took")]
 
 mod client;
+mod document;
+#[path = "../../../pronto-store/tests/it/hostile/form.rs"]
+#[allow(dead_code, reason = "the tests of the store use the rest")]
+mod form;
 mod frames;
 mod honest;
 mod judge;
+mod meter;
 mod rows;
 mod server;
 mod site;
@@ -19,6 +24,8 @@ mod stored;
 mod tls;
 mod wire;
 
+#[path = "../attacks/documents.rs"]
+mod documents;
 #[path = "../attacks/pack.rs"]
 #[allow(dead_code, reason = "the other half of the suite uses the rest")]
 mod pack;
@@ -38,7 +45,7 @@ fn main() -> ExitCode {
     arguments.test_threads.get_or_insert(THREADS);
     let mut trials = Vec::new();
     for row in rows::all() {
-        let name = format!("{}/{}", row.class, row.name);
+        let name = row.full_name();
         let row = Arc::new(row);
         for place in [Place::Directory, Place::Store] {
             if row.is_of_a_bucket && place == Place::Directory {
@@ -60,5 +67,9 @@ fn main() -> ExitCode {
             trials.push(Trial::ignorable_test(name, judge));
         }
     }
+    let documents = Trial::test("docs/security.md names rows that exist", || {
+        documents::check("| S", 3).map_err(Failed::from)
+    });
+    trials.push(documents);
     libtest_mimic::run(&arguments, trials).exit_code()
 }

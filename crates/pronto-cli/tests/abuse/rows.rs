@@ -7,6 +7,7 @@ mod bombs;
 mod bucket;
 mod budgets;
 mod hooks;
+mod inputs;
 mod logs;
 mod overload;
 mod paths;
@@ -36,6 +37,12 @@ pub(crate) struct Row {
     pub(crate) not_in_a_store: Option<&'static str>,
     /// Whether the row attacks the bucket, which a directory has not.
     pub(crate) is_of_a_bucket: bool,
+}
+
+impl Row {
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}/{}", self.class, self.name)
+    }
 }
 
 /// Collects the rows of one class.
@@ -101,6 +108,7 @@ pub(crate) fn all() -> Vec<Row> {
         bucket::table(),
         budgets::table(),
         hooks::table(),
+        inputs::table(),
         logs::table(),
         overload::table(),
         paths::table(),

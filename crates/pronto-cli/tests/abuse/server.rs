@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,42 @@ use crate::site::{Site, pronto};
 /// The time for everything that the server does by itself.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The lines of a log, with a signal for each and for its end.
+#[derive(Debug, Default)]
+struct Log {
+    written: Mutex<Written>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Written {
+    lines: Vec<String>,
+    has_ended: bool,
+}
+
+impl Log {
+    fn change(&self, change: impl FnOnce(&mut Written)) {
+        change(&mut self.written.lock().expect("no panic"));
+        self.changed.notify_all();
+    }
+
+    /// Waits until something is true of what is written. Returns whether it became so in time.
+    fn wait_until(&self, mut is_true: impl FnMut(&Written) -> bool) -> bool {
+        let written = self.written.lock().expect("no panic");
+        let waited = self
+            .changed
+            .wait_timeout_while(written, PATIENCE, |written| !is_true(written));
+        !waited.expect("no panic").1.timed_out()
+    }
+}
+
 /// A running server. Dropping it kills it.
 pub(crate) struct Server {
     child: Child,
     pub(crate) http: SocketAddr,
     pub(crate) git: SocketAddr,
     pub(crate) ssh: Option<SocketAddr>,
-    log: Arc<Mutex<Vec<String>>>,
+    log: Arc<Log>,
     /// Reads the log to its end.
     reader: Option<JoinHandle<()>>,
 }
@@ -46,13 +75,14 @@ impl Server {
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let stream = child.stderr.take().expect("it is a pipe");
-        let log = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::new(Log::default());
         let lines = Arc::clone(&log);
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
-                lines.lock().expect("no panic").push(line);
+                lines.change(|written| written.lines.push(line));
             }
+            lines.change(|written| written.has_ended = true);
         });
         let reader = Some(reader);
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
@@ -84,28 +114,24 @@ impl Server {
 
     /// Waits for an event of the log.
     pub(crate) fn logged(&self, fits: impl Fn(&Value) -> bool) -> Result<Value, String> {
-        let mut found = None;
-        let is_there = wait_until(|| {
-            let mut events = self.events().into_iter();
+        // Lines that were looked at once are not parsed again.
+        let (mut found, mut seen) = (None, 0);
+        self.log.wait_until(|written| {
+            let new = written.lines.get(seen..).unwrap_or_default();
+            seen = written.lines.len();
+            let mut events = new
+                .iter()
+                .filter_map(|line| serde_json::from_str(line).ok());
             found = events.find(&fits);
-            found.is_some()
+            found.is_some() || written.has_ended
         });
-        match (is_there, found) {
-            (true, Some(event)) => Ok(event),
-            _ => Err("the log has no such event".to_owned()),
-        }
-    }
-
-    /// The events that were logged so far. Lines that are no JSON are left out.
-    pub(crate) fn events(&self) -> Vec<Value> {
-        let lines = self.log.lock().expect("no panic");
-        let events = lines.iter().map(|line| serde_json::from_str(line));
-        events.filter_map(Result::ok).collect()
+        found.ok_or_else(|| "the log has no such event".to_owned())
     }
 
     /// The log.
     pub(crate) fn text(&self) -> String {
-        self.log.lock().expect("no panic").join("\n")
+        let written = self.log.written.lock().expect("no panic");
+        written.lines.join("\n")
     }
 
     /// The most memory that the server has used, in MiB.
@@ -118,6 +144,11 @@ impl Server {
             .and_then(|text| text.parse::<u64>().ok())
             .unwrap_or(0)
             >> 10
+    }
+
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -134,19 +165,18 @@ impl Server {
     /// Asks the server to end, and waits for that.
     pub(crate) fn end(&mut self) -> Result<(), String> {
         self.signal(Signal::TERM);
-        let mut status = None;
         let begun = Instant::now();
-        wait_until(|| {
-            status = self.child.try_wait().ok().flatten();
-            status.is_some()
-        });
-        if let Some(reader) = self.reader.take().filter(|_| status.is_some()) {
+        // The log ends with the server, and with the processes that have inherited it.
+        if !self.log.wait_until(|written| written.has_ended) {
+            return Err(format!("the server runs for {:?} more", begun.elapsed()));
+        }
+        if let Some(reader) = self.reader.take() {
             reader.join().expect("no panic");
         }
-        match status {
-            Some(status) if status.success() => Ok(()),
-            Some(status) => Err(format!("the server ends with {status}")),
-            None => Err(format!("the server runs for {:?} more", begun.elapsed())),
+        match self.child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("the server ends with {status}")),
+            Err(error) => Err(error.to_string()),
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Ssh {
     port: String,
     ids: RequestIds,
     login: &'static str,
+    /// The keys that are tried, in this order.
+    keys: Vec<String>,
 }
 
 /// A client that runs. Dropping it ends it.
@@ -45,6 +47,7 @@ impl Ssh {
             port: address.port().to_string(),
             ids: Arc::clone(ids),
             login: "git@127.0.0.1",
+            keys: vec!["key".to_owned()],
         }
     }
 
@@ -54,10 +57,22 @@ impl Ssh {
         self
     }
 
+    /// Returns the client that tries so many other keys before its own.
+    pub(crate) fn with_wrong_keys(mut self, count: usize) -> Self {
+        let wrong = (0..count).map(|number| format!("wrong{number}"));
+        self.keys = wrong.chain(["key".to_owned()]).collect();
+        for key in &self.keys {
+            let path = self.folder.join(key);
+            assert!(path.exists() || make_ssh_key(&path), "there is ssh-keygen");
+        }
+        self
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = test_support::with_default_signals(SSH);
         command
-            .args(["-F/dev/null", "-ikey", "-p", &self.port])
+            .args(["-F/dev/null", "-p", &self.port])
+            .args(self.keys.iter().map(|key| format!("-i{key}")))
             .args(["-b", &ATTACKER.to_string()])
             .args(["-oIdentitiesOnly=yes", "-oBatchMode=yes"])
             .args(["-oLogLevel=ERROR", "-oUserKnownHostsFile=known"])
@@ -91,6 +106,28 @@ impl Ssh {
         let stdout = running.0.stdout.as_mut().expect("it is a pipe");
         stdout.read_to_end(&mut output).expect("it can be read");
         output
+    }
+
+    /// Runs a command of the server with a value of `GIT_PROTOCOL` and this input, to its end.
+    pub(crate) fn converse(&self, command: &str, protocol: &str, input: &[u8]) -> Output {
+        let option = format!("-oSetEnv=GIT_PROTOCOL={protocol}");
+        let mut arguments = vec![command];
+        if !protocol.is_empty() {
+            arguments.insert(0, &option);
+        }
+        // Options come before the host, which `command` appends.
+        let mut command = self.command(&[]);
+        command.args(arguments).stdin(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("it is a pipe");
+        std::thread::scope(|scope| {
+            // A server that refuses does not read.
+            scope.spawn(move || {
+                use std::io::Write as _;
+                let _ = stdin.write_all(input);
+            });
+            child.wait_with_output().expect("it ends")
+        })
     }
 
     /// Starts a client, whose input stays open and whose output is not read.

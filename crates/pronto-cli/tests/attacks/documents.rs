@@ -1,17 +1,15 @@
-//! Checks that the rows named in the table of published vulnerabilities exist.
+//! Checks that the rows named in tables of `docs/security.md` exist.
 
 use std::path::Path;
 
 use crate::rows;
 
-/// The column with the names of rows. Lines of the table begin with a bar.
-const COLUMN: usize = 4;
-
-/// Checks every row that `docs/security.md` names as `class/name`, with `*` for any end of a name.
+/// Checks every row that a table of `docs/security.md` names as `class/name`, with `*` for any end of a name. `start` is that
+/// of the lines of the table, whose names are in the column `column`; lines begin with a bar.
 ///
 /// # Errors
 /// Names without a row.
-pub(crate) fn check() -> Result<(), String> {
+pub(crate) fn check(start: &str, column: usize) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md");
     let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
     let rows: Vec<String> = rows::all()
@@ -20,8 +18,8 @@ pub(crate) fn check() -> Result<(), String> {
         .collect();
     let named: Vec<&str> = text
         .lines()
-        .filter(|line| line.starts_with("| CVE-"))
-        .filter_map(|line| line.split('|').nth(COLUMN))
+        .filter(|line| line.starts_with(start))
+        .filter_map(|line| line.split('|').nth(column))
         .flat_map(|names| names.split('`').skip(1).step_by(2))
         .collect();
     if named.is_empty() {

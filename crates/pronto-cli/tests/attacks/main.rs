@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         }
     }
     let documents = Trial::test("docs/security.md names rows that exist", || {
-        documents::check().map_err(Failed::from)
+        documents::check("| CVE-", 4).map_err(Failed::from)
     });
     trials.push(documents);
     libtest_mimic::run(&arguments, trials).exit_code()

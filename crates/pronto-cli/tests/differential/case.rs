@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use test_support::git::Release;
-
 /// The comparison of standard error.
 #[derive(Clone, Debug)]
 pub(crate) enum Stderr {
@@ -25,8 +23,6 @@ pub(crate) struct Case {
     pub(crate) handed_over: Vec<usize>,
     /// Commands that must be installed.
     pub(crate) needs: Vec<String>,
-    /// The first release of git with the behaviour of the case.
-    pub(crate) since: Option<Release>,
     /// The script, for `sh`.
     pub(crate) script: String,
 }
@@ -81,7 +77,6 @@ fn parse(path: &Path) -> Vec<Case> {
                 stderr: Stderr::Compared,
                 handed_over: Vec::new(),
                 needs: Vec::new(),
-                since: None,
                 script,
             });
         } else if line.trim() == ":: setup" {
@@ -104,10 +99,6 @@ fn parse(path: &Path) -> Vec<Case> {
                     case.handed_over = numbers.split_whitespace().map(parse).collect();
                 }
                 Some(("needs", command)) => case.needs.push(command.trim().to_owned()),
-                Some(("since", release)) => {
-                    let release = parse_release(release);
-                    case.since = Some(release.expect("a release such as 2.55"));
-                }
                 _ => panic!("unknown directive '{line}' in {}", path.display()),
             }
         } else if let Some(case) = cases.last_mut() {
@@ -116,10 +107,4 @@ fn parse(path: &Path) -> Vec<Case> {
         }
     }
     cases
-}
-
-/// Parses a release such as `2.55`.
-fn parse_release(text: &str) -> Option<Release> {
-    let (major, minor) = text.trim().split_once('.')?;
-    Some([major.parse().ok()?, minor.parse().ok()?])
 }

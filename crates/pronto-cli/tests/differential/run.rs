@@ -2,15 +2,11 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
-use test_support::git::{self, Release};
-use test_support::{
-    INSTALL, Random, may_skip, report_missing_reference, report_skip, write_program,
-};
+use test_support::{Random, write_program};
 
 use crate::case::{Case, Stderr};
 use crate::snapshot;
@@ -72,97 +68,36 @@ const GLOBAL_CONFIG: &str = "[user]\n\tname = A U Thor\n\temail = author@example
     [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdefaultBranchName = false\n\
     \tsparseIndexExpanded = false\n";
 
-/// Whether git is installed.
-pub(crate) fn git_is_installed() -> bool {
-    installed_release().is_some()
-}
+/// The files of the template of new repositories.
+const TEMPLATE: [(&str, &str); 3] = [
+    ("description", "A repository of the suite.\n"),
+    ("hooks/update.sample", "#!/bin/sh\n"),
+    ("info/exclude", "# Nothing is excluded.\n"),
+];
 
-/// Returns the release of the installed git.
-fn installed_release() -> Option<Release> {
-    static RELEASE: OnceLock<Option<Release>> = OnceLock::new();
-    *RELEASE.get_or_init(|| git::release(Path::new("git")))
-}
-
-/// Returns the git that `case` compares with: the installed one, or git 2.55 if the installed one
-/// is too old. `None` if no git is new enough.
-pub(crate) fn oracle(case: &Case) -> Option<PathBuf> {
-    let Some(since) = case.since else {
-        return Some("git".into());
-    };
-    if installed_release().is_some_and(|release| release >= since) {
-        return Some("git".into());
-    }
-    let knows = |git: &&Path| git::release(git).is_some_and(|release| release >= since);
-    git::reference().filter(knows).map(Path::to_owned)
-}
-
-/// A requirement of a case that the machine does not meet.
-pub(crate) enum Missing {
-    /// A program that can be installed.
-    Program(String),
-    /// A git of this release or newer.
-    Git(Release),
-}
-
-impl Missing {
-    /// Whether the case may be skipped.
-    pub(crate) fn is_excused(&self) -> bool {
-        may_skip()
-    }
-
-    /// Prints that the case called `title` is skipped.
-    pub(crate) fn report(&self, title: &str) {
-        let needs = format!("'{title}' needs {self}");
-        match self {
-            Missing::Program(_) => report_skip(&needs, &INSTALL),
-            Missing::Git(_) => report_missing_reference(&needs),
-        }
-    }
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Missing::Program(name) => write!(f, "'{name}'"),
-            Missing::Git([major, minor]) => write!(f, "git {major}.{minor}"),
-        }
-    }
-}
-
-/// Returns what the machine lacks for `case`.
-pub(crate) fn missing(case: &Case) -> Option<Missing> {
-    if let Some(need) = case.missing_need() {
-        return Some(Missing::Program(need.to_owned()));
-    }
-    match oracle(case) {
-        Some(_) => None,
-        None => Some(Missing::Git(case.since.unwrap_or(git::REFERENCE))),
-    }
-}
-
-/// Runs `case` both ways.
+/// Runs `case` with `git` and with pronto.
 ///
 /// # Errors
 /// A description of each part that differs. Lines of git are marked `-`, those of pronto `+`.
-pub(crate) fn compare(case: &Case) -> Result<(), String> {
-    if let Some(missing) = missing(case) {
-        return Err(format!("needs {missing}, and CI may not skip a case"));
+pub(crate) fn compare(case: &Case, git: &Path) -> Result<(), String> {
+    if let Some(program) = case.missing_need() {
+        return Err(format!("needs '{program}', and CI may not skip a case"));
     }
     let base = tempfile::Builder::new()
         .prefix("pronto-diff-")
         .tempdir()
         .expect("a directory");
     let base = base.path().canonicalize().expect("it exists");
-    let git = oracle(case).expect("it was found a moment ago");
     let [theirs, ours] = pauses(case);
     let pronto = Path::new(env!("CARGO_BIN_EXE_pronto"));
     // Processes that git starts must be of the same release.
     let path = path_with(git.parent());
     let surroundings = |pauses| Surroundings {
+        git,
         path: &path,
         pauses,
     };
-    let oracle = run(case, &base, &git, &surroundings(&theirs));
+    let oracle = run(case, &base, git, &surroundings(&theirs));
     let ours = run(case, &base, pronto, &surroundings(&ours));
     let mut report = String::new();
     for ((part, expected), (_, actual)) in oracle.parts.iter().zip(&ours.parts) {
@@ -220,6 +155,8 @@ fn pauses(case: &Case) -> [String; 2] {
 
 /// The environment of a script.
 struct Surroundings<'a> {
+    /// The git that reads what is left.
+    git: &'a Path,
     path: &'a OsStr,
     pauses: &'a str,
 }
@@ -231,7 +168,7 @@ fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outco
         let _ = std::fs::remove_dir_all(directory);
         std::fs::create_dir_all(directory).expect("a directory can be made");
     }
-    std::fs::write(home.join(".gitconfig"), GLOBAL_CONFIG).expect("a file can be written");
+    prepare_home(&home);
     let calls = base.join("calls");
     let script = format!("exec 9>'{}'\n{PRELUDE}\n{}", calls.display(), case.script);
     let mut shell = command("sh", &work, &home);
@@ -260,7 +197,9 @@ fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outco
         ("exit", output.status.to_string()),
     ];
     parts.extend(snapshot::of(&work, &|directory: &Path| {
-        command("git", directory, &home)
+        let mut git = command(around.git, directory, &home);
+        git.env("PATH", around.path);
+        git
     }));
     let mut handed_over: Vec<usize> = handed
         .lines()
@@ -268,6 +207,21 @@ fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outco
         .collect();
     handed_over.dedup();
     Outcome { parts, handed_over }
+}
+
+/// Writes the configuration of the user and the template of new repositories. Each git has its own
+/// template besides.
+fn prepare_home(home: &Path) {
+    let template = home.join("template");
+    let template_dir = format!("[init]\n\ttemplateDir = {}\n", template.display());
+    let config = format!("{GLOBAL_CONFIG}{template_dir}");
+    std::fs::write(home.join(".gitconfig"), config).expect("a file can be written");
+    for (name, content) in TEMPLATE {
+        let path = template.join(name);
+        let directory = path.parent().expect("it is below the template");
+        std::fs::create_dir_all(directory).expect("a directory can be made");
+        std::fs::write(path, content).expect("a file can be written");
+    }
 }
 
 /// Creates a program that appends the number of the call to the file `handed` and then runs git.
@@ -295,7 +249,7 @@ fn path_with(directory: Option<&Path>) -> OsString {
 }
 
 /// Creates a command with an environment that is the same on every machine.
-fn command(program: &str, directory: &Path, home: &Path) -> Command {
+fn command(program: impl AsRef<OsStr>, directory: &Path, home: &Path) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
     command

@@ -89,6 +89,7 @@ mod system_calls;
 mod terminal;
 mod traces;
 mod transports;
+mod two_programs;
 mod unreadable;
 mod untrusted_files;
 mod upload_pack;

@@ -212,10 +212,16 @@ fn killed_maintenance_does_not_stop_the_next() {
         .expect("it is held")
         .permissions()
         .mode();
-    let kill = |target: String| process("kill").args(["-9", "--", &target]).status();
     let group = format!("-{}", killed.id());
-    assert!(kill(group).expect("kill starts").success());
+    let kill = |signal| {
+        let mut kill = process("kill");
+        kill.args([signal, "--", &group]).stderr(Stdio::null());
+        kill.status().expect("kill starts").success()
+    };
+    assert!(kill("-9"));
     killed.wait().expect("it ends");
+    // The hook has the lock, too.
+    wait_for("the processes of the group end", || !kill("-0"));
     assert!(lock.exists(), "nobody could remove it");
     if mode & 0o1000 == 0 {
         lacks!(Need::NamelessFiles, "its file has a name");

@@ -136,3 +136,105 @@ fn the_usage_of_a_command_is_that_of_git() {
         assert_eq!(output.status.code(), Some(129));
     }
 }
+
+/// Every command below a command of pronto's own, with the names that lead to it.
+fn nested() -> Vec<(Vec<String>, clap::Command)> {
+    fn walk(
+        command: &clap::Command,
+        path: &[String],
+        found: &mut Vec<(Vec<String>, clap::Command)>,
+    ) {
+        for below in command.get_subcommands() {
+            let path = [path, &[below.get_name().to_owned()]].concat();
+            walk(below, &path, found);
+            found.push((path, below.clone()));
+        }
+    }
+    let mut found = Vec::new();
+    for command in pronto_cli::commands::definition().get_subcommands() {
+        walk(command, &[command.get_name().to_owned()], &mut found);
+    }
+    found
+}
+
+#[test]
+fn commands_below_a_command_have_usage_and_name_what_is_missing() {
+    let commands = nested();
+    assert!(commands.len() > 20, "{}", commands.len());
+    for (path, definition) in commands {
+        let called = path.join(" ");
+        let usage = pronto().args(&path).arg("-h").output().expect("it runs");
+        let begins = format!("usage: pronto {called}");
+        assert!(stdout(&usage).starts_with(&begins), "{}", stdout(&usage));
+        assert_eq!(usage.status.code(), Some(129));
+        let manual = pronto()
+            .args(&path)
+            .arg("--help")
+            .output()
+            .expect("it runs");
+        assert_eq!(manual.status.code(), Some(0), "{called}");
+        let unknown = pronto()
+            .args(&path)
+            .arg("--unheard-of")
+            .output()
+            .expect("it runs");
+        let said = stderr(&unknown);
+        assert!(said.contains("'--unheard-of'"), "{called}: {said}");
+        assert!(
+            said.contains(&format!("'pronto {called} -h'")),
+            "{called}: {said}"
+        );
+        assert_eq!(unknown.status.code(), Some(129), "{called}");
+        let required = definition
+            .get_positionals()
+            .find(|operand| operand.is_required_set());
+        if let Some(operand) = required {
+            let missing = pronto().args(&path).output().expect("it runs");
+            let said = stderr(&missing);
+            assert!(said.contains(&operand.to_string()), "{called}: {said}");
+            assert_eq!(missing.status.code(), Some(129), "{called}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_name_below_a_command_is_compared_with_the_right_ones() {
+    for (words, similar) in [
+        (&["store", "improt", "a", "b"][..], "import"),
+        (&["store", "-q", "verfy"], "verify"),
+        (&["netsync", "trsut"], "trust"),
+        (&["serve", "user", "lits"], "list"),
+        (&["serve", "user", "key", "ad"], "add"),
+    ] {
+        let output = pronto().args(words).output().expect("it runs");
+        let said = stderr(&output);
+        assert!(
+            said.contains(&format!("did you mean '{similar}'")),
+            "{said}"
+        );
+        assert_eq!(output.status.code(), Some(129));
+    }
+    for words in [
+        &["store"][..],
+        &["store", "-q"],
+        &["netsync"],
+        &["serve", "user"],
+    ] {
+        let output = pronto().args(words).output().expect("it runs");
+        assert!(
+            stderr(&output).contains("command is missing"),
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(output.status.code(), Some(129));
+    }
+    let output = pronto()
+        .args(["serve", "--write", "user", "list"])
+        .output()
+        .expect("it runs");
+    assert!(
+        stderr(&output).contains("'--write' is not an option of"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -379,7 +379,7 @@ fn users_are_managed_while_the_server_runs_and_a_signal_reloads(place: Place) {
     let server = Server::start(scratch.path(), &["--config", "server.toml"], "git clone");
     serve(&["user", "add", "alice"]);
     let token = serve(&["token", "alice"]);
-    assert_eq!(serve(&["user", "list"]), "alice\t1 tokens\t0 keys\n");
+    assert_eq!(serve(&["user", "list"]), "alice\t1 token\t0 keys\n");
     let url = server
         .url()
         .replace("http://", &format!("http://alice:{}@", token.trim()));

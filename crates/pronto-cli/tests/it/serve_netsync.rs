@@ -1,10 +1,9 @@
 //! Netsync on the configuration of `serve`: users are known by their keys, and have the roles and
 //! rules that they have over the other protocols.
 
+mod load;
+mod refusals;
 mod site;
-
-use std::io::Read as _;
-use std::net::TcpStream;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
@@ -198,148 +197,6 @@ fn rules_and_hidden_refs_apply() {
 }
 
 #[test]
-fn settings_that_only_a_push_obeys_take_no_pushes() {
-    let site = Site::new("");
-    let world = &site.world;
-    world.git(".", &["clone", "-q", "work", "alice"]);
-    world.commit("alice", "a", b"a\n");
-    let set = |arguments: &[&str]| {
-        let arguments = [&["config"], arguments].concat();
-        world.git("root/team/a.git", &arguments);
-    };
-    let before = site.rev("root/team/a.git", "main");
-    for (key, value, expected) in [
-        (
-            "hook.policy.event",
-            "pre-receive",
-            "has the hook 'pre-receive'",
-        ),
-        (
-            "hook.policy.command",
-            "exit 1",
-            "has the hook 'pre-receive'",
-        ),
-        ("hook.policy.event", "update", "has the hook 'update'"),
-        (
-            "hook.policy.event",
-            "post-receive",
-            "has the hook 'post-receive'",
-        ),
-        ("hook.policy.enabled", "false", ""),
-        ("receive.maxInputSize", "1000", "has receive.maxInputSize"),
-        (
-            "core.sharedRepository",
-            "group",
-            "grafted, partial or shared",
-        ),
-    ] {
-        set(&[key, value]);
-        let output = site.sync("alice", "alice", "team/a", &["--push", "--dry-run"]);
-        let said = stderr(&output);
-        assert!(said.contains(expected), "{key}={value}: {said}");
-        assert_eq!(output.status.success(), expected.is_empty(), "{said}");
-        assert_eq!(site.rev("root/team/a.git", "main"), before);
-        if !key.starts_with("hook") {
-            set(&["--unset", key]);
-        }
-    }
-    // Readers are not concerned.
-    set(&["hook.policy.enabled", "true"]);
-    world.git(".", &["clone", "-q", "work", "bob"]);
-    site.done("bob", "bob", &["--pull"]);
-    set(&["--remove-section", "hook.policy"]);
-    site.done("alice", "alice", &["--push"]);
-    assert_eq!(
-        site.rev("root/team/a.git", "main"),
-        site.rev("alice", "main")
-    );
-}
-
-#[test]
-fn the_name_of_the_only_repository_is_for_those_who_may_read_it() {
-    let site = Site::of(&format!("require_export_ok = true\n{CONFIG}"));
-    let world = &site.world;
-    world.git(".", &["clone", "-q", "work", "clone"]);
-    let keep = |name: &str| {
-        let kept = world.path("kept.git");
-        std::fs::rename(world.path(&format!("root/{name}.git")), &kept).expect("renamed");
-        for old in ["root/team", "root/open.git", "root/private.git"] {
-            let _ = std::fs::remove_dir_all(world.path(old));
-        }
-        std::fs::rename(&kept, world.path(&format!("root/{name}.git"))).expect("renamed");
-    };
-    let unnamed = |who: &str, arguments: &[&str]| stderr(&site.sync(who, "clone", "", arguments));
-    // There are several.
-    let several = "there is not one repository only: name it";
-    assert!(unnamed("alice", &["--pull"]).contains(several));
-    // One that everyone may read, but is not marked for everyone.
-    world.git(".", &["clone", "-q", "--bare", "work", "spare.git"]);
-    keep("open");
-    for arguments in [&["--pull"][..], &["--push"], &[]] {
-        let said = unnamed("mallory", arguments);
-        assert!(
-            !said.contains("'open'") && !said.contains("open.git"),
-            "{said}"
-        );
-    }
-    // One that only Alice may read.
-    std::fs::rename(world.path("spare.git"), world.path("root/private.git")).expect("renamed");
-    keep("private");
-    for who in ["mallory", "bob"] {
-        for arguments in [&["--pull"][..], &["--push"], &[]] {
-            let said = unnamed(who, arguments);
-            assert!(!said.contains("private"), "{who}: {said}");
-            assert!(!said.is_empty(), "{who} is served");
-        }
-        let said = unnamed(who, &["--pull"]);
-        assert!(said.contains(several), "{who}: {said}");
-    }
-    let output = site.sync("alice", "clone", "", &["--pull"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-}
-
-#[test]
-fn unknown_peers_learn_how_to_be_added() {
-    let mut site = Site::new("");
-    let world = &site.world;
-    world.git(".", &["clone", "-q", "work", "clone"]);
-    let command = format!(
-        "pronto serve --config FILE user key add NAME {}",
-        site.keys[2]
-    );
-    // Everyone reads what is open.
-    let output = site.sync("mallory", "clone", "open", &["--pull"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    for (name, arguments) in [
-        ("open", &["--push"][..]),
-        ("open", &[]),
-        ("team/a", &["--pull"]),
-        ("nowhere", &["--pull"]),
-    ] {
-        let said = stderr(&site.sync("mallory", "clone", name, arguments));
-        assert!(said.contains("is not known there"), "{name}: {said}");
-        assert!(said.contains(&command), "{name}: {said}");
-    }
-    assert!(!world.path("root/open.git/objects/netsync/peer").exists());
-    // Without that grant, a key of nobody is refused at once, and only so often.
-    let text = std::fs::read_to_string(world.path("server.toml")).expect("text");
-    let text = text.replace("\"anonymous\"", "\"bob\"");
-    let text = format!("{text}\n[limits]\nfailures_per_minute = 2\n");
-    std::fs::write(world.path("server.toml"), text).expect("a file");
-    site.server().signal(Signal::HUP);
-    let said = || stderr(&site.sync("mallory", "clone", "open", &["--pull"]));
-    wait_until(|| said().contains(&command) || said().contains("too many wrong"));
-    wait_until(|| said().contains("too many wrong tokens; try again in a minute"));
-    let log = site.end();
-    let refused = |line: &&str| line.contains("\"status\":401") && line.contains("user key add");
-    assert!(log.lines().any(|line| refused(&line)), "{log}");
-    assert!(
-        log.lines().any(|line| line.contains("\"status\":429")),
-        "{log}"
-    );
-}
-
-#[test]
 fn repositories_are_named_by_their_paths() {
     let site = Site::new("");
     let world = &site.world;
@@ -464,68 +321,6 @@ fn a_removed_key_and_a_reload_end_access() {
     wait_until(|| !pulls());
     let said = stderr(&site.sync("bob", "bob", "team/a", &["--pull"]));
     assert!(said.contains("there is no repository 'team/a'"), "{said}");
-}
-
-#[test]
-fn a_flood_takes_no_more_than_its_share() {
-    let limits = "[limits]\nconnections_per_address = 4\nrequests = 1\nuser_share = 100\nwait_seconds = 5\n\
-         stall_seconds = 600\nhead_seconds = 600\n";
-    let mut site = Site::new(limits);
-    let world = &site.world;
-    world.git(".", &["clone", "-q", "work", "alice"]);
-    let address = site.address();
-    // Connections that send nothing: the fifth is closed at once.
-    let mut sockets: Vec<TcpStream> = (0..5)
-        .map(|_| TcpStream::connect(&address).expect("it listens"))
-        .collect();
-    let mut last = sockets.pop().expect("five");
-    assert_eq!(last.read(&mut [0]).expect("it is closed"), 0);
-    let output = site.sync("alice", "alice", "team/a", &["--pull"]);
-    assert!(!output.status.success(), "there is no room");
-    drop(sockets);
-    let pull = || site.sync("alice", "alice", "team/a", &["--pull"]);
-    wait_until(|| pull().status.success());
-    // A session that does not continue has the only slot.
-    let attacker = Attacker::at(world, &site.url("team/a"), "bob");
-    let stalled = attacker.stall(|report| report.received_frames > 0, true);
-    let said = stderr(&pull());
-    assert!(
-        said.contains("the server is busy; try again later"),
-        "{said}"
-    );
-    drop(stalled);
-    wait_until(|| pull().status.success());
-    let log = site.end();
-    assert!(
-        log.contains("\"reason\":\"too many connections of this address\""),
-        "{log}"
-    );
-    assert!(log.contains("\"status\":503"), "{log}");
-}
-
-#[test]
-fn the_end_of_the_server_waits_for_sessions_and_then_ends_them() {
-    let limits = "[limits]\nstall_seconds = 600\ndrain_seconds = 1\n";
-    let mut site = Site::new(limits);
-    let attacker = Attacker::at(&site.world, &site.url("team/a"), "bob");
-    let stalled = attacker.stall(|report| report.received_frames > 0, true);
-    let log = site.end();
-    drop(stalled);
-    let draining = "\"connections\":1,\"event\":\"draining\"";
-    let is_there = |text: &str| log.lines().any(|line| line.contains(text));
-    assert!(
-        is_there(draining) || log.contains("\"event\":\"draining\""),
-        "{log}"
-    );
-    // The session was cut off, and is in the log.
-    assert!(is_there("\"service\":\"netsync-pull\""), "{log}");
-    let drained = log
-        .lines()
-        .find(|line| line.contains("\"event\":\"drained\""));
-    assert!(
-        drained.expect("a line").contains("\"connections\":1"),
-        "{log}"
-    );
 }
 
 #[test]

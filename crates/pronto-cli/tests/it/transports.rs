@@ -213,6 +213,13 @@ fn over_http_without_a_smart_server() {
         &fallback,
     );
     assert_eq!(head.status.code(), Some(0));
+    let push = ["-C", "copy", "push", "origin", "HEAD"];
+    let (theirs, ours) = (scene.run("git", &push, &[]), scene.pronto(&push, &fallback));
+    assert_eq!(
+        String::from_utf8_lossy(&ours.stderr),
+        String::from_utf8_lossy(&theirs.stderr)
+    );
+    assert_eq!(ours.status.code(), Some(0));
     let refused = scene.pronto(&["clone", &url, "refused"], &[]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(!said.contains("Cloning into"), "{said}");

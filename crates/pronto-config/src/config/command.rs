@@ -14,11 +14,11 @@ pub(super) fn values(environment: &Environment) -> Result<Vec<(BString, Option<B
         let Ok(count) = (if text.is_empty() {
             Ok(0)
         } else {
-            text.trim_start().parse::<u64>()
+            text.trim_start().parse::<i64>()
         }) else {
             return fail("bogus count in GIT_CONFIG_COUNT".into());
         };
-        if count > i32::MAX as u64 {
+        if !(0..=i64::from(i32::MAX)).contains(&count) {
             return fail("too many entries in GIT_CONFIG_COUNT".into());
         }
         for number in 0..count {
@@ -30,7 +30,11 @@ pub(super) fn values(environment: &Environment) -> Result<Vec<(BString, Option<B
                     Error::new(ErrorKind::Config, message)
                 })
             };
-            values.push((part("KEY")?, Some(part("VALUE")?)));
+            let key = part("KEY")?;
+            if key.is_empty() {
+                return fail("empty config key".into());
+            }
+            values.push((key, Some(part("VALUE")?)));
         }
     }
     let mut rest = environment

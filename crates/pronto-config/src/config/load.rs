@@ -64,7 +64,10 @@ impl<'a> Loader<'a> {
     pub fn system(&mut self) -> Result<&mut Self> {
         if !self.environment.boolean("GIT_CONFIG_NOSYSTEM", false)? {
             let path = system_path(self.environment);
-            self.push_file(path, Scope::System, false);
+            // An empty path names no file, as in Git.
+            if !path.as_os_str().is_empty() {
+                self.push_file(path, Scope::System, false);
+            }
         }
         Ok(self)
     }
@@ -72,7 +75,9 @@ impl<'a> Loader<'a> {
     /// The configuration of the user, both files of it.
     pub fn global(&mut self) -> &mut Self {
         for path in global_paths(self.environment) {
-            self.push_file(path, Scope::Global, true);
+            if !path.as_os_str().is_empty() {
+                self.push_file(path, Scope::Global, true);
+            }
         }
         self
     }
@@ -445,8 +450,10 @@ impl Reader<'_> {
             name: BString::default(),
             path: None,
         });
-        for (key, value) in command::values(self.loader.environment)? {
-            let key = key::canonical(key.as_bstr())?;
+        let values =
+            command::values(self.loader.environment).map_err(|error| unparsable(&error))?;
+        for (key, value) in values {
+            let key = key::canonical(key.as_bstr()).map_err(|error| unparsable(&error))?;
             let split = key.rfind_byte(b'.').map_or(0, |at| at + 1);
             let (section, name) = key.split_at(split);
             self.add(
@@ -458,4 +465,10 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the error for options and variables of which one is malformed, as `error` says.
+fn unparsable(error: &Error) -> Error {
+    let message = "unable to parse command-line config";
+    Error::new(*error.kind(), message).reported_after(error.message())
 }

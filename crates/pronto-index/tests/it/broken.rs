@@ -85,12 +85,24 @@ fn headers_and_extensions() {
     );
     let mut bytes = with_extension(b"TREE", b"");
     bytes[3] = b'X';
-    assert_eq!(message(bytes.clone()).1, "bad signature 0x44495258");
+    let before = |bytes: Vec<u8>| {
+        let error = Index::from_bytes(bytes, Kind::Sha1).expect_err("it is broken");
+        error.reported_before().map(str::to_owned)
+    };
+    assert_eq!(message(bytes.clone()).1, "index file corrupt");
+    assert_eq!(
+        before(bytes.clone()).as_deref(),
+        Some("bad signature 0x44495258")
+    );
     bytes[3] = b'C';
     bytes[7] = 5;
     assert_eq!(
         message(bytes.clone()),
-        (ErrorKind::Unsupported, "bad index version 5".into())
+        (ErrorKind::Unsupported, "index file corrupt".into())
+    );
+    assert_eq!(
+        before(bytes.clone()).as_deref(),
+        Some("bad index version 5")
     );
     bytes[7] = 2;
     bytes[8..12].fill(0xff);

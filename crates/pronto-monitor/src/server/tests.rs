@@ -45,11 +45,16 @@ impl Place {
     }
 }
 
+/// Ends listening. To drop the listener is not enough: a child process of another test has it, too, until its program starts.
+fn close(listener: &UnixListener) {
+    rustix::net::shutdown(listener, rustix::net::Shutdown::Both).expect("it listens");
+}
+
 #[test]
 fn there_is_one_monitor_at_a_time() {
     let place = Place::new();
     // A socket on which no process listens.
-    drop(UnixListener::bind(place.socket()).expect("a socket"));
+    close(&UnixListener::bind(place.socket()).expect("a socket"));
     let first = place.server().expect("it is the first");
     let kind = |server: io::Result<Server>| server.err().map(|error| error.kind());
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
@@ -59,7 +64,7 @@ fn there_is_one_monitor_at_a_time() {
     let other = UnixListener::bind(place.socket()).expect("a socket");
     drop(first);
     assert!(place.socket().exists(), "it is another's");
-    drop(other);
+    close(&other);
     drop(place.server().expect("it is alone"));
     assert!(!place.socket().exists());
 }

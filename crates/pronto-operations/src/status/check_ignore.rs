@@ -92,6 +92,9 @@ impl IgnoreCheck<'_> {
                 .as_ref()
                 .map_or(Some(self.root), |(_, open)| open.as_ref());
             let name = &path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..];
+            if name.is_empty() {
+                return directory.is_some();
+            }
             let metadata = directory.and_then(|directory| directory.metadata(name).ok());
             metadata.is_some_and(|metadata| metadata.is_directory())
         };

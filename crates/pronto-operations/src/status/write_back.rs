@@ -57,7 +57,7 @@ pub(super) fn write_back(
         .is_some_and(|(told, verified)| told.is_worth_writing(verified));
     let keeps_untracked = matches!(news.untracked, Fate::Stay | Fate::Better(_));
     let is_as_it_was = news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked;
-    if is_as_it_was && !has_racy && !is_told && !split_index::is_wrongly_split(repository, index)? {
+    if is_as_it_was && !has_racy && !is_told && !split_index::is_wrongly_split(repository, index) {
         let is_own = repository.index_path() == repository.git_dir().join("index");
         if is_own && has_settled(index, SETTLED_FOR_SURE) {
             index.keep_lengths();

@@ -10,14 +10,12 @@ use pronto_worktree::checkout;
 use pronto_worktree::diff::Difference;
 use pronto_worktree::unpack::{self, Decision, Refusals};
 
-use super::merge_files;
-use super::merge_files::Merging;
 use super::{Destination, Options};
 use crate::checkout_tree::tree_of;
 use crate::errors::{from_index, from_worktree};
 use crate::merge::lacking;
 use crate::session::WorktreeSession;
-use crate::{Repository, Result, sparse_checkout, status};
+use crate::{Repository, Result, index, sparse_checkout, status};
 
 /// The result of moving files.
 pub(crate) enum MovedFiles {
@@ -36,9 +34,6 @@ pub(super) fn move_files(
     let read = || sparse_checkout::index_as_checked_out(repository);
     let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let lock = lock?;
-    if options.merge.is_some() {
-        prepared = prepared.expanded()?;
-    }
     prepared.write_as_of(to.reference.as_ref(), to.commit);
     let new_tree = match to.commit {
         Some(commit) => tree_of(prepared.objects, commit)?,
@@ -58,17 +53,6 @@ pub(super) fn move_files(
         prepared = prepared.expanded()?;
         decision = prepared.decide(old_tree, new_tree, options, watch)?;
     }
-    let mut merging = None;
-    if let (Decision::Refused(refusals), Some(style), Some(old)) = (&decision, options.merge, old) {
-        prepared.given_up = merge_files::to_merge(repository, &prepared, refusals, old)?;
-        decision = prepared.decide(old_tree, new_tree, options, watch)?;
-        let Decision::Plan(unpacked) = &mut decision else {
-            return Err(lacking("merging local changes with what takes their place"));
-        };
-        prepared.require_present(&unpacked.plan, watch)?;
-        let names = merge_files::names_of_sides(repository, to, old)?;
-        merging = Some(Merging::new(&prepared, style, &names, unpacked)?);
-    }
     let mut unpacked = match decision {
         Decision::Plan(unpacked) => unpacked,
         Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
@@ -79,9 +63,6 @@ pub(super) fn move_files(
         prepared.write_files(&unpacked.plan, entries, watch)?
     };
     unpacked.record(&outcome);
-    if let Some(merging) = merging {
-        merging.record(&mut unpacked);
-    }
     let leftover = std::mem::take(&mut unpacked.leftover);
     let leftover = (!leftover.is_empty()).then_some(checkout::Warning::Leftover(leftover));
     outcome.warnings.splice(..0, leftover);
@@ -118,7 +99,7 @@ pub(super) fn local_changes(
         Some((entry.path.clone(), (None, Some(letter?))))
     });
     let mut paths: BTreeMap<BString, (Option<Difference>, Option<u8>)> = in_worktree.collect();
-    for difference in merge_files::staged_against(repository, commit)? {
+    for difference in staged_against(repository, commit)? {
         let path = difference.path.clone();
         paths.entry(path).or_default().0 = Some(difference);
     }
@@ -126,6 +107,13 @@ pub(super) fn local_changes(
     Ok(changes
         .filter_map(|(path, (staged, file))| Some((letter(staged.as_ref(), file)?, path)))
         .collect())
+}
+
+/// Returns the differences between the tree of `commit` and the index.
+fn staged_against(repository: &Repository, commit: ObjectId) -> Result<Vec<Difference>> {
+    let tree = tree_of(repository.objects()?, commit)?;
+    let index = repository.sparse_index()?;
+    index::differences(repository, &tree, &index)
 }
 
 /// Returns the tree of `commit`; a `HEAD` of zeros has none.
@@ -150,7 +138,7 @@ fn letter(staged: Option<&Difference>, file: Option<u8>) -> Option<u8> {
         return file;
     };
     match (&staged.old, &staged.new, file) {
-        // A local change that was merged with conflicts: Git names it as any other.
+        // A path with conflicts: Git names it as any other change.
         _ if staged.unmerged => Some(b'M'),
         (None, _, Some(b'D')) => None,
         (None, ..) => Some(b'A'),

@@ -75,7 +75,7 @@ pub fn start_at(repository: &Repository, spec: impl AsRef<[u8]>) -> Result<Optio
     let tree = repository
         .peel_to(commit.unwrap_or(id), Kind::Tree)?
         .ok_or_else(|| {
-            let message = format!("reference is not a tree: {spec}");
+            let message = format!("unable to read tree ({id})");
             Error::new(ErrorKind::Object, message)
         })?;
     Ok(Some(Start {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use crate::refs::Expected;
-use crate::{Error, ErrorKind, Repository, Result};
+use crate::{Error, ErrorKind, Repository, Result, hooks};
 use pronto_repository::Notice;
 
 /// The names of what is in the directory of the repository: with one listing a dozen files need not be
@@ -102,17 +102,23 @@ pub(crate) fn remove_operation_state(repository: &Repository) -> Result<Vec<Canc
     let remove = |file: &str| {
         present.may_have(file) && std::fs::remove_file(repository.git_path(file)).is_ok()
     };
+    // Refs of their own to the hook `reference-transaction`, and in reftables.
+    let are_refs = repository.refs().tables().is_some()
+        || hooks::has_programs(repository, "reference-transaction");
     for (file, operation) in [
         ("CHERRY_PICK_HEAD", Cancelled::CherryPick),
         ("REVERT_HEAD", Cancelled::Revert),
     ] {
-        let is_gone = match repository.refs().tables() {
-            Some(_) => remove_pseudo_reference(repository, file)?,
-            None => remove(file),
+        let is_gone = match are_refs {
+            true => remove_pseudo_reference(repository, file)?,
+            false => remove(file),
         };
         if is_gone {
             cancelled.push(operation);
         }
+    }
+    if are_refs {
+        delete(repository, "AUTO_MERGE")?;
     }
     if !cancelled.is_empty() {
         let sequencer = repository.git_path("sequencer");
@@ -123,13 +129,20 @@ pub(crate) fn remove_operation_state(repository: &Repository) -> Result<Vec<Canc
         }
     }
     for file in [
+        "SQUASH_MSG",
         "MERGE_HEAD",
         "MERGE_RR",
         "MERGE_MSG",
         "MERGE_MODE",
-        "AUTO_MERGE",
     ] {
         remove(file);
+    }
+    match are_refs {
+        // Git deletes it a second time, and asks the hook again.
+        true => delete(repository, "AUTO_MERGE")?,
+        false => {
+            remove("AUTO_MERGE");
+        }
     }
     Ok(cancelled)
 }
@@ -139,8 +152,13 @@ fn remove_pseudo_reference(repository: &Repository, name: &str) -> Result<bool> 
     if repository.refs().find(name)?.is_none() {
         return Ok(false);
     }
+    delete(repository, name)?;
+    Ok(true)
+}
+
+/// Deletes a ref, which need not exist.
+fn delete(repository: &Repository, name: &str) -> Result<()> {
     let mut transaction = repository.transaction();
     transaction.delete(name, Expected::Anything);
-    transaction.commit()?;
-    Ok(true)
+    transaction.commit()
 }

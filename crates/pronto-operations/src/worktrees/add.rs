@@ -234,6 +234,10 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     let (inside, place_guard) = make::open_new(repository, &place, &own_dir)?;
     make::make_refs_dir(&own_dir)?;
     target.write(&inside)?;
+    if !repository.refs().wants_log(BStr::new("HEAD")) {
+        // The repository in which Git runs decides here, and the worktree later.
+        let _ = std::fs::remove_file(inside.git_path("logs/HEAD"));
+    }
     make::connect(&place, &own_dir)?;
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
         added.reset = Some(fill(&inside, watch)?);

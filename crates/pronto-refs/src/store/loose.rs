@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bstr::{BStr, BString};
 use pronto_hash::{Kind, ObjectId};
+use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -43,7 +44,8 @@ impl Contents {
 /// # Errors
 /// The file cannot be read, or has other contents.
 pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Contents>> {
-    let mut content = [0u8; MAX_FILE_SIZE];
+    // Not cleared, because most of it is never read.
+    let mut content = Vec::with_capacity(MAX_FILE_SIZE);
     let mut started = read_start(file, OFlags::NOFOLLOW, &mut content);
     if started == Err(Errno::LOOP) {
         if let Some(target) = link_target(file) {
@@ -52,26 +54,26 @@ pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Conten
         // As in Git, a link to elsewhere stands for the file that it leads to.
         started = read_start(file, OFlags::empty(), &mut content);
     }
-    let length = match started {
-        Ok(length) => length,
+    match started {
+        Ok(_) => {}
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => return Ok(None),
         Err(error) => {
             let reason = pronto_io::error::reason(&error.into());
             let message = format!("unable to resolve reference '{name}': {reason}");
             return Err(Error::new(ErrorKind::Reference, message));
         }
-    };
-    match parse(&content[..length], hash) {
+    }
+    match parse(&content, hash) {
         Some(contents) => Ok(Some(contents)),
         None => Err(super::broken(name)),
     }
 }
 
-fn read_start(file: &Path, links: OFlags, content: &mut [u8]) -> Result<usize, Errno> {
+fn read_start(file: &Path, links: OFlags, content: &mut Vec<u8>) -> Result<usize, Errno> {
     // A FIFO in place of the file must not make this wait.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | links;
     let file = rustix::fs::open(file, flags, Mode::empty())?;
-    rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut *content))
+    rustix::io::retry_on_intr(|| rustix::io::read(&file, spare_capacity(content)))
 }
 
 /// Reads the old form of a symbolic reference: a symbolic link whose text is the name of another.

@@ -15,7 +15,6 @@ use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 pub use rename::Rename;
 
-use super::packed_file::PackedLock;
 use super::{BadName, Host, RefName, Target};
 pub(super) use files::remove_empty_parents;
 use files::{move_into_place, write_log};
@@ -124,7 +123,7 @@ pub struct Prepared<'r> {
     repository: &'r dyn Host,
     edits: Vec<Edit>,
     steps: Vec<Step>,
-    packed: Option<PackedLock>,
+    packed: Option<packed::Removal>,
     /// The locked reftable stacks.
     stacks: Option<tables::Stacks<'r>>,
     aborts: bool,
@@ -265,7 +264,7 @@ impl<'r> Transaction<'r> {
     fn announce(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
         if repository.has_hook() {
             prepare::check_names(edits)?;
-            if !edits.is_empty() && refuses(repository, "preparing", edits)? {
+            if refuses(repository, "preparing", edits)? {
                 refuses(repository, "aborted", edits)?;
                 return Err(hook::refused("preparing"));
             }
@@ -291,6 +290,18 @@ impl<'r> Transaction<'r> {
     /// As for [`prepare`](Self::prepare) and [`Prepared::commit`].
     pub fn commit(self) -> Result<()> {
         if self.edits.is_empty() {
+            return Ok(());
+        }
+        self.prepare()?.commit()
+    }
+
+    /// Does the same as [`commit`](Self::commit), and calls the hook also without edits, as Git's `fetch`
+    /// does.
+    ///
+    /// # Errors
+    /// As for [`commit`](Self::commit).
+    pub fn commit_always(self) -> Result<()> {
+        if self.edits.is_empty() && !self.repository.has_hook() {
             return Ok(());
         }
         self.prepare()?.commit()
@@ -370,8 +381,10 @@ impl Prepared<'_> {
             remove_empty_parents(refs, step.name.borrow(), false);
         }
         self.steps.clear();
-        self.packed = None;
         self.aborts = false;
+        if let Some(packed) = self.packed.take() {
+            packed.end(repository, "committed")?;
+        }
         // What the hook says now comes too late to matter.
         self.run_hook("committed")?;
         Ok(())
@@ -390,8 +403,11 @@ impl Prepared<'_> {
     /// Releases all locks.
     fn release(&mut self) {
         self.steps.clear();
-        self.packed = None;
         self.stacks = None;
+        if let Some(packed) = self.packed.take() {
+            // A failure here cannot be reported.
+            let _ = packed.end(self.repository, "aborted");
+        }
     }
 
     fn run_hook(&self, state: &str) -> Result<Option<i32>> {

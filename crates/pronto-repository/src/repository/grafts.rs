@@ -86,10 +86,8 @@ impl Repository {
         if let Some(known) = self.grafts.get() {
             return Ok(known);
         }
-        let path = self.environment().path("GIT_GRAFT_FILE").map_or_else(
-            || self.git_path("info/grafts"),
-            |path| self.environment().resolve(path),
-        );
+        let named = self.environment().file("GIT_GRAFT_FILE");
+        let path = named.unwrap_or_else(|| self.git_path("info/grafts"));
         let mut grafts = Grafts::default();
         match pronto_io::untrusted::content(&path) {
             Ok(text) => {

@@ -98,6 +98,15 @@ pub fn find_file(repository: &Repository, name: &str) -> Option<PathBuf> {
     }
 }
 
+/// Returns how many programs of hook `event` may run at the same time (`hook.jobs`, `hook.<event>.jobs`,
+/// `hook.<name>.parallel`).
+///
+/// # Errors
+/// As for [`programs`].
+pub fn jobs(repository: &Repository, event: &str) -> Result<usize> {
+    configured::jobs(repository.config(), event)
+}
+
 /// Returns whether hook `event` has a program, or a configuration with which [`run`] fails. A file that is not
 /// executable is recorded as a remark of the repository.
 pub fn has_programs(repository: &Repository, event: &str) -> bool {
@@ -149,7 +158,6 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
         _ => repository.working_dir(),
     };
     let directory = call.elsewhere.unwrap_or_else(usual);
-    let stderr = std::io::stderr();
     let mut command = program.command(directory);
     command
         .args(&call.arguments)
@@ -161,7 +169,7 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
         })
         .stdout(match call.keeps_output {
             true => Stdio::inherit(),
-            false => rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from),
+            false => pronto_io::child::standard_error(),
         });
     tie_in(repository, directory, &mut command);
     let at_the_top = repository.work_tree() == Some(directory) && !call.needs_no_worktree;

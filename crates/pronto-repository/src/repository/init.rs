@@ -94,15 +94,6 @@ impl Repository {
         let existing = format.as_ref().filter(|_| existed);
         let choice = StorageChoice::of(existing, options, &config, environment)?;
         let has_tables = choice.storage == RefStorage::Reftable;
-        match has_tables {
-            true if existed => {}
-            true => tables::prepare(&git_dir)?,
-            false => make_reference_directories(&common_dir)?,
-        }
-        let first = match existed {
-            true => None,
-            false => Some(plan.write_head(&config, choice.storage)?),
-        };
         let is_later = |format: &Format| existed && format.version > 0;
         let is_version_one =
             object_hash != Kind::Sha1 || has_tables || format.as_ref().is_some_and(is_later);
@@ -112,6 +103,15 @@ impl Repository {
             sharing,
             &config,
         )?;
+        match has_tables {
+            true if existed => {}
+            true => tables::prepare(&git_dir)?,
+            false => make_reference_directories(&common_dir)?,
+        }
+        let first = match existed {
+            true => None,
+            false => Some(plan.write_head(&config, choice.storage)?),
+        };
         make_object_directories(&plan.objects())?;
         let is_shared = sharing != Sharing::Umask;
         if is_shared {
@@ -213,17 +213,16 @@ impl Plan<'_> {
         config: &Config,
     ) -> Result<()> {
         let mut pairs: Vec<(&str, BString)> = Vec::new();
-        let version = if version_one.is_some() { "1" } else { "0" };
-        pairs.push(("core.repositoryformatversion", version.into()));
         let (kind, storage) = version_one.unwrap_or((Kind::Sha1, RefStorage::Files));
+        // The section of the extensions comes first, as git writes it.
         if kind == Kind::Sha256 {
             pairs.push(("extensions.objectformat", hash_name(kind).into()));
         }
         if storage == RefStorage::Reftable {
-            // The section of the extensions comes first, as git writes it.
             pairs.push(("extensions.refstorage", storage.name().into()));
-            pairs.rotate_left(1);
         }
+        let version = if version_one.is_some() { "1" } else { "0" };
+        pairs.push(("core.repositoryformatversion", version.into()));
         let abilities = probe(self.git_dir)?;
         pairs.push(("core.filemode", abilities.keeps_modes.to_string().into()));
         match &self.options.work_tree {

@@ -136,11 +136,11 @@ impl Work<'_> {
         let names = present.iter().flat_map(Present::pack_names);
         let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
         let is_gone = |source: &Source| !self.pack_path(source).exists();
-        if dropped.is_empty() && known.iter().any(is_gone) {
-            return match last {
-                true => Err(Error::new(ErrorKind::Refused, "could not load pack")),
-                false => Ok(false),
-            };
+        let gone = known.iter().position(is_gone);
+        if let Some(number) = gone.filter(|_| dropped.is_empty()) {
+            let message = format!("could not load pack {number}");
+            let refused = Err(Error::new(ErrorKind::Refused, message));
+            return if last { refused } else { Ok(false) };
         }
         let mut sources = self.sources(known, options, None)?;
         if let Some(found) = present.as_ref().or(other.as_ref())

@@ -113,7 +113,7 @@ impl Repository {
     ) -> Result<Outcome> {
         let mut work = Work::new(self, options.clone(), tell, watch)?;
         work.prune_loose()?;
-        work.prune_packed()?;
+        work.prune_packed(&())?;
         work.prune_temporary()?;
         work.prune_shallow()?;
         Ok(work.ended())
@@ -133,7 +133,7 @@ impl Repository {
         watch: &Watch<'_>,
     ) -> Result<Outcome> {
         let mut work = Work::new(self, options.clone(), tell, watch)?;
-        work.prune_packed()?;
+        work.prune_packed(watch.progress())?;
         Ok(work.ended())
     }
 }

@@ -110,6 +110,7 @@ impl Job {
         } = pipe(self.patience.clone());
         tokio::task::spawn_blocking(move || {
             let _under_way = UnderWay::new(&self.state);
+            self.slot.peer().begin_work();
             match self.write(bundle, range, &mut writer) {
                 Ok(()) => writer.finish(None),
                 Err(error) => writer.fail(&error.to_string()),

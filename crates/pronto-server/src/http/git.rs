@@ -29,7 +29,7 @@ pub(super) struct Job {
     pub(super) work: Work,
     pub(super) patience: Patience,
     /// Held until the work ends.
-    _slot: Slot,
+    pub(super) slot: Slot,
 }
 
 /// The step of the protocol.
@@ -120,7 +120,7 @@ impl Call {
             state: Arc::clone(&self.state),
             work,
             patience,
-            _slot: slot,
+            slot,
         })
     }
 
@@ -149,6 +149,7 @@ impl Job {
     /// unless the client has been told.
     fn run(self, act: Act, mut writer: PieceWriter) -> Result<()> {
         let _under_way = UnderWay::new(&self.state);
+        self.slot.peer().begin_work();
         let done = self.act(act, &mut writer);
         let flushed = writer.flush().map_err(|error| {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
@@ -184,10 +185,13 @@ impl Job {
                 let done = match is_gzipped {
                     true => {
                         let inflated = MultiGzDecoder::new(&mut body);
-                        self.answer(&request, Bounded::new(inflated, most_bytes), writer)
+                        let mut inflated = Bounded::new(inflated, most_bytes);
+                        let done = self.answer(&request, &mut inflated, writer);
+                        inflated.judged(done)
                     }
                     false => self.answer(&request, &mut body, writer),
                 };
+                let done = body.judged(done);
                 budget.release();
                 // The answer goes out before the rest of the request is discarded, as it was sent.
                 let _ = writer.flush();

@@ -190,7 +190,9 @@ impl Guest {
         record.failed(&error);
         let kind = match error.kind() {
             ErrorKind::NotFound | ErrorKind::InvalidName => PeerErrorKind::NoRepository,
-            ErrorKind::TooMany | ErrorKind::Overloaded => PeerErrorKind::Busy,
+            ErrorKind::TooMany | ErrorKind::Overloaded | ErrorKind::QueueFull => {
+                PeerErrorKind::Busy
+            }
             ErrorKind::Config | ErrorKind::Io | ErrorKind::Failed => PeerErrorKind::Repository,
             _ => PeerErrorKind::Denied,
         };

@@ -172,8 +172,8 @@ impl Advertised {
 }
 
 /// A push that git takes.
-struct ForGit {
-    allowed: Allowed,
+struct ForGit<'a> {
+    allowed: Allowed<'a>,
     advertised: Option<Advertised>,
 }
 
@@ -210,11 +210,12 @@ impl Native {
         let receiver = Receiver {
             target_of: &target_of,
             budget: request.budget,
+            most_bytes: judge.command_bytes(),
             takes_certificates: config.contains("receive.certnonceseed"),
             protects_all_refs: can_serve,
         };
         let pack_limit = judge.pack_limit(request.repository)?;
-        let allowed = match judge_request(input, judge, &receiver)? {
+        let mut allowed = match judge_request(input, judge, &receiver)? {
             Judged::Refused(report) => return send(&report, output),
             Judged::Allowed(allowed) => allowed,
         };
@@ -227,11 +228,11 @@ impl Native {
             return self.take_by_git(request, judge, push, streams);
         }
         let mut options = self.push_options(request, Step::Request);
-        options.fast_forward_only = allowed.fast_forward_only;
+        options.fast_forward_only = std::mem::take(&mut allowed.fast_forward_only);
         options.pack_limit = pack_limit;
         options.bounds = judge.bounds();
         options.advertised = advertised.map(|it| it.time);
-        let mut input = allowed.read.as_slice().chain(input);
+        let mut input = allowed.into_input().chain(input);
         let streams = Streams {
             input: &mut input,
             output,
@@ -244,7 +245,7 @@ impl Native {
         &self,
         request: &Request<'_>,
         judge: &dyn Judge,
-        push: ForGit,
+        push: ForGit<'_>,
         streams: Streams<'_>,
     ) -> Result<()> {
         let Streams { input, output } = streams;
@@ -277,7 +278,7 @@ impl Native {
             pack_bytes: pack_limit_of_git(request, limit.transpose()?)?,
             nonce: rule.unwrap_or(NonceRule::OfRequests),
         };
-        let mut input = allowed.read.as_slice().chain(input);
+        let mut input = allowed.into_input().chain(input);
         let streams = Streams {
             input: &mut input,
             output,

@@ -1,11 +1,13 @@
 //! Judges the commands of a push before its pack is read (`gitprotocol-pack(5)`, "Pushing Data To a
 //! Server").
 
+mod kept;
+
 use std::collections::BTreeMap;
 use std::io::Read;
 
 use bstr::{BString, ByteSlice as _};
-use pronto_io::budget::Budget;
+use pronto_io::budget::{Budget, Exhausted};
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
@@ -13,29 +15,31 @@ use super::Judge;
 use crate::access::RefChange;
 use crate::{Error, ErrorKind, Result};
 
-/// The most bytes of the commands of one push, or of its certificate: those of more than a hundred thousand refs.
-pub(crate) const MOST_BYTES: usize = 16 << 20;
+use kept::Kept;
 
-/// The memory that a change takes beside its bytes.
-const OVERHEAD_BYTES: usize = 128;
+/// The memory that an entry of a map takes beside its strings.
+const ENTRY_BYTES: usize = 96;
 
 /// The largest payload of a packet on a side band.
 const BAND_BYTES: usize = 65_515;
 
 /// The decision about a push.
-pub(super) enum Judged {
+pub(super) enum Judged<'a> {
     /// Nothing of the push happens; the report for the client.
     Refused(Vec<u8>),
     /// The push may proceed.
-    Allowed(Allowed),
+    Allowed(Allowed<'a>),
 }
 
 /// A push that may proceed.
-pub(super) struct Allowed {
+pub(super) struct Allowed<'a> {
     /// The bytes that were read.
-    pub(super) read: Vec<u8>,
+    read: Kept<'a>,
     /// The refs of it that may only be fast-forwarded, with the reasons.
     pub(super) fast_forward_only: BTreeMap<BString, String>,
+    /// The memory that the judgments have taken.
+    charged: u64,
+    budget: &'a Budget,
     /// The nonce of its certificate.
     pub(super) nonce: Option<BString>,
     changes: Vec<Judgment>,
@@ -50,7 +54,22 @@ struct Judgment {
     refusal: Option<String>,
 }
 
-impl Allowed {
+impl Judgment {
+    /// Returns the reason for the report of a push that is refused.
+    fn reason(&self) -> &str {
+        let others = "another change of this push is refused";
+        self.refusal.as_deref().unwrap_or(others)
+    }
+}
+
+impl<'a> Allowed<'a> {
+    /// Returns the bytes that were read, and gives the memory of the judgments back.
+    pub(super) fn into_input(self) -> Kept<'a> {
+        drop(self.changes);
+        self.budget.give_back(self.charged);
+        self.read
+    }
+
     /// Returns the names of the refs that get a value.
     pub(super) fn set_refs(&self) -> impl Iterator<Item = &BString> {
         let set = self.changes.iter().filter(|change| !change.deletes);
@@ -65,7 +84,7 @@ impl Allowed {
         for change in &mut self.changes {
             change.refusal = Some(reason.to_owned());
         }
-        report(&self.changes, &self.features)
+        report(&self.changes, &self.features, self.budget)
     }
 }
 
@@ -75,6 +94,8 @@ pub(super) struct Receiver<'a> {
     pub(super) target_of: &'a dyn Fn(&[u8]) -> Option<BString>,
     /// The memory that the commands may take.
     pub(super) budget: &'a Budget,
+    /// The most bytes of the commands, or of the certificate (`command_bytes`).
+    pub(super) most_bytes: u64,
     /// Whether a certificate may take the place of the commands.
     pub(super) takes_certificates: bool,
     /// Whether every ref can be protected from changes that are no fast-forwards. git protects branches only
@@ -82,22 +103,23 @@ pub(super) struct Receiver<'a> {
     pub(super) protects_all_refs: bool,
 }
 
-/// Reads the commands of a push and judges each. If one is refused, the whole push is.
+/// Reads the commands of a push and judges each. If one is refused, the whole push is. All that is kept of them is charged
+/// before.
 ///
 /// # Errors
 /// The commands are malformed or too many, or a certificate takes their place and may not.
-pub(super) fn judge_request(
+pub(super) fn judge_request<'b>(
     input: &mut dyn Read,
     judge: &dyn Judge,
-    receiver: &Receiver<'_>,
-) -> Result<Judged> {
+    receiver: &Receiver<'b>,
+) -> Result<Judged<'b>> {
     let mut packets = PacketReader::new(input);
     let mut reading = Reading::new(judge, receiver);
     loop {
         match packets.next_or_end().map_err(malformed_packet)? {
             Some(Packet::Data(payload)) => reading.take(payload)?,
             Some(Packet::Flush) => {
-                pktline::write_flush(&mut reading.read);
+                reading.read.flush()?;
                 break;
             }
             None if reading.read.is_empty() => break,
@@ -107,16 +129,18 @@ pub(super) fn judge_request(
     reading.finish()?;
     let changes = &reading.changes;
     if changes.iter().any(|change| change.refusal.is_some()) {
-        return report(changes, &reading.features).map(Judged::Refused);
+        return report(changes, &reading.features, receiver.budget).map(Judged::Refused);
     }
     let mut read = reading.read;
     if packets.has_buffered() {
         let rest = packets.raw().map_err(malformed_packet)?;
-        read.extend_from_slice(rest);
+        read.rest(rest)?;
     }
     Ok(Judged::Allowed(Allowed {
         read,
         fast_forward_only: reading.fast_forward_only,
+        charged: reading.charged,
+        budget: receiver.budget,
         nonce: reading.nonce,
         changes: reading.changes,
         features: reading.features,
@@ -124,11 +148,15 @@ pub(super) fn judge_request(
 }
 
 /// The commands as they are read, and the decisions about them.
-struct Reading<'a> {
+struct Reading<'a, 'b> {
     judge: &'a dyn Judge,
-    receiver: &'a Receiver<'a>,
+    receiver: &'a Receiver<'b>,
     /// The bytes that were read.
-    read: Vec<u8>,
+    read: Kept<'b>,
+    /// Their number.
+    bytes: u64,
+    /// The memory that the judgments have taken.
+    charged: u64,
     features: Vec<u8>,
     /// The text of the certificate, whose packets are pieces of it.
     certificate: Option<Vec<u8>>,
@@ -138,12 +166,14 @@ struct Reading<'a> {
     fast_forward_only: BTreeMap<BString, String>,
 }
 
-impl<'a> Reading<'a> {
-    fn new(judge: &'a dyn Judge, receiver: &'a Receiver<'a>) -> Self {
+impl<'a, 'b> Reading<'a, 'b> {
+    fn new(judge: &'a dyn Judge, receiver: &'a Receiver<'b>) -> Self {
         Reading {
             judge,
             receiver,
-            read: Vec::new(),
+            read: Kept::new(receiver.budget),
+            bytes: 0,
+            charged: 0,
             features: Vec::new(),
             certificate: None,
             is_in_certificate: false,
@@ -155,15 +185,20 @@ impl<'a> Reading<'a> {
 
     /// Takes a packet.
     fn take(&mut self, payload: &[u8]) -> Result<()> {
-        if self.read.len() + payload.len() > MOST_BYTES {
-            let message = format!("the commands of the push have more than {MOST_BYTES} bytes");
+        let most = self.receiver.most_bytes;
+        self.bytes += payload.len() as u64;
+        if self.bytes > most {
+            let message = format!(
+                "the commands of the push have more than {most} bytes, which limits.command_bytes \
+                 of the server allows"
+            );
             return Err(malformed(&message).with_hint("push fewer refs at once"));
         }
-        // They are kept as they are, and what is known of each change.
-        let charge = (2 * payload.len() + OVERHEAD_BYTES) as u64;
-        let charged = self.receiver.budget.charge(charge);
-        charged.map_err(|exhausted| Error::new(ErrorKind::TooMany, exhausted.to_string()))?;
-        pktline::write(&mut self.read, payload).map_err(malformed_packet)?;
+        self.read.packet(payload)?;
+        if self.is_in_certificate && self.certificate.is_some() {
+            // The text grows by doubling.
+            self.charge(2 * payload.len())?;
+        }
         if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
             match payload {
                 b"push-cert-end\n" => self.is_in_certificate = false,
@@ -182,7 +217,14 @@ impl<'a> Reading<'a> {
         if line == b"push-cert" {
             return self.begin_certificate();
         }
-        self.judge(parse(line)?);
+        self.judge(&parse(line)?)
+    }
+
+    /// Charges memory of the judgments.
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        let bytes = bytes as u64;
+        self.receiver.budget.charge(bytes).map_err(without_room)?;
+        self.charged += bytes;
         Ok(())
     }
 
@@ -217,7 +259,7 @@ impl<'a> Reading<'a> {
         for line in body.lines() {
             is_signature |= line.starts_with(b"-----BEGIN ");
             match (parse(line), is_signature) {
-                (Ok(change), false) => self.judge(change),
+                (Ok(change), false) => self.judge(&change)?,
                 (Ok(_), true) => {
                     return Err(malformed("the signature of the push looks like a change"));
                 }
@@ -228,7 +270,9 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn judge(&mut self, change: RefChange<'_>) {
+    fn judge(&mut self, change: &RefChange<'_>) -> Result<()> {
+        // The list grows by doubling.
+        self.charge(change.name.len() + 2 * size_of::<Judgment>())?;
         let target = (self.receiver.target_of)(change.name);
         let changed = [
             Some(change.name),
@@ -237,20 +281,26 @@ impl<'a> Reading<'a> {
         let mut changed = changed.into_iter().flatten();
         let mut names = changed.clone();
         let mut refusal =
-            changed.find_map(|name| self.judge.refusal(&RefChange { name, ..change }));
+            changed.find_map(|name| self.judge.refusal(&RefChange { name, ..*change }));
         if let Some(reason) = names.find_map(|name| self.judge.forbids_force(name)) {
             let is_protected =
                 self.receiver.protects_all_refs || change.name.starts_with(b"refs/heads/");
             if !is_protected && !change.creates && !change.deletes {
                 refusal = refusal.or_else(|| Some(reason.clone()));
             }
+            // It is kept longer than the judgments.
+            let entry = change.name.len() + reason.len() + ENTRY_BYTES;
+            let charged = self.receiver.budget.charge(entry as u64);
+            charged.map_err(without_room)?;
             self.fast_forward_only.insert(change.name.into(), reason);
         }
+        self.charge(refusal.as_ref().map_or(0, String::len))?;
         self.changes.push(Judgment {
             name: change.name.into(),
             deletes: change.deletes,
             refusal,
         });
+        Ok(())
     }
 }
 
@@ -270,19 +320,29 @@ fn parse(line: &[u8]) -> Result<RefChange<'_>> {
     })
 }
 
+/// The error of a budget without room.
+fn without_room(exhausted: Exhausted) -> Error {
+    let message = format!("{exhausted} (limits.memory_bytes of the server)");
+    Error::new(ErrorKind::TooMany, message)
+}
+
 /// The report on a push of which nothing happens.
-fn report(changes: &[Judgment], features: &[u8]) -> Result<Vec<u8>> {
+fn report(changes: &[Judgment], features: &[u8], budget: &Budget) -> Result<Vec<u8>> {
     let has = |word: &str| features.fields().any(|feature| feature == word.as_bytes());
     let mut lines = Vec::new();
     if !has("report-status") && !has("report-status-v2") {
         return Ok(lines);
     }
+    // The lines, and the same on a side band.
+    let sizes = changes
+        .iter()
+        .map(|change| 16 + change.name.len() + change.reason().len());
+    let size: usize = sizes.sum();
+    budget.charge(2 * size as u64).map_err(without_room)?;
+    lines.reserve(size);
     pktline::write(&mut lines, b"unpack ok\n").map_err(malformed_packet)?;
-    for Judgment { name, refusal, .. } in changes {
-        let reason = match refusal {
-            Some(reason) => reason,
-            None => "another change of this push is refused",
-        };
+    for change in changes {
+        let (name, reason) = (&change.name, change.reason());
         let parts: [&[u8]; 5] = [b"ng ", name, b" ", reason.as_bytes(), b"\n"];
         pktline::write_parts(&mut lines, &parts).map_err(malformed_packet)?;
     }
@@ -340,12 +400,13 @@ mod tests {
         Receiver {
             target_of: &alias,
             budget: &UNLIMITED,
+            most_bytes: 16 << 20,
             takes_certificates: true,
             protects_all_refs: true,
         }
     }
 
-    fn judge(lines: &[String], rest: &[u8]) -> Result<Judged> {
+    fn judge(lines: &[String], rest: &[u8]) -> Result<Judged<'static>> {
         let mut bytes = Vec::new();
         for line in lines {
             pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
@@ -355,15 +416,23 @@ mod tests {
         judge_request(&mut bytes.as_slice(), &Only, &receiver())
     }
 
+    /// Returns what the service reads of the commands.
+    fn text_of(allowed: Allowed<'_>) -> String {
+        let mut bytes = Vec::new();
+        let mut input = allowed.into_input();
+        input.read_to_end(&mut bytes).expect("it is memory");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     #[test]
     fn what_was_read_is_passed_on() {
         let line = format!("{NULL} {ONE} refs/heads/a\0 report-status\n");
         let Judged::Allowed(allowed) = judge(&[line], b"PACK").expect("well formed") else {
             panic!("it is allowed");
         };
-        assert!(allowed.read.ends_with(b"0000PACK"));
         assert!(allowed.fast_forward_only.keys().eq(["refs/heads/a"]));
         assert!(allowed.set_refs().eq(["refs/heads/a"]));
+        assert!(text_of(allowed).ends_with("0000PACK"));
     }
 
     #[test]
@@ -462,6 +531,46 @@ mod tests {
         assert!(account.held() <= 1 << 20);
     }
 
+    #[test]
+    fn a_mirror_of_a_million_refs_has_room() {
+        struct Any;
+        impl Judge for Any {
+            fn refusal(&self, _: &RefChange<'_>) -> Option<String> {
+                None
+            }
+
+            fn forbids_force(&self, _: &[u8]) -> Option<String> {
+                None
+            }
+        }
+        // A user may hold half of the memory of a server with the default limits.
+        let limits = crate::config::Limits::default();
+        let account = Arc::new(Account::new("this user", limits.memory_bytes / 2));
+        let budget = Budget::new(vec![Arc::clone(&account)]);
+        let receiver = Receiver {
+            budget: &budget,
+            most_bytes: limits.command_bytes,
+            ..receiver()
+        };
+        let mut bytes = Vec::new();
+        for number in 0..1_000_000 {
+            let line =
+                format!("{NULL} {ONE} refs/heads/a-branch-with-a-name-of-its-own/{number:07}");
+            pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
+        }
+        pktline::write_flush(&mut bytes);
+        let judged = judge_request(&mut bytes.as_slice(), &Any, &receiver);
+        let Judged::Allowed(allowed) = judged.expect("there is room") else {
+            panic!("it is allowed");
+        };
+        assert_eq!(allowed.set_refs().count(), 1_000_000);
+        let judging = account.held();
+        let mut input = allowed.into_input();
+        assert!(account.held() < judging / 2 + (1 << 20), "{judging}");
+        std::io::copy(&mut input, &mut std::io::sink()).expect("it is memory");
+        assert_eq!(account.held(), 0);
+    }
+
     /// The same bytes again and again.
     struct Endless<'a>(&'a [u8], usize);
 
@@ -510,9 +619,9 @@ mod tests {
         let allowed = judge(&certificate(&format!("{good}{SIGNATURE}")), b"PACK");
         match allowed.expect("well formed") {
             Judged::Allowed(allowed) => {
-                assert!(allowed.read.ends_with(b"0000PACK"));
                 assert_eq!(allowed.fast_forward_only.len(), 1);
                 assert_eq!(allowed.nonce, Some("1-ab".into()));
+                assert!(text_of(allowed).ends_with("0000PACK"));
             }
             Judged::Refused(_) => panic!("it is allowed"),
         }

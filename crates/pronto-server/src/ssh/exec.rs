@@ -179,7 +179,7 @@ impl Request<'_> {
             work,
             counters: Arc::clone(&record.counters),
             leave: self.leave,
-            _slot: slot,
+            slot,
         };
         let task = tokio::task::spawn_blocking(move || job.run(reader, writer));
         let sent = self.output.send(pieces, record).await;
@@ -249,12 +249,13 @@ struct Job {
     work: Work,
     counters: Arc<Counters>,
     leave: oneshot::Sender<Input>,
-    _slot: Slot,
+    slot: Slot,
 }
 
 impl Job {
     fn run(self, mut reader: PieceReader<Input>, mut writer: PieceWriter) -> Result<()> {
         let _under_way = UnderWay::new(&self.state);
+        self.slot.peer().begin_work();
         let streams = Streams {
             input: &mut reader,
             output: &mut writer,

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -143,13 +143,27 @@ impl Site {
     }
 }
 
+/// The events of a server, and a signal for each.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    all: Mutex<Vec<Event>>,
+    changed: Condvar,
+}
+
+impl Events {
+    fn push(&self, event: Event) {
+        self.all.lock().expect("no panic").push(event);
+        self.changed.notify_all();
+    }
+}
+
 /// A running server.
 pub(crate) struct Server {
     pub(crate) started: Started,
     pub(crate) drain: Interrupt,
     pub(crate) stop: Interrupt,
     pub(crate) reload: Interrupt,
-    pub(crate) events: Arc<Mutex<Vec<Event>>>,
+    events: Arc<Events>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -166,7 +180,7 @@ impl Server {
             environment.set("PATH", std::env::join_paths(all).expect("a path"));
         }
         let (drain, stop, reload) = (Interrupt::new(), Interrupt::new(), Interrupt::new());
-        let events = Arc::new(Mutex::new(Vec::new()));
+        let events = Arc::new(Events::default());
         let log = Arc::clone(&events);
         let mut options = Options::new(
             config,
@@ -180,7 +194,7 @@ impl Server {
                 bundles: None,
                 git: Git::default(),
             }),
-            Box::new(move |event| log.lock().expect("no panic").push(event.clone())),
+            Box::new(move |event| log.push(event.clone())),
         );
         options.file = Some(site.path("pronto-server.toml"));
         options.owner = None;
@@ -262,21 +276,12 @@ impl Server {
 
     /// Waits until an event fits.
     pub(crate) fn wait_for(&self, fits: impl Fn(&Event) -> bool) -> Event {
-        let end = std::time::Instant::now() + Duration::from_secs(20);
-        loop {
-            let found = self
-                .events
-                .lock()
-                .expect("no panic")
-                .iter()
-                .find(|event| fits(event))
-                .cloned();
-            if let Some(found) = found {
-                return found;
-            }
-            assert!(std::time::Instant::now() < end, "no such event");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let find = |events: &[Event]| events.iter().find(|event| fits(event)).cloned();
+        let all = self.events.all.lock().expect("no panic");
+        let wait = Duration::from_secs(20);
+        let lacks = |events: &mut Vec<Event>| find(events).is_none();
+        let waited = self.events.changed.wait_timeout_while(all, wait, lacks);
+        find(&waited.expect("no panic").0).expect("there is such an event")
     }
 }
 

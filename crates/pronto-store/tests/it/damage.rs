@@ -157,6 +157,6 @@ fn a_gap_in_the_generations_is_found() {
     fs::remove_file(&generations[1]).expect("a file");
     assert_eq!(
         problems(&server, false),
-        [Problem::NoGeneration { number: 2 }]
+        [Problem::NoGenerations { first: 2, last: 2 }]
     );
 }

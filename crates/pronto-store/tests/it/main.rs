@@ -7,6 +7,7 @@ mod damage;
 mod database;
 mod database_killed;
 mod directory;
+mod hostile;
 mod s3;
 mod served;
 mod support;

@@ -11,14 +11,15 @@ use pronto_store::{
     Call, CallKind, Change, Creating, ErrorKind, Expected, FileKind, LayerKind, Manifest, NewFile,
     NewPack, Observer, Outcome, Push, RefUpdate, UpkeepOptions, UpkeepRole, Value, Verdict,
 };
+use test_support::Random;
 use test_support::git::isolated;
 
 use super::support::Server;
 
 /// A store, and a repository of Git that is pushed there.
-struct World {
+pub(crate) struct World {
     folder: tempfile::TempDir,
-    server: Server,
+    pub(crate) server: Server,
     source: PathBuf,
 }
 
@@ -28,7 +29,7 @@ impl World {
     }
 
     /// Opens the store in a directory with `open`.
-    fn over(open: impl FnOnce(&Path) -> Server) -> Self {
+    pub(crate) fn over(open: impl FnOnce(&Path) -> Server) -> Self {
         let folder = tempfile::tempdir().expect("a directory");
         let store = folder.path().join("store");
         std::fs::create_dir(&store).expect("a directory");
@@ -52,7 +53,7 @@ impl World {
         world
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -61,7 +62,7 @@ impl World {
         self.server.store.wait(commit)
     }
 
-    fn manifest(&self) -> Manifest {
+    pub(crate) fn manifest(&self) -> Manifest {
         let newest = self.server.store.wait(self.server.repository.latest());
         newest.expect("readable").manifest.clone()
     }
@@ -72,7 +73,7 @@ impl World {
     }
 
     /// Makes a commit.
-    fn change(&self, text: &str) -> ObjectId {
+    pub(crate) fn change(&self, text: &str) -> ObjectId {
         std::fs::write(self.source.join(format!("{text}.txt")), text).expect("it is ours");
         git(&self.source, &["add", "-A"]);
         git(&self.source, &["commit", "-q", "-m", text]);
@@ -80,7 +81,7 @@ impl World {
     }
 
     /// Pushes a pack of `new` without what its parents lead to, and sets `name`.
-    fn push(&self, name: &str, old: Option<ObjectId>, new: ObjectId) {
+    pub(crate) fn push(&self, name: &str, old: Option<ObjectId>, new: ObjectId) {
         let revisions = format!("{new}\n--not\n{new}^@\n");
         let base = self.path("pushed");
         std::fs::create_dir_all(&base).expect("a directory");
@@ -120,6 +121,30 @@ impl World {
         assert_eq!(outcome.verdicts, [Verdict::Applied]);
     }
 
+    /// Writes a file that does not compress, which the next commit takes.
+    pub(crate) fn noise(&self, name: &str, bytes: usize) {
+        let noise = Random::new(7).bytes(bytes);
+        std::fs::write(self.source.join(name), noise).expect("it is ours");
+    }
+
+    /// Makes that many branches, which lead to `id`.
+    pub(crate) fn branches(&self, id: ObjectId, count: usize) {
+        let mut push = Push::default();
+        for number in 0..count {
+            push.updates.push(RefUpdate {
+                name: format!("refs/heads/branches/with-a-long-name-{number}").into(),
+                old: Expected::Missing,
+                new: Some(Value::direct(id)),
+            });
+        }
+        self.commit(push).expect("committed");
+    }
+
+    /// Runs git below the folder.
+    pub(crate) fn git(&self, directory: &str, arguments: &[&str]) -> String {
+        git(&self.path(directory), arguments)
+    }
+
     fn delete(&self, name: &str, old: ObjectId) {
         let mut push = Push::default();
         push.updates.push(RefUpdate {
@@ -132,7 +157,7 @@ impl World {
     }
 
     /// Pushes `count` commits to `main`, each with a pack of its own.
-    fn push_many(&self, count: usize) -> ObjectId {
+    pub(crate) fn push_many(&self, count: usize) -> ObjectId {
         self.push_many_to("main", count)
     }
 
@@ -146,11 +171,11 @@ impl World {
         old.expect("one at least")
     }
 
-    fn options(&self) -> UpkeepOptions {
+    pub(crate) fn options(&self) -> UpkeepOptions {
         UpkeepOptions::new(self.path("scratch"))
     }
 
-    fn keep_up(&self, options: &UpkeepOptions) -> pronto_store::Upkeep {
+    pub(crate) fn keep_up(&self, options: &UpkeepOptions) -> pronto_store::Upkeep {
         let Server { store, repository } = &self.server;
         let done = store.keep_up(repository, options, &Watch::none());
         let left = std::fs::read_dir(self.path("scratch")).expect("it is there");
@@ -247,7 +272,7 @@ fn pronto_checks(world: &World, name: &str) -> String {
 fn large_packs_are_read_by_range_and_stay_whole() {
     let world = World::new();
     // Content that does not compress, in a pack of several blocks.
-    let mut random = test_support::Random::new(7);
+    let mut random = Random::new(7);
     std::fs::write(world.source.join("large"), random.bytes(5 << 20)).expect("it is ours");
     let first = world.change("large");
     world.push("refs/heads/large", None, first);

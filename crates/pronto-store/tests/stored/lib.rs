@@ -6,19 +6,27 @@
     reason = "every suite that uses this module uses some of it"
 )]
 
+mod bare;
+mod root;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
 use pronto::config::Scope;
-use pronto::refs::{Head, Target};
 use pronto::{Environment, ObjectId, Repository, Watch};
 use pronto_store::{
     Change, Configuration, EXPORT_OK, ErrorKind, Expected, FileKind, Generation, NewFile, NewPack,
     Push, RefUpdate, Settings, Store, Stored, Value, Verdict, check_key,
 };
 use test_support::git::isolated;
+
+#[allow(unused_imports, reason = "some suites have directories only")]
+pub(crate) use bare::names_in;
+use bare::{convert, git, repositories, values_of};
+#[allow(unused_imports, reason = "every suite uses some of it")]
+pub(crate) use root::{Root, leftovers_of_cache};
 
 /// The place of the repositories that a test serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -365,240 +373,10 @@ impl Behind {
     }
 }
 
-/// Returns the refs of a repository, with `HEAD`.
-fn values_of(repository: &Repository) -> BTreeMap<String, Value> {
-    let mut values = BTreeMap::new();
-    let direct = |id: ObjectId| {
-        let peeled = repository.peel_tag(id).expect("it can be read");
-        Value::Direct {
-            id,
-            peeled: peeled.filter(|peeled| *peeled != id),
-        }
-    };
-    let head = match repository.head().expect("it has a HEAD") {
-        Head::Branch { name, .. } | Head::Unborn { name } => Value::Symbolic(name),
-        Head::Detached { id } => direct(id),
-    };
-    values.insert("HEAD".to_owned(), head);
-    for reference in repository.refs().all("refs/").expect("refs") {
-        let value = match reference.target {
-            Target::Object(id) => direct(id),
-            Target::Symbolic(to) => Value::Symbolic(to.into_inner()),
-        };
-        values.insert(reference.name.to_string(), value);
-    }
-    values
-}
-
-/// The repositories of a test: those below `root` in a folder, or those of a store there.
-pub(crate) struct Root {
-    folder: PathBuf,
-    behind: Option<Behind>,
-}
-
-impl Root {
-    /// Makes the directory `folder/root`, and a store if that is the place.
-    pub(crate) fn new(folder: &Path, place: Place) -> Self {
-        fs::create_dir_all(folder.join("root")).expect("a directory");
-        Root {
-            folder: folder.to_owned(),
-            behind: (place == Place::Store).then(|| Behind::new(folder)),
-        }
-    }
-
-    pub(crate) fn is_store(&self) -> bool {
-        self.behind.is_some()
-    }
-
-    /// Returns the directory of a repository, in which tests may change it. They publish it then.
-    pub(crate) fn directory(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("root/{name}.git"))
-    }
-
-    /// Returns the lines for the end of a configuration. No two servers at a time may have the same cache.
-    pub(crate) fn section(&self, cache: &str) -> String {
-        let section = self.behind.as_ref().map(|behind| behind.section(cache));
-        section.unwrap_or_default()
-    }
-
-    /// Returns the arguments of `serve` for the repositories.
-    pub(crate) fn arguments(&self) -> Vec<String> {
-        let text = |path: PathBuf| path.display().to_string();
-        match &self.behind {
-            None => vec![text(self.folder.join("root"))],
-            Some(_) => {
-                let (url, cache) = (url_of(&self.folder), text(self.folder.join("cache")));
-                vec!["--store".to_owned(), url, "--cache".to_owned(), cache]
-            }
-        }
-    }
-
-    /// Makes repositories that are only in the directory visible to servers.
-    pub(crate) fn publish_new(&self) {
-        if let Some(behind) = &self.behind {
-            behind.publish_new(&self.folder.join("root"));
-        }
-    }
-
-    /// Makes what was done to the directory of a repository visible to servers.
-    pub(crate) fn publish(&self, name: &str) {
-        if let Some(behind) = &self.behind {
-            behind.publish(&self.directory(name), name);
-        }
-    }
-
-    /// Does the same with packs that are all made again.
-    pub(crate) fn replace(&self, name: &str) {
-        if let Some(behind) = &self.behind {
-            behind.replace(&self.directory(name), name);
-        }
-    }
-
-    /// Returns a bare repository that has what servers made of one.
-    pub(crate) fn served(&self, name: &str) -> PathBuf {
-        let Some(behind) = &self.behind else {
-            return self.directory(name);
-        };
-        let exported = self.folder.join(format!("exported/{name}.git"));
-        behind.export(name, &exported);
-        let problems = behind.problems(name);
-        assert!(problems.is_empty(), "{problems:?}");
-        exported
-    }
-
-    /// Returns the temporary files that pushes to a repository have left: in its directory, or in the cache of the
-    /// server that read the section with the name `cache`.
-    pub(crate) fn leftovers(&self, name: &str, cache: &str) -> Vec<PathBuf> {
-        if self.is_store() {
-            let cache = self.folder.join(cache);
-            let mut shelves = fs::read_dir(&cache).into_iter().flatten().flatten();
-            assert!(
-                shelves.any(|shelf| shelf.path().join("push").is_dir()),
-                "no push was served from '{}'",
-                cache.display()
-            );
-            return leftovers_of_cache(&cache);
-        }
-        let mut waiting = vec![self.directory(name)];
-        let mut found = Vec::new();
-        while let Some(directory) = waiting.pop() {
-            for entry in fs::read_dir(&directory).expect("a directory").flatten() {
-                let (path, name) = (entry.path(), entry.file_name());
-                let name = name.to_string_lossy();
-                let is_temporary = ["tmp", "incoming"]
-                    .iter()
-                    .any(|start| name.starts_with(start))
-                    || name.ends_with(".lock");
-                if is_temporary {
-                    found.push(path);
-                } else if path.is_dir() {
-                    waiting.push(path);
-                }
-            }
-        }
-        found
-    }
-
-    /// Returns whether servers have a repository.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        match &self.behind {
-            None => self.directory(name).exists(),
-            Some(behind) => behind.has(name),
-        }
-    }
-}
-
-/// Returns the directories of pushes, and the temporary files, that are left in the cache of a server.
-pub(crate) fn leftovers_of_cache(cache: &Path) -> Vec<PathBuf> {
-    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-    let mut found = Vec::new();
-    for shelf in entries(cache) {
-        let pushes = entries(&shelf.path().join("push"));
-        found.extend(pushes.map(|entry| entry.path()));
-        let files = entries(&shelf.path().join("file")).map(|entry| entry.path());
-        let is_temporary = |path: &PathBuf| path.to_string_lossy().contains(".temp-");
-        found.extend(files.filter(is_temporary));
-    }
-    found
-}
-
 fn url_of(folder: &Path) -> String {
     format!("file://{}", folder.join("store").display())
 }
 
 fn test_name(name: &str) -> String {
     name.replace('/', "-")
-}
-
-/// Returns the names of the bare repositories below `root`.
-pub(crate) fn names_in(root: &Path) -> Vec<String> {
-    let found = repositories(root).into_iter();
-    found.map(|(name, _)| name).collect()
-}
-
-/// Returns the names and the directories of the bare repositories below `root`.
-fn repositories(root: &Path) -> Vec<(String, PathBuf)> {
-    let (mut found, mut waiting) = (Vec::new(), vec![root.to_owned()]);
-    while let Some(directory) = waiting.pop() {
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if !entry.file_type().expect("it is there").is_dir() {
-                continue;
-            }
-            let name = path.strip_prefix(root).expect("it is below");
-            let name = name.to_str().expect("text");
-            match name
-                .strip_suffix(".git")
-                .filter(|_| path.join("HEAD").exists())
-            {
-                Some(name) => found.push((name.to_owned(), path)),
-                None => waiting.push(path),
-            }
-        }
-    }
-    found
-}
-
-/// Makes a repository with refs in files of a view, whose packs are moved.
-fn convert(view: &Path, target: &Path, generation: &Generation, environment: &Environment) {
-    let repository = Repository::open(view, environment).expect("a view is a repository");
-    let format = format!("--object-format={}", repository.object_hash());
-    let parent = target.parent().expect("a parent");
-    let path = target.to_str().expect("text");
-    git(parent, &["init", "-q", "--bare", &format, path]);
-    let mut packed = String::from("# pack-refs with: sorted\n");
-    for reference in repository.refs().all("refs/").expect("refs") {
-        let name = reference.name.to_string();
-        match reference.target {
-            Target::Object(id) => packed.push_str(&format!("{id} {name}\n")),
-            Target::Symbolic(to) => {
-                let file = target.join(&name);
-                fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
-                fs::write(file, format!("ref: {to}\n")).expect("a file");
-            }
-        }
-    }
-    fs::write(target.join("packed-refs"), packed).expect("a file");
-    let head = match repository.head().expect("it has a HEAD") {
-        Head::Branch { name, .. } | Head::Unborn { name } => format!("ref: {name}\n"),
-        Head::Detached { id } => format!("{id}\n"),
-    };
-    fs::write(target.join("HEAD"), head).expect("a file");
-    let config = target.join("config");
-    let own = fs::read(&config).expect("a file");
-    let all = [&own[..], &generation.manifest.config].concat();
-    fs::write(&config, all).expect("a file");
-    drop(repository);
-    let (from, to) = (view.join("objects/pack"), target.join("objects/pack"));
-    fs::create_dir_all(&to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a directory").flatten() {
-        fs::rename(entry.path(), to.join(entry.file_name())).expect("a pack");
-    }
-}
-
-/// Runs git, which must succeed.
-fn git(directory: &Path, arguments: &[&str]) {
-    let output = isolated(directory, arguments, b"");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {text}");
 }

@@ -237,9 +237,6 @@ fn commit(
     may_repeat: bool,
 ) -> Result<bool> {
     let _region = pronto_io::region!("fetch", "consume_refs");
-    if planned.is_empty() {
-        return Ok(true);
-    }
     let all: Vec<&Planned> = planned.iter().collect();
     let error = match commit_some(work, &all) {
         Ok(()) => return Ok(true),
@@ -289,7 +286,7 @@ fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {
         let message: &BStr = change.message.as_bstr();
         transaction.update(&change.local, change.new, expected, message);
     }
-    transaction.commit()
+    transaction.commit_always()
 }
 
 /// Two abbreviated ids and what stands between them.

@@ -80,10 +80,7 @@ impl Push<'_> {
         self.prepare(&mut process);
         process.current_dir(top);
         apply(&mut process, &[Variable::set("GIT_DIR", git_dir)]);
-        let stderr = std::io::stderr();
-        process.stdout(
-            rustix::io::dup(&stderr).map_or(std::process::Stdio::null(), std::process::Stdio::from),
-        );
+        process.stdout(pronto_io::child::standard_error());
         process.stdin(std::process::Stdio::null());
         let traced = pronto_io::child::started("?", &process);
         let status = process.status().map_err(|error| {

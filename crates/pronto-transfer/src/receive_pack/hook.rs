@@ -1,5 +1,7 @@
 //! The hooks of a push.
 
+mod at_once;
+
 use std::ffi::{OsStr, OsString};
 use std::io::{PipeReader, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -151,25 +153,59 @@ impl Push<'_> {
     /// Runs the programs of hook `name`, with their output on the band of messages. Returns their exit codes, joined
     /// with `|`; `None` if there is no such hook.
     fn run_hook(&self, name: &str, call: &Call) -> Result<Option<i32>> {
-        let mut codes = None;
-        for program in hooks::programs(self.repository, name)? {
+        let programs = hooks::programs(self.repository, name)?;
+        let processes = programs.iter().map(|program| {
             let mut process = program.command(self.repository.git_dir());
             process.args(&call.arguments);
             self.prepare(&mut process);
             apply(&mut process, &call.variables);
-            let code = match self.run_program("hook", process, &call.input) {
-                Ok(status) => code_of(status),
-                // A client can choose options that no program can be given. As in Git, a hook that cannot
-                // run has not accepted.
-                Err(error) if *error.kind() == ErrorKind::Hook => {
-                    self.bands.error(&error.to_string());
-                    1
-                }
-                Err(error) => return Err(error),
-            };
-            codes = Some(codes.unwrap_or(0) | code);
+            process
+        });
+        let jobs = hooks::jobs(self.repository, name)?;
+        if jobs > 1 {
+            return self.run_at_once(processes.collect(), &call.input, jobs);
+        }
+        let mut codes = None;
+        for process in processes {
+            let status = self.run_program("hook", process, &call.input);
+            codes = Some(codes.unwrap_or(0) | self.code(status)?);
         }
         Ok(codes)
+    }
+
+    /// Runs programs at the same time. Returns as [`run_hook`](Self::run_hook) does.
+    fn run_at_once(
+        &self,
+        processes: Vec<Process>,
+        input: &[u8],
+        jobs: usize,
+    ) -> Result<Option<i32>> {
+        let mut codes = Ok(None);
+        at_once::run(processes, input, jobs, &mut |finished| {
+            match self.bands.is_banded() {
+                true => self.bands.message(&finished.output),
+                false => _ = std::io::stderr().write_all(&finished.output),
+            }
+            let code = self.code(finished.status);
+            codes = match (std::mem::replace(&mut codes, Ok(None)), code) {
+                (Ok(codes), Ok(code)) => Ok(Some(codes.unwrap_or(0) | code)),
+                (Err(error), _) | (_, Err(error)) => Err(error),
+            };
+        });
+        codes
+    }
+
+    /// Returns the exit code of a hook. A client can choose options that no program can be given: as in Git, a hook that
+    /// cannot run has not accepted.
+    fn code(&self, status: Result<ExitStatus>) -> Result<i32> {
+        match status {
+            Ok(status) => Ok(code_of(status)),
+            Err(error) if *error.kind() == ErrorKind::Hook => {
+                self.bands.error(&error.to_string());
+                Ok(1)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Ties a program to the repository, in whose directory it runs.
@@ -234,8 +270,7 @@ impl Push<'_> {
             process.stdout(writer).stderr(copy);
             return Ok(Some(reader));
         }
-        let stderr = std::io::stderr();
-        process.stdout(rustix::io::dup(&stderr).map_or(Stdio::null(), Stdio::from));
+        process.stdout(pronto_io::child::standard_error());
         Ok(None)
     }
 }

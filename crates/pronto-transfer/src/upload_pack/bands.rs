@@ -194,10 +194,11 @@ impl Bands<'_> {
                 whole_pack,
                 ..
             } = counts;
+            let packs = usize::from(*whole_pack > 0);
             let mut text = self.news(true);
             text.push_str(&format!(
                 "Total {objects} (delta {deltas}), reused {reused} (delta {reused_deltas}), \
-                 pack-reused {whole_pack}\n"
+                 pack-reused {whole_pack} (from {packs})\n"
             ));
             self.put(2, text.as_bytes())?;
         }

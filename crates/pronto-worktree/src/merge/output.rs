@@ -76,7 +76,8 @@ impl Output<'_> {
     fn marker(&mut self, mark: u8, name: Option<usize>, end: &[u8]) {
         let text = &mut self.merged.text;
         text.extend(std::iter::repeat_n(mark, self.options.marker_len));
-        if let Some(name) = name.and_then(|at| self.options.names[at].as_ref()) {
+        let name = name.and_then(|at| self.options.names[at].as_ref());
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
             text.push(b' ');
             text.extend_from_slice(name);
         }

@@ -97,11 +97,7 @@ pub(super) fn refuse_modified(
     let compared = compare(view, positions)?;
     let lost = compared.modified.into_iter().chain(compared.obstructed);
     let files = lost.map(|at| index.entry(at));
-    let is_given_up = |path: &BStr| {
-        let found = view.given_up.binary_search_by(|it| it.as_bstr().cmp(path));
-        found.is_ok()
-    };
-    let files = files.filter(|entry| entry.mode != mode::GITLINK && !is_given_up(entry.path));
+    let files = files.filter(|entry| entry.mode != mode::GITLINK);
     refusals
         .modified
         .extend(files.map(|entry| entry.path.to_owned()));

@@ -43,8 +43,6 @@ pub struct WorktreeView<'a> {
     pub sparse: Option<&'a Sparse>,
     /// The number of threads that examine files.
     pub workers: Workers,
-    /// Paths, in order, of files that may be overwritten though they were changed.
-    pub given_up: &'a [BString],
     /// The directory where the user is, which may not become a file.
     pub keep_directory: Option<&'a BString>,
     /// Checked between files.

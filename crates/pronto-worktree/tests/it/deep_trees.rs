@@ -205,7 +205,6 @@ fn trees_are_merged() {
             to_git: &|| unreachable!("no file is examined"),
             sparse: None,
             workers: Workers::Exactly(1),
-            given_up: &[],
             keep_directory: None,
             interrupt: &interrupt,
         };

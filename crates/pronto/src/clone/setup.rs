@@ -123,9 +123,6 @@ impl Work<'_> {
                 repository::hash_name(hash).into(),
             );
         }
-        if options.sparse {
-            settings.set("extensions.worktreeConfig", "true".into());
-        }
         let text = settings.0.as_bytes();
         fs::write(file, text).context(ErrorKind::Io, "could not write", file)
     }

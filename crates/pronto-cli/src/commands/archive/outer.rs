@@ -62,6 +62,8 @@ impl Outer {
                     let message = format!("option `no-{name}' takes no value");
                     return Err(CliError::usage(message));
                 }
+                // Git keeps the name of a file.
+                (true, None) if name == "output" => continue,
                 (true, None) => None,
                 (false, Some(value)) => Some(value.into()),
                 (false, None) => {

@@ -1,8 +1,7 @@
 //! Archives of another machine: `archive --remote`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::archive::Formats;
@@ -11,7 +10,7 @@ use pronto::remote_archive::{self, Ended};
 use pronto::{Watch, path};
 
 use super::super::ls_remote::Place;
-use super::{Outer, not_opened};
+use super::{Outer, StandardOutput, not_opened};
 use crate::{CliError, Context, ExitCode};
 
 /// The exit code for an archive that the server could not make.
@@ -68,7 +67,7 @@ fn arguments(outer: &Outer, place: &Place) -> Result<Vec<BString>, CliError> {
 /// The place of the archive. A file is emptied when its new content arrives, so that an archive that cannot be
 /// made does not take the old one.
 struct Destination {
-    file: File,
+    output: StandardOutput,
     /// Whether the file has its old content.
     is_old: bool,
 }
@@ -77,7 +76,7 @@ impl Destination {
     fn open(output: Option<&BStr>, place: &Place) -> Result<Self, CliError> {
         let Some(name) = output else {
             return Ok(Destination {
-                file: io::stdout().as_fd().try_clone_to_owned()?.into(),
+                output: StandardOutput::new()?,
                 is_old: false,
             });
         };
@@ -91,14 +90,14 @@ impl Destination {
         let file = opened.map_err(|error| not_opened(name, &error))?;
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         Ok(Destination {
-            file,
+            output: StandardOutput::over(file),
             is_old: is_file,
         })
     }
 
     fn empty(&mut self) -> io::Result<()> {
         match std::mem::take(&mut self.is_old) {
-            true => self.file.set_len(0),
+            true => self.output.file().set_len(0),
             false => Ok(()),
         }
     }
@@ -111,10 +110,10 @@ impl Destination {
 impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.empty()?;
-        self.file.write(bytes)
+        self.output.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.output.flush()
     }
 }

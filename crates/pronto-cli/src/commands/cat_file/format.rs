@@ -64,7 +64,7 @@ impl Format {
             if let Some(after) = rest.strip_prefix('(') {
                 let Some((atom, after)) = after.split_once(')') else {
                     return Err(CliError::fatal(format!(
-                        "format element '{rest}' does not end in ')'"
+                        "bad cat-file format: element '{rest}' does not end in ')'"
                     )));
                 };
                 if !literal.is_empty() {
@@ -141,7 +141,8 @@ fn part(atom: &str) -> Result<Part, CliError> {
         "objectmode" => Part::Mode,
         "rest" => Part::Rest,
         other => {
-            return Err(CliError::fatal(format!("unknown format element: {other}")));
+            let message = format!("bad cat-file format: %({other})");
+            return Err(CliError::fatal(message));
         }
     })
 }

@@ -9,6 +9,7 @@ use pronto::quote;
 
 use super::arguments::{Action, Request};
 use super::source::Source;
+use super::types::bad_line;
 use crate::error::Kind;
 use crate::{CliError, Context, ExitCode};
 
@@ -226,18 +227,28 @@ impl Reader<'_> {
     fn get_color(&mut self) -> Result<ExitCode, CliError> {
         let name = &self.request.values[0];
         let config = self.source.load()?;
-        let sequence = match config.entry_of(name) {
-            Some(entry) => {
-                let value = entry.string()?;
-                color::parse(value)
-                    .ok_or_else(|| CliError::fatal(format!("invalid color value: {value}")))?
+        let mut sequence = None;
+        for entry in config.entries(name) {
+            let value = entry.string()?;
+            sequence = color::parse(value);
+            if sequence.is_none() {
+                let message = format!("invalid color value: {value}");
+                self.context.report_error(&message);
+                return Err(bad_line(&entry));
             }
-            None => match self.request.values.get(1) {
-                Some(default) => color::parse(default)
-                    .ok_or_else(|| CliError::fatal("unable to parse default color value"))?,
-                None => String::new(),
-            },
-        };
+        }
+        let default = self.request.values.get(1).filter(|_| sequence.is_none());
+        if let Some(default) = default {
+            sequence = color::parse(default);
+            if sequence.is_none() {
+                let message = format!("invalid color value: {default}");
+                self.context.report_error(&message);
+                let message = "unable to parse default color value";
+                self.context.report_error(message);
+                return Ok(ExitCode::new(255));
+            }
+        }
+        let sequence = sequence.unwrap_or_default();
         self.context.out.write_all(sequence.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,7 +1,7 @@
 //! The types of configuration values.
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::config::{BoolOrInt, EntryRef, color, value};
+use pronto::config::{BoolOrInt, EntryRef, OriginKind, color, value};
 use pronto::revision::parse_expiry;
 
 use crate::{CliError, Context};
@@ -99,7 +99,10 @@ impl Type {
 }
 
 /// Returns the message that Git prints after the error about a value.
-fn bad_line(entry: &EntryRef<'_>) -> CliError {
+pub(super) fn bad_line(entry: &EntryRef<'_>) -> CliError {
+    if entry.origin.kind == OriginKind::CommandLine {
+        return CliError::fatal("unable to parse command-line config");
+    }
     if entry.line == 0 {
         let value = entry.value.unwrap_or_default();
         return CliError::fatal(format!("failed to format default config value: {value}"));

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use pronto::fetch::{Flag, Outcome, pretty};
 
+use super::upstream::has_refusals;
+
 /// Formats the lines of the table, the URL first. With `dry_run`, refs would be removed.
 pub(super) fn render(outcome: &Outcome, compact: bool, dry_run: bool) -> String {
     let mut text = String::new();
@@ -14,6 +16,11 @@ pub(super) fn render(outcome: &Outcome, compact: bool, dry_run: bool) -> String 
         .iter()
         .filter(|update| update.flag == Flag::Pruned)
         .count();
+    // Git 2.55 lines up nothing if an update is refused.
+    let summary_width = match has_refusals(outcome) {
+        true => 0,
+        false => outcome.summary_width,
+    };
     for (at, update) in lines.enumerate() {
         if std::mem::take(&mut is_first) {
             let _ = writeln!(text, "From {}", outcome.url);
@@ -24,11 +31,11 @@ pub(super) fn render(outcome: &Outcome, compact: bool, dry_run: bool) -> String 
         };
         let local = pretty(update.local.as_ref()).to_string();
         let _ = write!(text, " {} ", update.flag.sign());
-        pad(
-            &mut text,
-            &update.summary.to_string(),
-            outcome.summary_width,
-        );
+        let width = match update.flag {
+            Flag::Pruned => outcome.summary_width,
+            _ => summary_width,
+        };
+        pad(&mut text, &update.summary.to_string(), width);
         text.push(' ');
         let (remote, local) = match compact {
             true => shortened(&remote, &local),

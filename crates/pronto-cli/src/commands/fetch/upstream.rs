@@ -11,10 +11,15 @@ use crate::{CliError, Context};
 /// Whether a branch may follow what was fetched. As in Git, a ref that could not be written does not prevent it, unless
 /// all are updated or none; a refused update does.
 pub(super) fn may_follow(outcome: &Outcome, is_atomic: bool) -> bool {
+    let is_undone = is_atomic && outcome.failed;
+    !is_undone && !has_refusals(outcome)
+}
+
+/// Returns whether the update of a ref was refused, which Git finds out before it writes any ref.
+pub(super) fn has_refusals(outcome: &Outcome) -> bool {
     let is_refused =
         |update: &Update| update.flag == Flag::Rejected && update.note != Some(Note::NotWritten);
-    let is_undone = is_atomic && outcome.failed;
-    !is_undone && !outcome.updates.iter().any(is_refused)
+    outcome.updates.iter().any(is_refused)
 }
 
 /// Lets the current branch follow the only one of `fetched`, which have no local name. Warns if there is no such

@@ -30,7 +30,7 @@ impl Input {
     pub(crate) fn new(header: Option<&str>) -> Result<Input, Error> {
         let header = match header {
             Some(text) => parse_header(text).ok_or_else(|| {
-                Error::new(ErrorKind::Unsupported, format!("bad --pack_header={text}"))
+                Error::new(ErrorKind::Unsupported, format!("bad --pack_header: {text}"))
             })?,
             None => Vec::new(),
         };

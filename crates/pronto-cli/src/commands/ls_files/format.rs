@@ -2,9 +2,37 @@
 
 use crate::CliError;
 use bstr::{BStr, ByteSlice};
+use gix_object::Kind;
+use pronto::Repository;
 use pronto::status::LineEndings;
-use pronto_index::EntryRef;
+use pronto_index::{EntryRef, mode};
 use std::io::Write;
+
+/// An entry with what is printed about it.
+pub(super) struct Line<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) entry: &'a EntryRef<'a>,
+    /// The id, perhaps abbreviated.
+    pub(super) id: &'a BStr,
+    /// The path, perhaps quoted.
+    pub(super) path: &'a BStr,
+}
+
+impl Line<'_> {
+    /// Returns the size of a blob; other objects have none.
+    fn size(&self) -> Result<String, CliError> {
+        if kind_of(self.entry.mode) != Kind::Blob {
+            return Ok("-".to_owned());
+        }
+        match self.repository.objects()?.header(self.entry.id)? {
+            Some(header) => Ok(header.size.to_string()),
+            None => {
+                let message = format!("could not get object info about '{}'", self.entry.id);
+                Err(CliError::fatal(message))
+            }
+        }
+    }
+}
 
 /// A parsed format.
 #[derive(Debug)]
@@ -15,6 +43,8 @@ enum Part {
     Text(Vec<u8>),
     Mode,
     Name,
+    Type,
+    Size { padded: bool },
     Stage,
     Path,
     EolInIndex,
@@ -40,22 +70,12 @@ impl Format {
         while let Some(at) = rest.find_byte(b'%') {
             parts.push(Part::Text(rest[..at].to_vec()));
             rest = &rest[at + 1..];
+            if let Some((byte, length)) = literal(rest) {
+                parts.push(Part::Text(vec![byte]));
+                rest = &rest[length..];
+                continue;
+            }
             rest = match rest.first() {
-                Some(b'%') => {
-                    parts.push(Part::Text(b"%".to_vec()));
-                    &rest[1..]
-                }
-                Some(b'n') => {
-                    parts.push(Part::Text(b"\n".to_vec()));
-                    &rest[1..]
-                }
-                Some(b'x') => {
-                    let digits = rest.get(1..3).and_then(|digits| digits.to_str().ok());
-                    let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-                    let byte = byte.ok_or_else(|| CliError::unsupported("this --format"))?;
-                    parts.push(Part::Text(vec![byte]));
-                    &rest[3..]
-                }
                 Some(b'(') => {
                     let end = rest.find_byte(b')').ok_or_else(|| {
                         let text = rest.as_bstr();
@@ -66,6 +86,9 @@ impl Format {
                     parts.push(match &rest[1..end] {
                         b"objectmode" => Part::Mode,
                         b"objectname" => Part::Name,
+                        b"objecttype" => Part::Type,
+                        b"objectsize" => Part::Size { padded: false },
+                        b"objectsize:padded" => Part::Size { padded: true },
                         b"stage" => Part::Stage,
                         b"path" => Part::Path,
                         b"eolinfo:index" => Part::EolInIndex,
@@ -94,19 +117,23 @@ impl Format {
     pub(super) fn write(
         &self,
         out: &mut impl Write,
-        entry: &EntryRef<'_>,
-        id: &BStr,
-        path: &BStr,
+        line: &Line<'_>,
         endings: Option<&mut LineEndings<'_>>,
     ) -> Result<(), CliError> {
         let mut endings = endings;
+        let entry = line.entry;
         for part in &self.0 {
             match part {
                 Part::Text(text) => out.write_all(text)?,
                 Part::Mode => write!(out, "{:06o}", entry.mode)?,
-                Part::Name => out.write_all(id)?,
+                Part::Name => out.write_all(line.id)?,
+                Part::Type => write!(out, "{}", kind_of(entry.mode))?,
+                Part::Size { padded } => {
+                    let width = if *padded { 7 } else { 0 };
+                    write!(out, "{:>width$}", line.size()?)?;
+                }
                 Part::Stage => write!(out, "{}", entry.stage())?,
-                Part::Path => out.write_all(path)?,
+                Part::Path => out.write_all(line.path)?,
                 Part::EolInIndex | Part::EolInWorktree | Part::EolByAttributes => {
                     let Some(endings) = &mut endings else {
                         continue;
@@ -121,5 +148,28 @@ impl Format {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the byte that the text after a percent sign stands for, and the length of that text.
+fn literal(text: &[u8]) -> Option<(u8, usize)> {
+    match text {
+        [b'%', ..] => Some((b'%', 1)),
+        [b'n', ..] => Some((b'\n', 1)),
+        [b'x', high, low, ..] => {
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            let byte = digit(*high)? * 16 + digit(*low)?;
+            Some((byte as u8, 3))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the kind of the object of an entry with this mode.
+fn kind_of(entry_mode: u32) -> Kind {
+    match entry_mode {
+        mode::GITLINK => Kind::Commit,
+        mode::TREE => Kind::Tree,
+        _ => Kind::Blob,
     }
 }

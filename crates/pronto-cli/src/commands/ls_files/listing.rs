@@ -1,5 +1,6 @@
 //! Writes the lines of `ls-files`.
 
+use super::format::Line;
 use super::{Args, Excludes, Format};
 use crate::CliError;
 use crate::paths::{Quoting, relative, shown_path};
@@ -280,14 +281,17 @@ impl<'a> Listing<'a> {
             let mut name = self.name(entry.path);
             let end = name.pop();
             let id = self.id(entry.id.to_owned())?;
-            format.write(
-                out,
+            let line = Line {
+                repository: self.repository,
                 entry,
-                id.as_bstr(),
-                name.as_bstr(),
-                self.endings.as_mut(),
-            )?;
-            out.write_all(end.as_slice())?;
+                id: id.as_bstr(),
+                path: name.as_bstr(),
+            };
+            // The whole line or nothing, because an object can be missing.
+            let mut text = Vec::new();
+            format.write(&mut text, &line, self.endings.as_mut())?;
+            text.extend(end);
+            out.write_all(&text)?;
             return Ok(());
         }
         out.write_all(self.tag(tag, Some(entry)).as_bytes())?;

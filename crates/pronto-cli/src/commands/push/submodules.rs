@@ -105,13 +105,18 @@ impl Modules<'_> {
         context: &mut Context,
     ) -> Result<Outcome, CliError> {
         let mut failure = None;
-        let mut prepare = |tips: &[ObjectId]| match self.prepare(tips, watch, context) {
-            Ok(next) => Ok(next),
-            Err(error) => {
+        // What git can do where pronto cannot, it gets while nothing is sent: a server of plain files, for example.
+        let mut may_hand_over = self
+            .destination
+            .urls
+            .first()
+            .is_some_and(|first| first == url);
+        let mut prepare = |tips: &[ObjectId]| {
+            may_hand_over = false;
+            self.prepare(tips, watch, context).map_err(|error| {
                 failure = Some(error);
-                let message = "the submodules are not pushed";
-                Err(pronto::Error::new(ErrorKind::Refused, message))
-            }
+                pronto::Error::new(ErrorKind::Refused, "the submodules are not pushed")
+            })
         };
         let (destination, options) = (self.destination, self.options);
         let pushed = push::push_after(
@@ -124,6 +129,7 @@ impl Modules<'_> {
         );
         match failure {
             Some(failure) => Err(failure),
+            None if may_hand_over => pushed.map_err(CliError::of),
             None => Ok(pushed?),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
-use pronto_server::access::{EVERY_REPOSITORY, Grant, Role};
+use pronto_server::access::{self, EVERY_REPOSITORY, Grant};
 use pronto_server::bundles::Bundles;
 use pronto_server::config::{Config, DEFAULT_TEXT, Secret, StoreConfig, StoreRole, TlsFiles};
 use pronto_server::listings::Listings;
@@ -18,8 +18,8 @@ use pronto_server::service::{Git, Native};
 use pronto_server::users::{self, Users};
 use pronto_server::{Control, Event, Options, Owner, Started, check, generate_token, serve};
 
-use super::Args;
 use super::log::Log;
+use super::{Args, Role};
 use crate::commands::netsync::paths;
 use crate::maintenance::maintain_served;
 use crate::{CliError, Context, ExitCode};
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 /// The services of Git. Pushes start maintenance with this program.
 pub(in crate::commands) fn native() -> Result<Native, CliError> {
-    let program = std::env::current_exe()
+    let program = crate::programs::own()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
     Ok(Native {
         program: program.clone(),
@@ -105,10 +105,8 @@ pub(in crate::commands) fn native() -> Result<Native, CliError> {
 /// The configuration of the file, or the one without a file, with the options in place of its values.
 fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     let environment = context.environment()?;
-    let directory = args
-        .arguments
-        .first()
-        .map(|path| environment.absolute(path));
+    let directory = args.directory.as_ref();
+    let directory = directory.map(|path| environment.absolute(path));
     if args.store.is_some() && directory.is_some() {
         let message = "--store takes the place of the directory";
         return Err(CliError::usage(message));
@@ -160,7 +158,7 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
         config.access.grants.push(Grant {
             repository: EVERY_REPOSITORY.to_owned(),
             users: vec![OWNER.to_owned()],
-            role: Role::Admin,
+            role: access::Role::Admin,
         });
     }
     Ok(config)
@@ -185,16 +183,6 @@ fn set_tls(args: &Args, environment: &Environment, config: &mut Config) -> Resul
         }
         (None, None) => Ok(()),
         _ => Err(CliError::usage("--tls-cert and --tls-key belong together")),
-    }
-}
-
-/// Reads the role of a server with a store.
-pub(super) fn store_role(text: &str) -> Result<StoreRole, String> {
-    match text {
-        "serve" => Ok(StoreRole::Serve),
-        "upkeep" => Ok(StoreRole::Upkeep),
-        "both" => Ok(StoreRole::Both),
-        _ => Err("it must be 'serve', 'upkeep' or 'both'".to_owned()),
     }
 }
 
@@ -230,7 +218,13 @@ fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Res
         (None, _) => {}
     }
     match (args.role, &mut config.store) {
-        (Some(role), Some(store)) => store.role = role,
+        (Some(role), Some(store)) => {
+            store.role = match role {
+                Role::Serve => StoreRole::Serve,
+                Role::Upkeep => StoreRole::Upkeep,
+                Role::Both => StoreRole::Both,
+            }
+        }
         (Some(_), None) => return Err(CliError::usage("--role needs --store URL")),
         (None, _) => {}
     }
@@ -380,8 +374,10 @@ pub(in crate::commands) fn failure(error: pronto_server::Error) -> CliError {
 /// Reads the configuration that a command of management is about.
 pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     let Some(file) = &args.config else {
-        let message = "this command needs --config FILE";
-        return Err(CliError::usage(message));
+        let error = CliError::usage("the option --config is missing");
+        return Err(
+            error.with_hint("'pronto serve --print-config' prints a configuration to begin with")
+        );
     };
     let file: &Path = file;
     let file = context.environment()?.absolute(file);

@@ -8,6 +8,7 @@ use pronto_server::users::{User, Users};
 
 use super::Args;
 use super::git::{change, failure, managed};
+use super::subcommands::KeyCommand;
 use crate::{CliError, Context, ExitCode};
 
 /// The beginning of a key of netsync, which is short enough to be given in place of a file.
@@ -16,25 +17,19 @@ const NETSYNC: &str = "ed25519:";
 /// The largest file of a public key.
 const LARGEST_BYTES: u64 = 64 * 1024;
 
-pub(super) fn run(
-    args: &Args,
-    words: &[Option<&str>],
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    match words {
-        [Some("add"), Some(name), Some(file)] => add(args, name, file, context),
-        [Some("remove"), Some(name), Some(fingerprint)] => {
-            change(args, context, |users| users.remove_key(name, fingerprint))?;
-            Ok(ExitCode::SUCCESS)
+impl KeyCommand {
+    pub(super) fn run(&self, args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+        match self {
+            KeyCommand::Add { name, key } => add(args, name, key, context),
+            KeyCommand::Remove { name, fingerprint } => {
+                change(args, context, |users| users.remove_key(name, fingerprint))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            KeyCommand::List { name } => list(args, name.as_deref(), context),
+            KeyCommand::Authorized { fingerprint } => {
+                authorized(args, fingerprint.as_deref(), context)
+            }
         }
-        [Some("list")] => list(args, None, context),
-        [Some("list"), Some(name)] => list(args, Some(name), context),
-        [Some("authorized")] => authorized(args, None, context),
-        [Some("authorized"), Some(fingerprint)] => authorized(args, Some(fingerprint), context),
-        _ => Err(CliError::usage(
-            "serve user key takes 'add NAME FILE|KEY' ('-' is standard input), \
-             'remove NAME FINGERPRINT', 'list [NAME]' or 'authorized [FINGERPRINT]'",
-        )),
     }
 }
 
@@ -88,7 +83,7 @@ fn authorized(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let users = users(args, context)?;
-    let program = std::env::current_exe()
+    let program = crate::programs::own()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
     let config = args.config.as_deref().unwrap_or(Path::new(""));
     let config = context.environment()?.absolute(config);

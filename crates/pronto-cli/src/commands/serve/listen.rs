@@ -18,7 +18,7 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
     let environment = context.environment()?;
     let KeyPaths { key, peers } = paths(context)?;
     let key = KeyPair::read(&key)?;
-    let place = match args.directory()? {
+    let place = match &args.directory {
         Some(directory) => environment.absolute(Path::new(directory)),
         None => {
             let repository = context.repository()?;

@@ -1,6 +1,5 @@
 //! `serve user`, `serve token` and `serve repository`: manage users, tokens and repositories.
 
-use std::ffi::OsString;
 use std::io::Write as _;
 
 use pronto_server::names::RepositoryName;
@@ -9,69 +8,74 @@ use pronto_server::users::{TokenMode, Users};
 
 use super::Args;
 use super::git::{change, failure, managed};
-use super::keys;
+use super::subcommands::{Manage, RepositoryCommand, UserCommand};
 use crate::{CliError, Context, ExitCode};
 
-pub(super) fn run(
-    args: &Args,
-    words: &[OsString],
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let words: Vec<_> = words.iter().map(|word| word.to_str()).collect();
-    match words.as_slice() {
-        [Some("user"), Some("list")] => list_users(args, context),
-        [Some("user"), Some("add"), Some(name)] => {
-            change(args, context, |users| users.add(name))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        [Some("user"), Some("remove"), Some(name)] => {
-            change(args, context, |users| users.remove(name))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        [Some("user"), Some("key"), words @ ..] => keys::run(args, words, context),
-        [Some("token"), Some(name)] => {
-            let mode = match args.replace {
-                true => TokenMode::Replace,
-                false => TokenMode::Add,
-            };
-            let token = change(args, context, |users| users.add_token(name, mode))?;
-            writeln!(context.out, "{token}")?;
-            Ok(ExitCode::SUCCESS)
-        }
-        [Some("repository"), Some("list")] => {
-            for name in repositories(args, context)?.list().map_err(failure)? {
-                writeln!(context.out, "{name}")?;
+impl Manage {
+    pub(super) fn run(&self, args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+        match self {
+            Manage::User { command } => command.run(args, context),
+            Manage::Token { replace, name } => {
+                let mode = match replace {
+                    true => TokenMode::Replace,
+                    false => TokenMode::Add,
+                };
+                let token = change(args, context, |users| users.add_token(name, mode))?;
+                writeln!(context.out, "{token}")?;
+                Ok(ExitCode::SUCCESS)
             }
-            Ok(ExitCode::SUCCESS)
+            Manage::Repository { command } => command.run(args, context),
         }
-        [Some("repository"), Some("create"), Some(name)] => {
-            let name = RepositoryName::parse(name).map_err(failure)?;
-            repositories(args, context)?
-                .create(&name)
-                .map_err(failure)?;
-            Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl UserCommand {
+    fn run(&self, args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+        match self {
+            UserCommand::Add { name } => change(args, context, |users| users.add(name))?,
+            UserCommand::Remove { name } => change(args, context, |users| users.remove(name))?,
+            UserCommand::List => return list_users(args, context),
+            UserCommand::Key { command } => return command.run(args, context),
         }
-        [Some("repository"), Some("remove"), Some(name)] => {
-            let name = RepositoryName::parse(name).map_err(failure)?;
-            repositories(args, context)?
-                .remove(&name)
-                .map_err(failure)?;
-            Ok(ExitCode::SUCCESS)
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl RepositoryCommand {
+    fn run(&self, args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+        let repositories = repositories(args, context)?;
+        match self {
+            RepositoryCommand::Create { name } => {
+                let name = RepositoryName::parse(name).map_err(failure)?;
+                repositories.create(&name).map_err(failure)?;
+            }
+            RepositoryCommand::Remove { name } => {
+                let name = RepositoryName::parse(name).map_err(failure)?;
+                repositories.remove(&name).map_err(failure)?;
+            }
+            RepositoryCommand::List => {
+                for name in repositories.list().map_err(failure)? {
+                    writeln!(context.out, "{name}")?;
+                }
+            }
         }
-        _ => Err(CliError::usage(
-            "serve takes one directory, or 'user add|remove NAME', 'user list', 'user key ...', \
-             'token NAME', 'repository create|remove NAME' or 'repository list'",
-        )),
+        Ok(ExitCode::SUCCESS)
     }
 }
 
 fn list_users(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let config = managed(args, context)?;
     for user in Users::read(&config.users).map_err(failure)?.users {
-        let (tokens, keys) = (user.tokens.len(), user.keys.len());
-        writeln!(context.out, "{}\t{tokens} tokens\t{keys} keys", user.name)?;
+        let tokens = counted(user.tokens.len(), "token");
+        let keys = counted(user.keys.len(), "key");
+        writeln!(context.out, "{}\t{tokens}\t{keys}", user.name)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
 }
 
 fn repositories(args: &Args, context: &mut Context) -> Result<Repositories, CliError> {

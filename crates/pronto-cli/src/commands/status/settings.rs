@@ -175,7 +175,10 @@ fn untracked(
     let Some(entry) = repository.config().entry_of("status.showUntrackedFiles") else {
         return Ok(Untracked::Normal);
     };
-    let value = entry.string()?;
+    // A key without a value is true.
+    let Some(value) = entry.value else {
+        return Ok(Untracked::Normal);
+    };
     parse(value).ok_or_else(|| {
         context.report_error(&wrong(value));
         CliError::from(entry.bad_variable())

@@ -6,52 +6,66 @@ use bstr::{BStr, ByteSlice as _};
 use pronto::refs::RefNameRef;
 use pronto_store::{ErrorKind, Settings, Value};
 
-use super::{Args, Place};
+use super::arguments::{Common, Config, Head};
+use super::server::Place;
 use crate::{CliError, Context, ExitCode};
 
-/// Shows the configuration of `place`, or the values of a key; or changes one.
-pub(super) fn config(
-    args: &Args,
-    place: &Place,
-    words: &[&str],
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    match (words, args.add, args.unset) {
-        ([], false, false) => {
-            for (key, value) in place.store.settings(&place.repository)?.entries() {
-                writeln!(context.out, "{key}={value}")?;
-            }
-            Ok(ExitCode::SUCCESS)
+impl Head {
+    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+        let place = self.repository.open(common, context)?;
+        match &self.branch {
+            Some(branch) => set_head(&place, branch, context),
+            None => show_head(&place, context),
         }
-        ([key], false, false) => {
-            let settings = place.store.settings(&place.repository)?;
-            let values = settings.values(BStr::new(key))?;
-            for value in &values {
-                writeln!(context.out, "{value}")?;
-            }
-            Ok(match values.is_empty() {
-                true => ExitCode::FAILURE,
-                false => ExitCode::SUCCESS,
-            })
-        }
-        ([key], false, true) => change(place, context, |settings| {
-            match settings.unset(BStr::new(key))? {
-                true => Ok(()),
-                false => {
-                    let message = format!("'{key}' has no value");
-                    Err(pronto_store::Error::new(ErrorKind::NotFound, message))
+    }
+}
+
+impl Config {
+    /// Shows the configuration, or the values of a key; or changes one.
+    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+        let place = &self.repository.open(common, context)?;
+        let words: Vec<&str> = [&self.key, &self.value]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        match (words.as_slice(), self.add, self.unset) {
+            ([], false, false) => {
+                for (key, value) in place.store.settings(&place.repository)?.entries() {
+                    writeln!(context.out, "{key}={value}")?;
                 }
+                Ok(ExitCode::SUCCESS)
             }
-        }),
-        ([key, value], true, false) => change(place, context, |settings| {
-            settings.add(BStr::new(key), BStr::new(value))
-        }),
-        ([key, value], false, false) => change(place, context, |settings| {
-            settings.set(BStr::new(key), BStr::new(value))
-        }),
-        _ => Err(CliError::usage(
-            "store config needs 'STORE NAME', then nothing, 'KEY', 'KEY VALUE', '--add KEY VALUE' or '--unset KEY'",
-        )),
+            ([key], false, false) => {
+                let settings = place.store.settings(&place.repository)?;
+                let values = settings.values(BStr::new(key))?;
+                for value in &values {
+                    writeln!(context.out, "{value}")?;
+                }
+                Ok(match values.is_empty() {
+                    true => ExitCode::FAILURE,
+                    false => ExitCode::SUCCESS,
+                })
+            }
+            ([key], false, true) => change(place, context, |settings| {
+                match settings.unset(BStr::new(key))? {
+                    true => Ok(()),
+                    false => {
+                        let message = format!("'{key}' has no value");
+                        Err(pronto_store::Error::new(ErrorKind::NotFound, message))
+                    }
+                }
+            }),
+            ([key, value], true, false) => change(place, context, |settings| {
+                settings.add(BStr::new(key), BStr::new(value))
+            }),
+            ([key, value], false, false) => change(place, context, |settings| {
+                settings.set(BStr::new(key), BStr::new(value))
+            }),
+            _ => Err(CliError::usage(
+                "'--add' needs a key and a value, and '--unset' needs a key alone",
+            )),
+        }
     }
 }
 
@@ -66,7 +80,7 @@ fn change(
 }
 
 /// Shows the branch that `HEAD` leads to.
-pub(super) fn show_head(place: &Place, context: &mut Context) -> Result<ExitCode, CliError> {
+fn show_head(place: &Place, context: &mut Context) -> Result<ExitCode, CliError> {
     let shown = match place.store.head(&place.repository)? {
         Some(Value::Symbolic(target)) => target.to_string(),
         Some(Value::Direct { id, .. }) => id.to_string(),
@@ -77,11 +91,7 @@ pub(super) fn show_head(place: &Place, context: &mut Context) -> Result<ExitCode
 }
 
 /// Lets `HEAD` lead to a branch.
-pub(super) fn set_head(
-    place: &Place,
-    branch: &str,
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
+fn set_head(place: &Place, branch: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let full = match branch.strip_prefix("refs/heads/") {
         Some(_) => branch.to_owned(),
         None => format!("refs/heads/{branch}"),

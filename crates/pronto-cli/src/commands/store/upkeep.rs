@@ -8,72 +8,51 @@ use std::time::Duration;
 use pronto::Watch;
 use pronto_store::{Pass, UpkeepOptions, UpkeepRole};
 
-use super::{Args, Stores, progress, scratch};
+use super::arguments::{Common, Upkeep};
+use super::server::scratch;
 use crate::{CliError, Context, ExitCode};
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
-
-/// The time after which unreachable objects are deleted; `None` for never.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PruneAfter(Option<Duration>);
-
-/// Reads a number of days.
-pub(super) fn prune_after(text: &str) -> Result<PruneAfter, String> {
-    if text == "never" {
-        return Ok(PruneAfter(None));
-    }
-    let days: u16 = text
-        .parse()
-        .ok()
-        .filter(|days| *days > 0)
-        .ok_or_else(|| "it must be a number of days, or 'never'".to_owned())?;
-    Ok(PruneAfter(Some(DAY * u32::from(days))))
-}
-
-/// Does upkeep of `name`, or of all repositories: once, or until the process is stopped.
-pub(super) fn run(
-    args: &Args,
-    url: &str,
-    name: Option<&str>,
-    context: &mut Context,
-) -> Result<ExitCode, CliError> {
-    let store = Stores::of(args, url).open(context)?;
-    let mut options = UpkeepOptions::new(scratch(args, context)?);
-    options.prune_after = args.prune_after.0;
-    let environment = context.environment()?;
-    options.cache = args.cache.as_deref().map(|path| environment.absolute(path));
-    if let Some(seconds) = args.every {
-        if name.is_some() {
-            return Err(CliError::usage(
-                "'--every' is for all repositories of a store",
-            ));
+impl Upkeep {
+    /// Does upkeep of a repository, or of all: once, or until the process is stopped.
+    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+        let store = common.open(&self.store, context)?;
+        let mut options = UpkeepOptions::new(scratch(self.scratch.as_deref(), context)?);
+        options.prune_after = self.prune_after.0;
+        let environment = context.environment()?;
+        options.cache = self.cache.as_deref().map(|path| environment.absolute(path));
+        if let Some(seconds) = self.every {
+            if self.name.is_some() {
+                return Err(CliError::usage(
+                    "'--every' is for all repositories of a store",
+                ));
+            }
+            let role = UpkeepRole::new(Arc::new(store), options, Duration::from_secs(seconds));
+            let interrupt = context.interrupt.clone();
+            let out = RefCell::new(&mut context.out);
+            role.run(&interrupt, &|pass: &Pass<'_>| {
+                let line = match &pass.result {
+                    Ok(done) => format!("{}: {}", pass.repository, done),
+                    Err(error) => format!("{}: {error}", pass.repository),
+                };
+                let mut out = out.borrow_mut();
+                // Upkeep does not end if nobody reads.
+                let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+            });
+            return Ok(ExitCode::SUCCESS);
         }
-        let role = UpkeepRole::new(Arc::new(store), options, Duration::from_secs(seconds));
+        let names = match &self.name {
+            Some(name) => vec![name.clone()],
+            None => store.repositories()?,
+        };
+        let progress = common.progress(context);
         let interrupt = context.interrupt.clone();
-        let out = RefCell::new(&mut context.out);
-        role.run(&interrupt, &|pass: &Pass<'_>| {
-            let line = match &pass.result {
-                Ok(done) => format!("{}: {}", pass.repository, done),
-                Err(error) => format!("{}: {error}", pass.repository),
-            };
-            let mut out = out.borrow_mut();
-            // Upkeep does not end if nobody reads.
-            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-        });
-        return Ok(ExitCode::SUCCESS);
+        let watch = Watch::from(&interrupt).with_progress(&*progress);
+        for name in names {
+            let repository = Arc::new(store.repository(&name)?);
+            let done = store.keep_up(&repository, &options, &watch)?;
+            context.settle();
+            writeln!(context.out, "{name}: {}", done)?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
-    let names = match name {
-        Some(name) => vec![name.to_owned()],
-        None => store.repositories()?,
-    };
-    let progress = progress(args, context);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    for name in names {
-        let repository = Arc::new(store.repository(&name)?);
-        let done = store.keep_up(&repository, &options, &watch)?;
-        context.settle();
-        writeln!(context.out, "{name}: {}", done)?;
-    }
-    Ok(ExitCode::SUCCESS)
 }

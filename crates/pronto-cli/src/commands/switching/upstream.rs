@@ -1,9 +1,33 @@
 //! The relation of a branch to its upstream.
 
+use std::io::Write;
+
+use pronto::Repository;
 use pronto::status::{Divergence, Upstream};
 
+use super::advises;
+use crate::{CliError, Context};
+
+/// Prints the relation of the branch to `upstream`, if it has one. As in Git, all remotes and
+/// branches are read for that.
+///
+/// # Errors
+/// A setting of a remote or of a branch is malformed.
+pub(super) fn tell(
+    repository: &Repository,
+    context: &mut Context,
+    upstream: Option<&Upstream>,
+) -> Result<(), CliError> {
+    context.check_remotes(repository.config())?;
+    if let Some(upstream) = upstream {
+        let hints = advises(repository, "statusHints")?;
+        write!(context.out, "{}", tracking_text(upstream, hints))?;
+    }
+    Ok(())
+}
+
 /// Describes the relation of a branch to its upstream, as Git does.
-pub(super) fn tracking_text(upstream: &Upstream, hints: bool) -> String {
+fn tracking_text(upstream: &Upstream, hints: bool) -> String {
     let name = &upstream.short_name;
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let (text, hint) = match upstream.divergence {

@@ -4,6 +4,7 @@
 mod hosts;
 mod matrix;
 mod names;
+mod netsync;
 mod removed;
 
 use super::Table;

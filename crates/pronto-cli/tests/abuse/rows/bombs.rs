@@ -296,6 +296,7 @@ fn fetches(table: &mut Table) {
 
 fn pushes(table: &mut Table) {
     table.row("many-commands", |stage| {
+        stage.limits("command_bytes = 16777216");
         stage.most_mebibytes = 384;
         let lines = (0..200_000)
             .map(|number| format!("{MISSING} {} refs/heads/x{number}", stage.site.ids.first));

@@ -1,5 +1,7 @@
 //! Bytes in a bucket from one who may write to it, but does not run the servers.
 
+mod manifests;
+
 use std::process::Command;
 
 use super::Table;
@@ -12,6 +14,7 @@ pub(super) fn table() -> Table {
     let mut table = Table::new("bucket");
     configuration(&mut table);
     copies(&mut table);
+    manifests::rows(&mut table);
     table
 }
 

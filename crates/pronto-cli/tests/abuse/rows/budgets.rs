@@ -126,6 +126,7 @@ fn arguments(table: &mut Table) {
 
 /// Sends a push in pieces, as chunks, until the server answers or all is sent. It must be refused.
 fn refuses_pieces(stage: &mut Stage, first: &[u8], piece: &[u8], count: usize) -> Verdict {
+    stage.limits("command_bytes = 16777216");
     stage.most_mebibytes = 96;
     let token = stage.token("alice");
     let mut endless = stage.connect();

@@ -108,6 +108,27 @@ fn events(table: &mut Table) {
         stage.configure("own/m", "hook.policy.command", "exit 0");
         refuses(stage, "pre-receive hook declined")
     });
+    table.row_on_disk("at-once", NO_HOOKS, |stage| {
+        // Each waits for the other one, and the second one refuses.
+        let path = |name: &str| stage.site.path(name).display().to_string();
+        let (one, two) = (path("one"), path("two"));
+        let meet = |own: &str, other: &str, code: u32| {
+            format!("touch {own}; i=0; until test -e {other} || test $i = 500; do i=$((i+1)); sleep 0.02; done; \
+                     test -e {other} && echo met; exit {code}")
+        };
+        for (name, command) in [("one", meet(&one, &two, 0)), ("two", meet(&two, &one, 1))] {
+            let key = |variable: &str| format!("hook.{name}.{variable}");
+            stage.configure("own/m", &key("event"), "pre-receive");
+            stage.configure("own/m", &key("command"), &command);
+            stage.configure("own/m", &key("parallel"), "true");
+        }
+        stage.configure("own/m", "hook.jobs", "2");
+        let commands = changes([create(&stage.site.ids.first, "refs/heads/x")]);
+        let push = |stage: &mut Stage| stage.push("mallory", "own/m", &commands, &no_pack());
+        let text = stage.changing_nothing("own/m", push)?.text();
+        let is_refused = text.contains("pre-receive hook declined");
+        require(is_refused && text.matches("met").count() == 2, || text)
+    });
     table.row_on_disk("one-of-several", NO_HOOKS, |stage| {
         configure(stage, "own/m", "pre-receive", "exit 1");
         stage.configure("own/m", "hook.later.event", "pre-receive");

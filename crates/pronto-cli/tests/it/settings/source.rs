@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pronto_cli::settings::{
-    GUARDED, KEYS, Lacking, TRANSPORT_KEYS, TRANSPORT_VARIABLES, VARIABLES,
+    ADVICE, GUARDED, KEYS, KEYS_OF_EACH, Lacking, TRANSPORT_KEYS, TRANSPORT_VARIABLES, TYPED_KEYS,
+    VARIABLES,
 };
 
 use super::{Row, table, top};
@@ -90,6 +91,33 @@ fn every_read_setting_is_in_the_table() {
         unknown.is_empty(),
         "docs/settings.tsv does not call native or handed over: {unknown:#?}"
     );
+}
+
+/// Old or undocumented names of settings, which git checks as well.
+const UNLISTED: &[&str] = &[
+    "diff.color",
+    "diff.funcname",
+    "diff.suppress-blank-empty",
+    "filter.process",
+    "filter.required",
+    "pager.color",
+];
+
+#[test]
+fn every_typed_setting_is_in_the_table() {
+    let rows = table();
+    let names: BTreeSet<String> = rows
+        .iter()
+        .filter(|row| row.is_config())
+        .map(|row| normal(&row.name))
+        .collect();
+    let typed = TYPED_KEYS.iter().chain(KEYS_OF_EACH).map(|row| row.name);
+    let unlisted: Vec<&str> = typed.filter(|&name| !names.contains(name)).collect();
+    let expected: BTreeSet<&str> = UNLISTED.iter().copied().collect();
+    assert_eq!(unlisted.into_iter().collect::<BTreeSet<_>>(), expected);
+    for name in ADVICE {
+        assert!(names.contains(&format!("advice.{name}")), "{name}");
+    }
 }
 
 #[test]

@@ -24,10 +24,11 @@ const MAX_SYMBOLIC_DEPTH: usize = 5;
 /// Prepares all of `edits`. With `refusals`, those that cannot be made are left out and put there.
 pub(super) fn prepare<'r>(
     repository: &'r dyn Host,
-    mut edits: Vec<Edit>,
+    edits: Vec<Edit>,
     refusals: Option<&mut Vec<Refusal>>,
 ) -> Result<Prepared<'r>> {
     let names = check_names(&edits)?;
+    repository.refs().log_policy()?;
     let head = match repository.refs().find("HEAD") {
         Ok(Some(found)) => match found.target {
             Target::Symbolic(target) => Some(target.into_inner()),
@@ -52,33 +53,29 @@ pub(super) fn prepare<'r>(
         free_directories: HashSet::new(),
         steps: Vec::with_capacity(edits.len()),
     };
-    match refusals {
-        None => {
-            for edit in &edits {
-                preparation.add(edit)?;
-            }
-        }
-        Some(refusals) => {
-            let mut kept = Vec::with_capacity(edits.len());
-            for edit in edits {
-                match preparation.add_or_refuse(&edit)? {
-                    None => kept.push(edit),
-                    Some(refusal) => refusals.push(refusal),
-                }
-            }
-            edits = kept;
+    let mut refusals = refusals;
+    let mut kept = Vec::with_capacity(edits.len());
+    let mut followed = Vec::new();
+    for edit in edits {
+        let added = preparation.add(&edit);
+        match (added, &mut refusals) {
+            (Ok(None), _) => kept.push(edit),
+            // From now on the hook gets the name of the ref that a symbolic one leads to.
+            (Ok(Some(name)), _) => followed.push(Edit { name, ..edit }),
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(refusals)) => refusals.push(preparation.refuse(&edit, error)?),
         }
     }
+    kept.append(&mut followed);
     let Preparation { steps, stacks, .. } = preparation;
-    let gone: BTreeSet<&BStr> = steps
+    let gone = steps
         .iter()
         .filter(|step| step.change == Change::Delete && !step.only_log && !step.in_tables)
-        .map(|step| step.name.as_bstr())
-        .collect();
-    let packed = packed::prepare(repository, &gone)?;
+        .map(|step| step.name.as_bstr().to_owned());
+    let packed = packed::prepare(repository, gone.collect())?;
     Ok(Prepared {
         repository,
-        edits,
+        edits: kept,
         steps,
         packed,
         stacks,
@@ -128,12 +125,8 @@ struct Current {
 }
 
 impl Preparation<'_> {
-    /// Adds `edit`, or returns why this one alone cannot be made.
-    fn add_or_refuse(&mut self, edit: &Edit) -> Result<Option<Refusal>> {
-        let before = self.steps.len();
-        let Err(error) = self.add(edit) else {
-            return Ok(None);
-        };
+    /// Returns why `edit` alone cannot be made, which failed with `error`.
+    fn refuse(&mut self, edit: &Edit, error: Error) -> Result<Refusal> {
         let reason = match (error.kind(), &edit.expected) {
             (ErrorKind::NameConflict, _) => Reason::NameConflict,
             (ErrorKind::Moved, Expected::Missing) => Reason::Exists,
@@ -153,17 +146,27 @@ impl Preparation<'_> {
                 _ => return Err(error),
             },
         };
-        // Their locks go with them.
-        self.steps.truncate(before);
         self.names.remove(&edit.name);
-        Ok(Some(Refusal {
+        Ok(Refusal {
             name: edit.name.clone(),
             reason,
             error,
-        }))
+        })
     }
 
-    fn add(&mut self, edit: &Edit) -> Result<()> {
+    /// Adds `edit`, or nothing. Returns the name of the ref to which it leads if it follows a symbolic
+    /// one.
+    fn add(&mut self, edit: &Edit) -> Result<Option<BString>> {
+        let before = self.steps.len();
+        let added = self.add_steps(edit);
+        if added.is_err() {
+            // Their locks go with them.
+            self.steps.truncate(before);
+        }
+        added
+    }
+
+    fn add_steps(&mut self, edit: &Edit) -> Result<Option<BString>> {
         let mut name = checked_name(edit).map_err(bad_name)?.to_owned();
         let mut through_head = edit.name == "HEAD";
         let mut passed: Vec<usize> = Vec::new();
@@ -205,7 +208,7 @@ impl Preparation<'_> {
             if changes && !through_head && self.head.as_ref().is_some_and(|head| name == *head) {
                 self.add_head(edit, old)?;
             }
-            return Ok(());
+            return Ok((!passed.is_empty()).then(|| name.into_inner()));
         }
         Err(cannot_lock(edit, "too many levels of symbolic references"))
     }

@@ -54,8 +54,8 @@ struct HookSection<'a> {
     commands: BTreeMap<&'a BStr, &'a BStr>,
     /// The names of hooks, and of events, with `hook.NAME.enabled` set to false.
     disabled: BTreeSet<&'a BStr>,
-    /// The names of hooks with `hook.NAME.parallel` set to true.
-    parallel: BTreeSet<&'a BStr>,
+    /// The values of `hook.NAME.parallel`.
+    parallel: BTreeMap<&'a BStr, bool>,
 }
 
 impl<'a> HookSection<'a> {
@@ -107,8 +107,10 @@ impl<'a> HookSection<'a> {
                 Some(true) => _ = self.disabled.remove(name),
                 None => {}
             },
-            b"parallel" if value::parse_bool(Some(text)) == Some(true) => {
-                self.parallel.insert(name);
+            b"parallel" => {
+                if let Some(is_parallel) = value::parse_bool(Some(text)) {
+                    self.parallel.insert(name, is_parallel);
+                }
             }
             _ => {}
         }
@@ -132,10 +134,19 @@ impl<'a> HookSection<'a> {
         }
     }
 
+    /// Returns the names of the hooks that run at an event, in their order.
+    fn running(&self, event: &'a BStr) -> impl Iterator<Item = &'a BStr> {
+        let is_off = self.disabled.contains(event) && !self.is_hook(event);
+        let hooks = self.events.iter().filter(move |hook| {
+            !is_off && hook.event == event && !self.disabled.contains(hook.name)
+        });
+        hooks.map(|hook| hook.name)
+    }
+
     /// Returns whether `name` is that of a hook, so that `hook.NAME.enabled` is not about an event.
     fn is_hook(&self, name: &BStr) -> bool {
         self.commands.contains_key(name)
-            || self.parallel.contains(name)
+            || self.parallel.get(name) == Some(&true)
             || self.events.iter().any(|known| known.name == name)
     }
 }
@@ -147,24 +158,40 @@ impl<'a> HookSection<'a> {
 /// [`ErrorKind::ConfigValue`]: a hook has no command or the name of an event, or a key has no value.
 pub(super) fn commands(config: &Config, event: &str) -> Result<Vec<BString>> {
     let section = HookSection::of(config)?;
-    let event = BStr::new(event);
-    if section.disabled.contains(event) && !section.is_hook(event) {
-        return Ok(Vec::new());
-    }
-    let running = section
-        .events
-        .iter()
-        .filter(|hook| hook.event == event && !section.disabled.contains(hook.name));
-    let lines = running.filter_map(|hook| section.commands.get(hook.name));
+    let names = section.running(BStr::new(event));
+    let lines = names.filter_map(|name| section.commands.get(name));
     Ok(lines.map(|line| (*line).to_owned()).collect())
+}
+
+/// Returns how many programs of hook `event` may run at the same time: `hook.EVENT.jobs`, or else `hook.jobs`. As in Git, it
+/// is one if a hook of the configuration has no `hook.NAME.parallel`. Values that are no count are ignored.
+///
+/// # Errors
+/// As for [`commands`].
+pub(super) fn jobs(config: &Config, event: &str) -> Result<usize> {
+    let section = HookSection::of(config)?;
+    let mut names = section.running(BStr::new(event));
+    if names.any(|name| section.parallel.get(name) != Some(&true)) {
+        return Ok(1);
+    }
+    let count = |key: &str| {
+        let mut counts = config.entries(key).filter_map(|entry| match entry.i32() {
+            Ok(-1) => Some(pronto_io::pool::cores()),
+            Ok(count) => usize::try_from(count).ok().filter(|count| *count > 0),
+            Err(_) => None,
+        });
+        counts.next_back()
+    };
+    let of_event = count(&format!("hook.{event}.jobs"));
+    Ok(of_event.or_else(|| count("hook.jobs")).unwrap_or(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns the command lines for `pre-receive` in a configuration with these variables of section `hook`.
-    fn found(variables: &[[&str; 2]]) -> Result<Vec<String>> {
+    /// Returns a configuration with these variables of section `hook`.
+    fn configuration(variables: &[[&str; 2]]) -> Result<Config> {
         let mut environment = crate::Environment::empty("/");
         environment.set("GIT_CONFIG_NOSYSTEM", "1");
         environment.set("GIT_CONFIG_COUNT", variables.len().to_string());
@@ -172,9 +199,48 @@ mod tests {
             environment.set(format!("GIT_CONFIG_KEY_{number}"), format!("hook.{key}"));
             environment.set(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
-        let config = crate::config::without_repository(&environment)?;
+        crate::config::without_repository(&environment)
+    }
+
+    /// Returns the command lines for `pre-receive` in a configuration with these variables of section `hook`.
+    fn found(variables: &[[&str; 2]]) -> Result<Vec<String>> {
+        let config = configuration(variables)?;
         let lines = commands(&config, "pre-receive")?;
         Ok(lines.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn only_parallel_hooks_run_at_once() {
+        let hook = [["a.event", "update"], ["a.command", "x"]];
+        for (more, expected) in [
+            (&[["update.jobs", "3"]][..], 1),
+            (&[["a.parallel", "true"], ["update.jobs", "3"]], 3),
+            (&[["a.parallel", "true"], ["pre-receive.jobs", "3"]], 1),
+            (
+                &[
+                    ["a.parallel", "true"],
+                    ["a.parallel", "false"],
+                    ["update.jobs", "3"],
+                ],
+                1,
+            ),
+            (
+                &[
+                    ["a.parallel", "true"],
+                    ["update.jobs", "3"],
+                    ["update.jobs", "0"],
+                ],
+                3,
+            ),
+            (&[["a.parallel", "true"], ["update.jobs", "many"]], 1),
+        ] {
+            let config = configuration(&[&hook[..], more].concat()).expect("a configuration");
+            assert_eq!(
+                jobs(&config, "update").expect("a count"),
+                expected,
+                "{more:?}"
+            );
+        }
     }
 
     #[test]

@@ -52,10 +52,13 @@ pub enum Fault {
         /// The parent of the commit.
         actual: ObjectId,
     },
-    /// This commit has no generation number, while others have one.
-    ZeroGeneration(ObjectId),
-    /// This commit has a generation number, while others have none.
-    NonZeroGeneration(ObjectId),
+    /// Some commits have a generation number, and others have none.
+    MixedGenerations {
+        /// The last commit without a generation number.
+        zero: ObjectId,
+        /// The last commit with one.
+        other: ObjectId,
+    },
     /// The generation number of a commit is too small for its parents.
     Generation {
         /// The commit.
@@ -131,13 +134,9 @@ impl Fault {
     /// Writes a fault of generation numbers and dates.
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::ZeroGeneration(id) => write!(
+            Fault::MixedGenerations { zero, other } => write!(
                 f,
-                "commit-graph has generation number zero for commit {id}, but non-zero elsewhere"
-            ),
-            Fault::NonZeroGeneration(id) => write!(
-                f,
-                "commit-graph has non-zero generation number for commit {id}, but zero elsewhere"
+                "commit-graph has both zero and non-zero generations (e.g., commits '{zero}' and '{other}')"
             ),
             Fault::Generation {
                 commit,

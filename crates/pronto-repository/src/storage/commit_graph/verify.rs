@@ -134,6 +134,13 @@ impl Repository {
     }
 }
 
+/// The last commits of a layer with and without a generation number.
+#[derive(Default)]
+struct Generations {
+    zero: Option<ObjectId>,
+    other: Option<ObjectId>,
+}
+
 struct Check<'a> {
     store: &'a Store,
     graph: &'a CommitGraph,
@@ -164,14 +171,17 @@ impl Check<'_> {
             return Ok(());
         }
         self.code = before;
-        let mut has_zero = None;
+        let mut generations = Generations::default();
         for position in range {
             watch
                 .interrupt()
                 .check()
                 .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
-            self.compare(position, &mut has_zero)?;
+            self.compare(position, &mut generations)?;
             meter.add(1);
+        }
+        if let (Some(zero), Some(other)) = (generations.zero, generations.other) {
+            self.wrong(Fault::MixedGenerations { zero, other });
         }
         Ok(())
     }
@@ -224,7 +234,7 @@ impl Check<'_> {
     }
 
     /// Compares one commit with its object.
-    fn compare(&mut self, position: u32, has_zero: &mut Option<bool>) -> Result<()> {
+    fn compare(&mut self, position: u32, generations: &mut Generations) -> Result<()> {
         let (id, commit, parents) = self.commit(position)?;
         let mut buffer = Vec::new();
         let Ok(links) = links_in(self.store, &id, &mut buffer) else {
@@ -240,17 +250,13 @@ impl Check<'_> {
             });
         }
         let greatest = self.parents(&id, &parents, &links)?;
-        let is_zero = commit.generation == 0;
-        match (is_zero, *has_zero) {
-            (true, Some(false)) => self.wrong(Fault::ZeroGeneration(id)),
-            (false, Some(true)) => self.wrong(Fault::NonZeroGeneration(id)),
-            _ => {}
+        match commit.generation {
+            0 => generations.zero = Some(id),
+            _ => generations.other = Some(id),
         }
-        if is_zero || *has_zero == Some(true) {
-            *has_zero = Some(true);
+        if generations.zero.is_some() {
             return Ok(());
         }
-        *has_zero = Some(false);
         self.numbers(&id, &commit, greatest, &links);
         Ok(())
     }

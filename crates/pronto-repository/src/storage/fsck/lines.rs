@@ -236,6 +236,10 @@ fn wrong_with_identity(line: Line<'_>) -> Option<(Message, &'static str)> {
     let Some(date) = email[close + 1..].strip_prefix(b" ") else {
         return Some((Message::MissingSpaceBeforeDate, "missing space before date"));
     };
+    let date = date.trim_start_with(|character| matches!(character, ' ' | '\t'));
+    if !date.first().is_some_and(u8::is_ascii_digit) {
+        return Some((Message::BadDate, "bad date"));
+    }
     if date.starts_with(b"0") && date.get(1) != Some(&b' ') {
         return Some((Message::ZeroPaddedDate, "zero-padded date"));
     }
@@ -243,7 +247,7 @@ fn wrong_with_identity(line: Line<'_>) -> Option<(Message, &'static str)> {
     if time > LATEST {
         return Some((Message::BadDateOverflow, "date causes integer overflow"));
     }
-    if len == 0 || date.get(len) != Some(&b' ') {
+    if date.get(len) != Some(&b' ') {
         return Some((Message::BadDate, "bad date"));
     }
     let zone = &date[len + 1..];
@@ -254,30 +258,13 @@ fn wrong_with_identity(line: Line<'_>) -> Option<(Message, &'static str)> {
     (!good).then_some((Message::BadTimezone, "bad time zone"))
 }
 
-/// The number at the start of `text` as C's library reads it, and how many bytes that takes.
+/// Returns the number at the start of `text`, at most 2^64, and the count of its digits.
 fn number(text: &[u8]) -> (u128, usize) {
-    let blanks = text
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b)
-        .count();
-    let sign = text.get(blanks).copied();
-    let start = blanks + usize::from(matches!(sign, Some(b'+' | b'-')));
-    let digits = text[start..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit());
-    let (mut value, mut len) = (0u128, 0);
-    for digit in digits {
-        value = (value * 10 + u128::from(digit - b'0')).min(1 << 64);
-        len += 1;
-    }
-    if len == 0 {
-        return (0, 0);
-    }
-    if sign == Some(b'-') && value > 0 {
-        // It wraps around.
-        value = (1 << 64) - value;
-    }
-    (value, start + len)
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold((0, 0), |(value, len), digit| {
+        let value = value * 10 + u128::from(digit - b'0');
+        (value.min(1 << 64), len + 1)
+    })
 }
 
 /// Returns the error of Git's own parser for an unusable commit.

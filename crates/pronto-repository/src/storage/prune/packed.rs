@@ -1,6 +1,7 @@
 //! Deletes loose objects that are packed as well.
 
 use pronto_hash::ObjectId;
+use pronto_io::progress::Progress;
 
 use super::{BATCH, REST, Removed, Work};
 use crate::Result;
@@ -9,7 +10,8 @@ use crate::pack_objects::loose_objects;
 
 impl Work<'_> {
     /// Removes the loose objects that a present pack has, and the directories that become empty.
-    pub(super) fn prune_packed(&mut self) -> Result<()> {
+    /// `progress` shows how far it is: Git's `prune` shows nothing here, `prune-packed` does.
+    pub(super) fn prune_packed(&mut self, progress: &dyn Progress) -> Result<()> {
         let ids = loose_objects(&self.objects)?;
         let duplicates = self.duplicates(ids)?;
         if self.options.dry_run {
@@ -18,7 +20,7 @@ impl Work<'_> {
             }
             return Ok(());
         }
-        let meter = (self.watch.progress()).begin("Removing duplicate objects", Some(256));
+        let meter = progress.begin("Removing duplicate objects", Some(256));
         let mut rest = duplicates.as_slice();
         while !rest.is_empty() {
             let Some(_pruning) = self.begin()? else {

@@ -1,5 +1,6 @@
 //! The same questions over each protocol, as each client.
 
+use super::netsync;
 use crate::frames::{DATA, END_STREAM, fields, frame};
 use crate::rows::Table;
 use crate::site::{copy, shell_as};
@@ -16,21 +17,23 @@ enum Transport {
     Ssh,
     Daemon,
     ForcedCommand,
+    Netsync,
 }
 
-const TRANSPORTS: [Transport; 5] = [
+const TRANSPORTS: [Transport; 6] = [
     Transport::Http,
     Transport::Http2,
     Transport::Ssh,
     Transport::Daemon,
     Transport::ForcedCommand,
+    Transport::Netsync,
 ];
 
 impl Transport {
     /// Returns whether clients can be, or not be, a user here. Only Mallory has a key.
     fn has(self, user: Option<&str>) -> bool {
         match (self, user) {
-            (Transport::Http | Transport::Http2, _) => true,
+            (Transport::Http | Transport::Http2 | Transport::Netsync, _) => true,
             (Transport::Ssh, user) => user.is_none_or(|user| user == "mallory"),
             (Transport::Daemon, user) => user.is_none(),
             (Transport::ForcedCommand, user) => user.is_some(),
@@ -60,6 +63,14 @@ impl Transport {
                 daemon.send(input).shut();
                 daemon.ends()
             }
+            Transport::Netsync => Ok(netsync::ask(
+                stage,
+                &netsync::Wanted {
+                    user: *user,
+                    repository,
+                    pushes: *service == PUSH,
+                },
+            )),
             Transport::ForcedCommand => {
                 stage.server();
                 let user = user.expect("it has users only");
@@ -121,23 +132,35 @@ fn over_http_2(stage: &mut Stage, asked: &Asked<'_>) -> Result<Vec<u8>, String> 
 }
 
 pub(super) fn rows(table: &mut Table) {
-    table.row("matrix-of-roles", roles);
+    table.row("matrix-of-roles", |stage| roles(stage, false));
+    table.row_on_disk(
+        "matrix-of-roles-over-netsync",
+        "netsync serves no store",
+        |stage| roles(stage, true),
+    );
     table.row("matrix-of-archives", archives);
     table.row("matrix-of-archives-without-a-user", without_a_user);
     table.row("matrix-of-settings", settings);
     table.row("matrix-of-shown-refs", shown_refs);
+    table.row("matrix-of-forbidden-services", forbidden_services);
 }
 
-/// Calls `check` for each transport and client.
+/// Calls `check` for each transport and client. Netsync has no archives, and serves no store.
 fn over_all(
     stage: &mut Stage,
     users: &[Option<&str>],
     check: impl Fn(&mut Stage, Transport, Option<&str>) -> Verdict,
 ) -> Verdict {
     let has_ssh = stage.shell();
+    let has_netsync = !stage.site.is_store();
+    netsync::serve(stage);
     for transport in TRANSPORTS {
         for user in users {
-            let is_there = transport != Transport::Ssh || has_ssh;
+            let is_there = match transport {
+                Transport::Ssh => has_ssh,
+                Transport::Netsync => has_netsync,
+                _ => true,
+            };
             if transport.has(*user) && is_there {
                 let done = check(stage, transport, *user);
                 done.map_err(|problem| format!("{transport:?} as {user:?}: {problem}"))?;
@@ -155,7 +178,8 @@ const CLIENTS: [Option<&str>; 5] = [
     Some("root"),
 ];
 
-fn roles(stage: &mut Stage) -> Verdict {
+/// Asks who may fetch and push: netsync, whose clients are processes, or all other protocols.
+fn roles(stage: &mut Stage, over_netsync: bool) -> Verdict {
     // By repository: who may fetch, and who may push.
     let table: [(&str, &[&str], &[&str]); 4] = [
         (
@@ -172,6 +196,9 @@ fn roles(stage: &mut Stage) -> Verdict {
         ("own/m", &["mallory", "root"], &["mallory", "root"]),
     ];
     over_all(stage, &CLIENTS, |stage, transport, user| {
+        if over_netsync != (transport == Transport::Netsync) {
+            return Ok(());
+        }
         for (repository, readers, writers) in table {
             for (service, clients) in [(FETCH, readers), (PUSH, writers)] {
                 let input = b"0000";
@@ -244,6 +271,9 @@ fn archives(stage: &mut Stage) -> Verdict {
     let ids = stage.site.ids;
     let users = [Some("mallory"), Some("bob")];
     over_all(stage, &users, |stage, transport, user| {
+        if transport == Transport::Netsync {
+            return Ok(());
+        }
         for (tree, expected) in [
             ("main", true),
             ("HEAD", true),
@@ -275,6 +305,9 @@ fn archives(stage: &mut Stage) -> Verdict {
 fn without_a_user(stage: &mut Stage) -> Verdict {
     add_lost(stage);
     over_all(stage, &[None], |stage, transport, user| {
+        if transport == Transport::Netsync {
+            return Ok(());
+        }
         for tree in ["main", "HEAD", "ORIG_HEAD"] {
             let is_made = is_archived(stage, transport, user, tree)?;
             require(!is_made, || format!("{tree} is archived"))?;
@@ -291,6 +324,9 @@ fn settings(stage: &mut Stage) -> Verdict {
         stage.site.configure("open/q", key, "true");
     }
     over_all(stage, &[None, Some("mallory")], |stage, transport, user| {
+        if transport == Transport::Netsync {
+            return Ok(());
+        }
         for (tree, expected) in [
             ("main", true),
             ("ORIG_HEAD", false),
@@ -322,5 +358,26 @@ fn shown_refs(stage: &mut Stage) -> Verdict {
             text.replace("refs/worktree/own", "").contains(**word)
         });
         require(shows.is_none(), || format!("{shows:?} in {text}"))
+    })
+}
+
+/// A repository that forbids a service to clients without a user forbids it over each protocol.
+fn forbidden_services(stage: &mut Stage) -> Verdict {
+    for key in ["daemon.uploadPack", "http.uploadPack"] {
+        stage.configure("open/p", key, "false");
+    }
+    over_all(stage, &[None, Some("mallory")], |stage, transport, user| {
+        let asked = Asked {
+            user,
+            service: FETCH,
+            repository: "open/p",
+            input: b"0000",
+        };
+        let answer = transport.ask(stage, &asked)?;
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        // The setting of HTTP is for all clients, and that of the daemon for those without a user.
+        let is_http = matches!(transport, Transport::Http | Transport::Http2);
+        let expected = user.is_some() && !is_http;
+        require(text.contains("refs/heads/main") == expected, || text)
     })
 }

@@ -1,0 +1,363 @@
+//! Hostile clients: so many connections at once, which are opened again when the server ends them.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bench::load::client::connect_from;
+
+use crate::site::{Server, Site};
+
+/// The addresses of the attackers: 127.0.1.1 and so on.
+const ADDRESSES: usize = 4;
+
+/// The pause before a connection is opened again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The time between two bytes of a client that sends slowly.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// A kind of attack.
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    protocol: Protocol,
+    act: Act,
+}
+
+#[derive(Clone, Copy)]
+enum Protocol {
+    Http,
+    Git,
+    Ssh,
+    Netsync,
+}
+
+/// The behaviour of one connection. The bytes are made once.
+#[derive(Clone, Copy)]
+enum Act {
+    /// Sends these bytes, and then nothing.
+    Stall(fn(&Site) -> Vec<u8>),
+    /// Sends these bytes one by one.
+    Slowly(fn(&Site) -> Vec<u8>),
+    /// Sends these requests, each when the last one was answered.
+    Flood(fn(&Site) -> Vec<u8>),
+}
+
+/// All kinds.
+pub(crate) const KINDS: &[Kind] = &[
+    kind("idle bodies", Protocol::Http, Act::Stall(idle_body)),
+    kind("slow headers", Protocol::Http, Act::Slowly(slow_head)),
+    kind(
+        "stalled negotiations",
+        Protocol::Http,
+        Act::Stall(negotiation),
+    ),
+    kind(
+        "stalled negotiations over git",
+        Protocol::Git,
+        Act::Stall(git_negotiation),
+    ),
+    kind("stalled packs", Protocol::Http, Act::Stall(half_pack)),
+    kind(
+        "netsync handshakes",
+        Protocol::Netsync,
+        Act::Stall(|_| vec![0, 16, 1]),
+    ),
+    kind(
+        "SSH without a login",
+        Protocol::Ssh,
+        Act::Stall(|_| b"SSH-2.0-x\r\n".to_vec()),
+    ),
+    kind(
+        "git greetings",
+        Protocol::Git,
+        Act::Stall(|_| b"0040git-upload".to_vec()),
+    ),
+    kind(
+        "open streams of HTTP/2",
+        Protocol::Http,
+        Act::Stall(streams),
+    ),
+    kind("compressed prefixes", Protocol::Http, Act::Flood(prefixes)),
+    kind("refused commands", Protocol::Http, Act::Flood(commands)),
+    kind(
+        "commands without a user",
+        Protocol::Http,
+        Act::Flood(commands_of_nobody),
+    ),
+    kind("clones without a user", Protocol::Http, Act::Flood(clone)),
+];
+
+const fn kind(name: &'static str, protocol: Protocol, act: Act) -> Kind {
+    Kind {
+        name,
+        protocol,
+        act,
+    }
+}
+
+const V2: &str = "git-protocol: version=2\r\n";
+const FETCH: &str = "git-upload-pack";
+const PUSH: &str = "git-receive-pack";
+const ID: &str = "1111111111111111111111111111111111111111";
+const NULL: &str = "0000000000000000000000000000000000000000";
+
+fn packet(text: impl AsRef<[u8]>) -> Vec<u8> {
+    let text = text.as_ref();
+    let mut bytes = format!("{:04x}", text.len() + 4).into_bytes();
+    bytes.extend_from_slice(text);
+    bytes
+}
+
+fn head(service: &str, headers: &str, length: usize) -> Vec<u8> {
+    format!(
+        "POST /small/{service} HTTP/1.1\r\nhost: localhost\r\n\
+         content-type: application/x-{service}-request\r\n{headers}content-length: {length}\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+fn start(command: &str) -> Vec<u8> {
+    [
+        packet(format!("command={command}\n")),
+        packet("object-format=sha1"),
+        b"0001".to_vec(),
+    ]
+    .concat()
+}
+
+fn idle_body(_: &Site) -> Vec<u8> {
+    head(FETCH, V2, 1000)
+}
+
+fn slow_head(_: &Site) -> Vec<u8> {
+    b"GET /small/info/refs?service=git-upload-pack HTTP/1.1\r\nhost: localhost\r\nx: yyyyyyyyyyyy\r\n".to_vec()
+}
+
+fn haves() -> Vec<u8> {
+    [start("fetch"), packet(format!("have {ID}\n")).repeat(100)].concat()
+}
+
+fn negotiation(_: &Site) -> Vec<u8> {
+    [head(FETCH, V2, 1 << 20), haves()].concat()
+}
+
+fn git_negotiation(_: &Site) -> Vec<u8> {
+    let greeting = packet("git-upload-pack /small\0host=localhost\0\0version=2\0");
+    [greeting, haves()].concat()
+}
+
+fn token(site: &Site) -> String {
+    format!("authorization: Bearer {}\r\n", site.mallory)
+}
+
+fn half_pack(site: &Site) -> Vec<u8> {
+    let command = format!("{NULL} {ID} refs/heads/x\0 report-status side-band-64k");
+    let body = [packet(command), b"0000PACK\0\0\0\x02\0\0\0\x09".to_vec()].concat();
+    [head(PUSH, &token(site), 1 << 20), body].concat()
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
+    let mut bytes = vec![0; compressor.gzip_compress_bound(content.len())];
+    let length = compressor.gzip_compress(content, &mut bytes);
+    bytes.truncate(length.expect("there is room"));
+    bytes
+}
+
+fn prefixes(_: &Site) -> Vec<u8> {
+    let prefix = packet(format!("ref-prefix {}", "x".repeat(65_000)));
+    let body = [start("ls-refs"), prefix.repeat(64), b"0000".to_vec()].concat();
+    let body = gzip(&body);
+    [
+        head(
+            FETCH,
+            &format!("{V2}content-encoding: gzip\r\n"),
+            body.len(),
+        ),
+        body,
+    ]
+    .concat()
+}
+
+fn refused() -> Vec<u8> {
+    let name = format!("refs/kept/{}", "x".repeat(100));
+    let first = packet(format!("{NULL} {ID} {name}\0 report-status side-band-64k"));
+    let next = packet(format!("{NULL} {ID} {name}"));
+    [first, next.repeat(5000), b"0000".to_vec()].concat()
+}
+
+fn commands(site: &Site) -> Vec<u8> {
+    let body = refused();
+    [head(PUSH, &token(site), body.len()), body].concat()
+}
+
+fn commands_of_nobody(_: &Site) -> Vec<u8> {
+    let body = refused();
+    [head(PUSH, "", body.len()), body].concat()
+}
+
+fn clone(_: &Site) -> Vec<u8> {
+    let body = [
+        start("ls-refs"),
+        packet("ref-prefix refs/tags/"),
+        b"0000".to_vec(),
+    ]
+    .concat();
+    [head(FETCH, V2, body.len()), body].concat()
+}
+
+/// A connection of HTTP/2 with 32 requests whose bodies do not come.
+fn streams(_: &Site) -> Vec<u8> {
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
+        let length = payload.len() as u32;
+        let mut bytes = length.to_be_bytes()[1..].to_vec();
+        bytes.extend([kind, flags]);
+        bytes.extend(stream.to_be_bytes());
+        bytes.extend_from_slice(payload);
+        bytes
+    };
+    bytes.extend(frame(4, 0, 0, b""));
+    let mut block = Vec::new();
+    for (name, value) in [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", "/small/git-upload-pack"),
+        (":authority", "localhost"),
+        ("content-type", "application/x-git-upload-pack-request"),
+        ("git-protocol", "version=2"),
+    ] {
+        block.push(0);
+        for text in [name, value] {
+            block.push(text.len() as u8);
+            block.extend_from_slice(text.as_bytes());
+        }
+    }
+    for stream in 0..32 {
+        bytes.extend(frame(1, 4, 2 * stream + 1, &block));
+    }
+    bytes
+}
+
+/// An attack that is under way.
+pub(crate) struct Attack {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Attack {
+    /// Opens all connections, and returns when each was tried.
+    pub(crate) fn start(
+        kind: &'static Kind,
+        site: &Site,
+        server: &Server,
+        connections: usize,
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let tried = Arc::new(AtomicUsize::new(0));
+        let to = match kind.protocol {
+            Protocol::Http => server.http,
+            Protocol::Git => server.git,
+            Protocol::Ssh => server.ssh,
+            Protocol::Netsync => server.netsync,
+        };
+        let bytes = match kind.act {
+            Act::Stall(make) | Act::Slowly(make) | Act::Flood(make) => Arc::new(make(site)),
+        };
+        let threads = (0..connections).map(|number| {
+            let last = u8::try_from(number % ADDRESSES).unwrap_or(0);
+            let client = Hostile {
+                act: kind.act,
+                source: Ipv4Addr::new(127, 0, 1, 1 + last),
+                to,
+                bytes: Arc::clone(&bytes),
+                stop: Arc::clone(&stop),
+            };
+            let tried = Arc::clone(&tried);
+            thread::spawn(move || client.attack(&tried))
+        });
+        let threads = threads.collect();
+        while tried.load(Relaxed) < connections {
+            thread::sleep(PAUSE);
+        }
+        Attack { stop, threads }
+    }
+
+    pub(crate) fn stop(self) {
+        self.stop.store(true, Relaxed);
+        for one in self.threads {
+            // One that has panicked attacks no more.
+            let _ = one.join();
+        }
+    }
+}
+
+/// A hostile client with one connection.
+struct Hostile {
+    act: Act,
+    source: Ipv4Addr,
+    to: SocketAddr,
+    bytes: Arc<Vec<u8>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Hostile {
+    /// Opens its connection again and again. Counts in `tried` when it was opened once.
+    fn attack(&self, tried: &AtomicUsize) {
+        // Attackers have machines of their own: their work must not take the time of the server.
+        let _ = rustix::process::setpriority_process(None, 19);
+        let mut is_first = true;
+        while !self.is_over() {
+            let opened = connect_from(self.source, self.to);
+            if std::mem::take(&mut is_first) {
+                tried.fetch_add(1, Relaxed);
+            }
+            // Whatever the server does with the connection is measured by others.
+            let _ = opened.and_then(|stream| self.hold(stream));
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Uses a connection until the server ends it.
+    fn hold(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(SLOW))?;
+        stream.set_write_timeout(Some(Duration::from_secs(5)))?;
+        let is_slow = matches!(self.act, Act::Slowly(_));
+        if !is_slow {
+            stream.write_all(&self.bytes)?;
+        }
+        let mut rest = self
+            .bytes
+            .iter()
+            .cycle()
+            .take(if is_slow { usize::MAX } else { 0 });
+        let mut buffer = vec![0; 1 << 16];
+        while !self.is_over() {
+            if let Some(byte) = rest.next() {
+                stream.write_all(&[*byte])?;
+            }
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                // The first bytes of an answer are enough to ask again, on another connection.
+                Ok(_) if matches!(self.act, Act::Flood(_)) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if is_timeout(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_timeout(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}

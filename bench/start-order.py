@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Makes crates/pronto-cli/start-order.txt: the functions that small calls run, in the order of their first call.
+
+usage: bench/start-order.py PRONTO > crates/pronto-cli/start-order.txt
+
+PRONTO is an optimised program with symbols (`cargo build --release`). Needs valgrind, nm and git. Patterns have no
+hashes, so that they hold for other builds; generic functions match each of their forms.
+"""
+
+import bisect
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+CALLS = [
+    "version", "rev-parse HEAD", "rev-parse --show-toplevel", "config --get user.name", "symbolic-ref HEAD",
+    "status --porcelain", "ls-files", "cat-file -p HEAD", "show-ref", "rev-list -1 HEAD", "add d/f1", "diff-index HEAD",
+    "check-ignore d/f1", "check-attr text d/f1", "hash-object d/f1", "update-index --refresh", "remote", "worktree list",
+    "checkout -q d/f2", "commit -q -m x", "--help", "no-such-command", "log -1", "diff-files", "ls-tree HEAD",
+]
+
+HEADER = """\
+# Functions that small calls run, in the order of their first call, as patterns of the names of their sections.
+# The linker puts them side by side (build.rs), so that a small call touches few pages. Names that are not there are
+# skipped. bench/start-order.py makes this list.
+"""
+
+
+def pattern(name):
+    """Returns the pattern for a mangled name: without its hash, or those of crates."""
+    legacy = re.match(r"(_ZN.*17h)[0-9a-f]{16}E", name)
+    if legacy:
+        return legacy[1] + "*"
+    return re.sub(r"Cs[0-9A-Za-z]+_(?=\d)", "Cs*_", name) if name.startswith("_R") else None
+
+
+def make_repository(directory):
+    run = lambda *words: subprocess.run(["git", "-C", directory, *words], check=True)
+    run("init", "-q", "-b", "main")
+    os.mkdir(os.path.join(directory, "d"))
+    for number in range(50):
+        with open(os.path.join(directory, f"d/f{number}"), "w") as file:
+            file.write(f"{number}\n")
+    run("config", "user.name", "a")
+    run("config", "user.email", "a@x")
+    run("add", ".")
+    run("commit", "-q", "-m", "one")
+
+
+def main():
+    program = os.path.realpath(sys.argv[1])
+    table = subprocess.run(["nm", "-n", "--defined-only", program], capture_output=True, text=True, check=True).stdout
+    fields = [line.split() for line in table.splitlines()]
+    symbols = [(int(line[0], 16), line[2]) for line in fields if line[1] in "tTwW"]
+    addresses = [address for address, _ in symbols]
+    patterns = {}
+    with tempfile.TemporaryDirectory() as directory:
+        make_repository(directory)
+        counts = os.path.join(directory, ".git/counts")
+        for call in CALLS:
+            valgrind = ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-strings=no", "--compress-pos=no"]
+            subprocess.run(
+                [*valgrind, f"--callgrind-out-file={counts}", program, *call.split()],
+                cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+            is_own = False
+            with open(counts) as file:
+                for line in file:
+                    if line.startswith("ob="):
+                        is_own = line[3:].strip() == program
+                    elif is_own and line.startswith("0x"):
+                        at = bisect.bisect_right(addresses, int(line.split()[0], 16)) - 1
+                        found = pattern(symbols[at][1])
+                        if found:
+                            patterns.setdefault(found)
+    print(HEADER, end="")
+    print("\n".join(patterns))
+
+
+main()

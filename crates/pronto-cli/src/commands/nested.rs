@@ -1,0 +1,116 @@
+//! Commands that have commands of their own: `store import`, `netsync trust`, `serve user add`.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::Command as Definition;
+
+use crate::CliError;
+use crate::arguments::{normalise, normalise_leading};
+
+/// Converts `arguments` into the form that clap parses. Options may stand before the names of commands if all
+/// commands have them.
+///
+/// # Errors
+/// An option that the named command does not have, or that is written incorrectly; no command or an unknown one, where
+/// one is required.
+pub(super) fn tokens(
+    definition: &Definition,
+    arguments: &[OsString],
+) -> Result<Vec<OsString>, CliError> {
+    if !definition.has_subcommands() {
+        return Ok(normalise(definition, arguments)?.tokens);
+    }
+    let mut tokens = normalise_leading(definition, arguments)?.tokens;
+    let end = tokens.iter().position(|token| token == "--");
+    let mut plain = tokens.split_off(end.unwrap_or(tokens.len()));
+    plain.remove(0);
+    let below = plain
+        .first()
+        .and_then(|name| definition.find_subcommand(name));
+    let Some(below) = below else {
+        if definition.is_subcommand_required_set() {
+            // clap knows similar names.
+            tokens.extend(plain.into_iter().take(1));
+            return Ok(tokens);
+        }
+        return Ok(normalise(definition, arguments)?.tokens);
+    };
+    if let Some(option) = tokens.iter().find(|token| !is_global(definition, token)) {
+        let (option, path) = (option.to_string_lossy(), path(below));
+        let option = option.split('=').next().unwrap_or_default();
+        return Err(CliError::usage(format!(
+            "'{option}' is not an option of '{path}'"
+        )));
+    }
+    tokens.push(below.get_name().into());
+    tokens.extend(self::tokens(below, &plain[1..])?);
+    Ok(tokens)
+}
+
+/// Whether a token in clap's form is an option that the commands below have, too.
+fn is_global(definition: &Definition, token: &OsStr) -> bool {
+    let token = token.to_string_lossy();
+    let name = token.split('=').next().unwrap_or_default();
+    let mut arguments = definition.get_arguments();
+    let found = arguments.find(|argument| {
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        long.as_deref() == Some(name) || short.as_deref() == Some(name)
+    });
+    found.is_some_and(clap::Arg::is_global_set)
+}
+
+/// Returns the definition of the command that `arguments` name, and the arguments after its name.
+pub(crate) fn named(definition: Definition, arguments: &[OsString]) -> (Definition, &[OsString]) {
+    let found = arguments.split_first().and_then(|(name, rest)| {
+        let below = definition.find_subcommand(name)?;
+        Some((below.clone(), rest))
+    });
+    match found {
+        Some((below, rest)) => named(below, rest),
+        None => (definition, arguments),
+    }
+}
+
+/// Returns the names by which the user calls the command: `pronto store import`.
+pub(super) fn path(definition: &Definition) -> String {
+    let name = definition.get_bin_name().unwrap_or(definition.get_name());
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::find;
+
+    fn read(command: &str, words: &[&str]) -> Result<Vec<OsString>, String> {
+        let command = find(command).expect("it is native");
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let definition = command.definition();
+        let tokens = tokens(&definition, &words).map_err(|error| error.to_string())?;
+        let parsed = definition.try_get_matches_from(tokens.clone());
+        parsed.map_err(|error| error.to_string())?;
+        Ok(tokens)
+    }
+
+    #[test]
+    fn options_stand_before_and_after_the_names() {
+        let tokens = read(
+            "netsync",
+            &["trust", "--rol", "read", "a", "key", "--at=b:1"],
+        );
+        let expected = ["trust", "--roles=read", "--at=b:1", "--", "a", "key"];
+        assert_eq!(tokens.expect("it is well formed"), expected);
+        let error = read("netsync", &["trust", "a", "--only"]).expect_err("no value");
+        assert!(error.contains("only"), "{error}");
+    }
+
+    #[test]
+    fn names_lead_to_the_definition() {
+        let command = find("netsync").expect("it is native");
+        let words: Vec<OsString> = ["trust", "-h"].iter().map(OsString::from).collect();
+        let (definition, rest) = named(command.definition(), &words);
+        assert_eq!(path(&definition), "pronto netsync trust");
+        assert_eq!(rest, ["-h"]);
+    }
+}

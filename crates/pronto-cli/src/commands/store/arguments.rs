@@ -1,0 +1,194 @@
+//! The arguments of `store`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::ByteSlice as _;
+use pronto::repository::RefStorage;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Options of all commands.
+#[derive(clap::Args, Debug)]
+pub(super) struct Common {
+    /// The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores
+    /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
+    #[arg(long, value_name = "URL", global = true)]
+    pub(super) generations: Option<String>,
+    /// Show no progress
+    #[arg(short, long, global = true)]
+    pub(super) quiet: bool,
+}
+
+#[derive(clap::Subcommand, Debug)]
+pub(super) enum Command {
+    /// Make a repository in the store of a Git repository, or one of each below a directory
+    Import(Import),
+    /// Make a bare Git repository of a generation
+    Export(Export),
+    /// Make a repository of a generation of another one
+    Copy(Copy),
+    /// Read everything, and print what is missing or damaged
+    Verify(Verify),
+    /// Pack again what is due, and delete what has expired
+    Upkeep(Upkeep),
+    /// List the repositories of the store, or the generations of one
+    List(List),
+    /// Show or change the configuration of a repository
+    Config(Config),
+    /// Show or change the default branch of a repository
+    Head(Head),
+}
+
+/// A repository in a store, as the user names it.
+#[derive(clap::Args, Debug)]
+pub(super) struct Named {
+    /// The store
+    pub(super) store: String,
+    /// The name of the repository
+    pub(super) name: String,
+}
+
+/// Arguments of `store import`.
+#[derive(clap::Args, Debug)]
+pub(super) struct Import {
+    /// Bring repositories that are there already up to date
+    #[arg(long)]
+    pub(super) update: bool,
+    /// The directory for temporary files
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) scratch: Option<PathBuf>,
+    /// The Git repository; or, without a name, the directory above many
+    #[arg(value_name = "REPOSITORY|DIRECTORY")]
+    pub(super) source: PathBuf,
+    /// The store
+    pub(super) store: String,
+    /// The name of the new repository
+    pub(super) name: Option<String>,
+}
+
+/// Arguments of `store export`.
+#[derive(clap::Args, Debug)]
+pub(super) struct Export {
+    /// Take this generation in place of the newest one
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) generation: Option<u64>,
+    /// Keep refs in this format: 'files' or 'reftable'
+    #[arg(long, value_name = "FORMAT", value_parser = ref_format)]
+    pub(super) ref_format: Option<RefStorage>,
+    #[command(flatten)]
+    pub(super) from: Named,
+    /// The directory of the new repository
+    pub(super) directory: PathBuf,
+}
+
+/// Arguments of `store copy`.
+#[derive(clap::Args, Debug)]
+pub(super) struct Copy {
+    /// Take this generation in place of the newest one
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) generation: Option<u64>,
+    /// The directory for temporary files
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) scratch: Option<PathBuf>,
+    /// The database with the generations of the second store
+    #[arg(long, value_name = "URL")]
+    pub(super) target_generations: Option<String>,
+    #[command(flatten)]
+    pub(super) from: Named,
+    /// The second store
+    pub(super) target: String,
+    /// The name of the new repository
+    pub(super) new_name: String,
+}
+
+/// Arguments of `store verify`.
+#[derive(clap::Args, Debug)]
+pub(super) struct Verify {
+    /// Compare names and sizes only, and read no object
+    #[arg(long)]
+    pub(super) sizes_only: bool,
+    /// The store
+    pub(super) store: String,
+    /// The name of the repository; all without
+    pub(super) name: Option<String>,
+}
+
+/// Arguments of `store list`.
+#[derive(clap::Args, Debug)]
+pub(super) struct List {
+    /// The store
+    pub(super) store: String,
+    /// The repository whose generations are listed
+    pub(super) name: Option<String>,
+}
+
+/// Arguments of `store upkeep`.
+#[derive(clap::Args, Debug)]
+pub(super) struct Upkeep {
+    /// Run until the process is stopped, and look at each repository so often
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(super) every: Option<u64>,
+    /// Delete unreachable Git objects this many days after they were noticed; 'never' keeps them
+    #[arg(long, value_name = "DAYS", default_value = "14", value_parser = prune_after)]
+    pub(super) prune_after: PruneAfter,
+    /// Keep downloaded files in this directory, and use them again
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) cache: Option<PathBuf>,
+    /// The directory for temporary files
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) scratch: Option<PathBuf>,
+    /// The store
+    pub(super) store: String,
+    /// The name of the repository; all without
+    pub(super) name: Option<String>,
+}
+
+/// Arguments of `store config`.
+#[derive(clap::Args, Debug)]
+pub(super) struct Config {
+    /// Add a value to those that the key has
+    #[arg(long)]
+    pub(super) add: bool,
+    /// Remove all values of the key
+    #[arg(long)]
+    pub(super) unset: bool,
+    #[command(flatten)]
+    pub(super) repository: Named,
+    /// Show the values of this key, or change them
+    pub(super) key: Option<String>,
+    /// The new value
+    pub(super) value: Option<String>,
+}
+
+/// Arguments of `store head`.
+#[derive(clap::Args, Debug)]
+pub(super) struct Head {
+    #[command(flatten)]
+    pub(super) repository: Named,
+    /// The new default branch
+    pub(super) branch: Option<String>,
+}
+
+/// The time after which unreachable objects are deleted; `None` for never.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PruneAfter(pub(super) Option<Duration>);
+
+/// Reads a number of days.
+fn prune_after(text: &str) -> Result<PruneAfter, String> {
+    if text == "never" {
+        return Ok(PruneAfter(None));
+    }
+    let days: u16 = text
+        .parse()
+        .ok()
+        .filter(|days| *days > 0)
+        .ok_or_else(|| "it must be a number of days, or 'never'".to_owned())?;
+    Ok(PruneAfter(Some(DAY * u32::from(days))))
+}
+
+/// Reads the name of a storage of refs.
+fn ref_format(name: &str) -> Result<RefStorage, String> {
+    let found = RefStorage::named(name.as_bytes().as_bstr());
+    found.ok_or_else(|| format!("unknown ref storage format '{name}'"))
+}

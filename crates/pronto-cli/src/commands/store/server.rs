@@ -1,0 +1,89 @@
+//! `store` in the program `pronto-server`: stores and repositories in them.
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pronto::io::progress::Progress;
+use pronto_store::{DatabaseAddress, Generation, Store, Stored};
+
+use super::Args;
+use super::arguments::{Command, Common, Named};
+use crate::{CliError, Context, ExitCode};
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+    let common = &args.common;
+    match &args.command {
+        Command::Import(import) => import.run(common, context),
+        Command::Export(export) => export.run(common, context),
+        Command::Copy(copy) => copy.run(common, context),
+        Command::Verify(verify) => verify.run(common, context),
+        Command::Upkeep(upkeep) => upkeep.run(common, context),
+        Command::List(list) => list.run(common, context),
+        Command::Config(config) => config.run(common, context),
+        Command::Head(head) => head.run(common, context),
+    }
+}
+
+/// Opens the store at `url`, with the database that has its generations.
+pub(super) fn open(
+    url: &str,
+    generations: Option<&str>,
+    context: &mut Context,
+) -> Result<Store, CliError> {
+    let environment = context.environment()?;
+    let store = Store::open(url, &environment)?;
+    match generations {
+        None => Ok(store),
+        Some(address) => {
+            let address = DatabaseAddress::parse(address, &environment)?;
+            store.with_generations(address).map_err(CliError::from)
+        }
+    }
+}
+
+impl Common {
+    pub(super) fn open(&self, url: &str, context: &mut Context) -> Result<Store, CliError> {
+        open(url, self.generations.as_deref(), context)
+    }
+
+    pub(super) fn progress(&self, context: &mut Context) -> Arc<dyn Progress> {
+        let is_shown = !self.quiet && std::io::stderr().is_terminal();
+        context.prompt_progress(is_shown)
+    }
+}
+
+/// A repository in a store.
+pub(super) struct Place {
+    pub(super) store: Store,
+    pub(super) repository: Stored,
+}
+
+impl Place {
+    pub(super) fn open(store: Store, name: &str) -> Result<Self, CliError> {
+        let repository = store.repository(name)?;
+        Ok(Place { store, repository })
+    }
+
+    /// Returns a generation, or the newest one.
+    pub(super) fn generation(&self, number: Option<u64>) -> Result<Arc<Generation>, CliError> {
+        let found = match number {
+            Some(number) => self.store.wait(self.repository.at(number)),
+            None => self.store.wait(self.repository.latest()),
+        };
+        found.map_err(CliError::from)
+    }
+}
+
+impl Named {
+    pub(super) fn open(&self, common: &Common, context: &mut Context) -> Result<Place, CliError> {
+        Place::open(common.open(&self.store, context)?, &self.name)
+    }
+}
+
+/// Returns the directory for temporary files: the one that the user has chosen, or that of the machine.
+pub(super) fn scratch(chosen: Option<&Path>, context: &mut Context) -> Result<PathBuf, CliError> {
+    let environment = context.environment()?;
+    let chosen = chosen.or(environment.path("TMPDIR"));
+    Ok(environment.absolute(chosen.unwrap_or(Path::new("/tmp"))))
+}

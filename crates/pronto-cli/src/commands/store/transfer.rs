@@ -1,0 +1,80 @@
+//! `store export` and `store copy`: a generation into a Git repository, or into another store.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use pronto::refs::MigrateOptions;
+use pronto::repository::RefStorage;
+use pronto::{Environment, Repository, Watch};
+use pronto_store::{EXPORT_OK, EXPORT_OK_FILE, Source};
+
+use super::arguments::{Common, Copy, Export};
+use super::server::{Place, open, scratch};
+use crate::{CliError, Context, ExitCode};
+
+impl Export {
+    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+        let place = self.from.open(common, context)?;
+        let directory = context.environment()?.absolute(&self.directory);
+        let generation = place.generation(self.generation)?;
+        let progress = common.progress(context);
+        let interrupt = context.interrupt.clone();
+        let watch = Watch::from(&interrupt).with_progress(&*progress);
+        let view = place
+            .repository
+            .write_view(&generation, &directory, None, &watch);
+        place.store.wait(view)?;
+        context.settle();
+        // Every git reads files; reftables are of git 2.45.
+        let storage = self.ref_format.unwrap_or(RefStorage::Files);
+        if storage != RefStorage::Reftable {
+            let exported = Repository::open(&directory, &Environment::empty(&directory))?;
+            exported.migrate_refs(&MigrateOptions::new(storage))?;
+        }
+        mark_visible(&directory)?;
+        writeln!(context.out, "generation {}", generation.number())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Marks the repository for servers that need a mark, if it had one in the store.
+fn mark_visible(directory: &Path) -> Result<(), CliError> {
+    let exported = Repository::open(directory, &Environment::empty(directory))?;
+    if exported.config().bool_or(EXPORT_OK, false)? {
+        let file = directory.join(EXPORT_OK_FILE);
+        let created = File::create_new(&file);
+        created.map_err(|error| {
+            let reason = pronto_io::error::reason(&error);
+            CliError::fatal(format!("cannot create '{}': {reason}", file.display()))
+        })?;
+    }
+    Ok(())
+}
+
+impl Copy {
+    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+        let from = self.from.open(common, context)?;
+        let target = open(&self.target, self.target_generations.as_deref(), context)?;
+        let to = Place::open(target, &self.new_name)?;
+        let generation = from.generation(self.generation)?;
+        let scratch = scratch(self.scratch.as_deref(), context)?;
+        let progress = common.progress(context);
+        let interrupt = context.interrupt.clone();
+        let watch = Watch::from(&interrupt).with_progress(&*progress);
+        let source = Source {
+            store: &from.store,
+            repository: &from.repository,
+        };
+        let written = to
+            .store
+            .copy(&generation, source, &to.repository, &scratch, &watch)?;
+        context.settle();
+        let (number, refs, objects) = (generation.number(), written.refs, written.objects);
+        writeln!(
+            context.out,
+            "generation {number}: {refs} refs and {objects} objects"
+        )?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

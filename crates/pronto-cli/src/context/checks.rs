@@ -1,0 +1,48 @@
+//! Checks of the settings that the running command reads.
+
+use pronto::Repository;
+use pronto::config::Config;
+
+use super::Context;
+use crate::error::CliError;
+use crate::settings;
+
+impl Context {
+    /// Checks that the command supports the whole configuration, and that the values which Git
+    /// reads for this command are of their types.
+    ///
+    /// # Errors
+    /// A setting is in effect that it does not support: the call goes to git. Or a value is
+    /// malformed.
+    pub(crate) fn check_config(&self, config: &Config) -> Result<(), CliError> {
+        self.check_settings(config, || false)
+    }
+
+    /// Checks the settings of remotes and of branches that follow them, where Git reads them first.
+    ///
+    /// # Errors
+    /// A value is malformed.
+    pub(crate) fn check_remotes(&self, config: &Config) -> Result<(), CliError> {
+        settings::check_values(settings::Readers::REMOTES, config, || false)
+    }
+
+    fn check_settings(
+        &self,
+        config: &Config,
+        has_index: impl Fn() -> bool,
+    ) -> Result<(), CliError> {
+        settings::check_config(self.command, config)?;
+        let readers = settings::readers_of(self.command, &self.arguments);
+        settings::check_values(readers, config, has_index)
+    }
+
+    /// Checks that the command obeys every setting and hook of the repository `found`.
+    ///
+    /// # Errors
+    /// As for [`check_config`](Self::check_config).
+    pub(super) fn check(&self, found: &Repository) -> Result<(), CliError> {
+        let has_index = || found.git_dir().join("index").exists();
+        self.check_settings(found.config(), has_index)?;
+        settings::check_hooks(self.command, found)
+    }
+}

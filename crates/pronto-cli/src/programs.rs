@@ -1,0 +1,184 @@
+//! The two programs of an installation: `pronto`, and `pronto-server` for the commands that serve.
+//!
+//! Both come from this source. `pronto` becomes `pronto-server` by `exec` for those commands, so that users see one
+//! command, and a small call does not load what only servers need. `pronto-server` has all commands: what a server
+//! starts by its own path works without `pronto`, too.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+use pronto_io::child;
+
+use crate::error::{CliError, display};
+
+const SERVER: &str = "pronto-server";
+
+/// The release of this program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Describes the `pronto` that became this process: `pid;version;path`. Children inherit it, and are told from this
+/// process by the process id.
+pub(crate) const CALLER: &str = "PRONTO_CALLER";
+
+/// The program that became this one.
+#[derive(Debug, PartialEq, Eq)]
+struct Caller {
+    version: OsString,
+    program: PathBuf,
+}
+
+impl Caller {
+    fn parse(text: &OsStr, process: u32) -> Option<Self> {
+        let mut fields = text.as_bytes().splitn(3, |&byte| byte == b';');
+        let (id, version, program) = (fields.next()?, fields.next()?, fields.next()?);
+        (id == process.to_string().as_bytes()).then(|| Caller {
+            version: OsStr::from_bytes(version).to_owned(),
+            program: OsStr::from_bytes(program).into(),
+        })
+    }
+
+    fn render(program: &Path) -> OsString {
+        let mut text = format!("{};{VERSION};", std::process::id()).into_bytes();
+        text.extend_from_slice(program.as_os_str().as_bytes());
+        OsString::from_vec(text)
+    }
+
+    fn of_process() -> Option<Self> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it says which program this is, before there is an environment"
+        )]
+        let text = std::env::var_os(CALLER)?;
+        Caller::parse(&text, std::process::id())
+    }
+}
+
+/// Returns the path of this program, for processes that run it: that of `pronto` where `pronto` became this program.
+///
+/// # Errors
+/// The system does not tell it.
+pub(crate) fn own() -> io::Result<PathBuf> {
+    match caller() {
+        Some(caller) => Ok(caller),
+        None => std::env::current_exe(),
+    }
+}
+
+/// Returns the path of the `pronto` that became this program, if one did.
+pub(crate) fn caller() -> Option<PathBuf> {
+    Some(Caller::of_process()?.program)
+}
+
+/// Checks that the `pronto` that became this program is of the same version.
+///
+/// # Errors
+/// It is not.
+#[cfg(feature = "serve")]
+pub(crate) fn check_caller() -> Result<(), CliError> {
+    let Some(caller) = Caller::of_process().filter(|caller| caller.version != VERSION) else {
+        return Ok(());
+    };
+    let here = std::env::current_exe().unwrap_or_else(|_| SERVER.into());
+    let message = format!(
+        "'{}' is version {}, but '{}' is version {VERSION}",
+        caller.program.display(),
+        display(&caller.version),
+        here.display()
+    );
+    Err(CliError::fatal(message).with_hint("install both programs from one release of pronto"))
+}
+
+/// Becomes `pronto-server` with the arguments `process` of this process, in the directory `start` if the process has
+/// left that, for `command`. Returns only if that fails.
+pub(crate) fn become_server(
+    command: &str,
+    process: &[OsString],
+    start: Option<&OwnedFd>,
+) -> CliError {
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(error) => {
+            let reason = pronto_io::error::reason(&error);
+            return CliError::fatal(format!("cannot tell where this program is: {reason}"))
+                .with_hint(format!(
+                    "start '{SERVER}' in place of 'pronto', with the same arguments"
+                ));
+        }
+    };
+    let places = places(&own);
+    let Some(server) = places.iter().find(|path| child::executable(path).is_some()) else {
+        return missing(command, &places);
+    };
+    if let Some(start) = start
+        && let Err(error) = rustix::process::fchdir(start)
+    {
+        return CliError::fatal(format!("cannot return to the starting directory: {error}"));
+    }
+    let name = process
+        .first()
+        .map_or(OsStr::new("pronto"), OsString::as_os_str);
+    let error = child::command(server)
+        .arg0(name)
+        .args(process.iter().skip(1))
+        .env(CALLER, Caller::render(&own))
+        .exec();
+    let reason = pronto_io::error::reason(&error);
+    CliError::fatal(format!("cannot run '{}': {reason}", server.display()))
+}
+
+/// Returns the paths where `pronto-server` may be, of which the first that exists is taken: beside this program, whose
+/// path has no symbolic links, and where packages keep programs that users do not call.
+fn places(own: &Path) -> Vec<PathBuf> {
+    let Some(directory) = own.parent() else {
+        return Vec::new();
+    };
+    let mut places = vec![directory.join(SERVER)];
+    if let Some(prefix) = directory.parent() {
+        places.push(prefix.join("libexec/pronto").join(SERVER));
+    }
+    places
+}
+
+fn missing(command: &str, places: &[PathBuf]) -> CliError {
+    let places: Vec<String> = places
+        .iter()
+        .map(|place| format!("'{}'", place.display()))
+        .collect();
+    let message = format!("'{command}' needs the program '{SERVER}', which is not installed");
+    CliError::fatal(message)
+        .with_hint(format!("it is looked for at {}", places.join(" and ")))
+        .with_hint(format!(
+            "install '{SERVER}' of version {VERSION} there; 'cargo install' installs both programs"
+        ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_is_of_this_process_only() {
+        let path = Path::new("/a;b/pronto");
+        let text = Caller::render(path);
+        let own = Caller::parse(&text, std::process::id()).expect("well formed");
+        assert_eq!(own.program, path);
+        assert_eq!(own.version, VERSION);
+        assert_eq!(Caller::parse(&text, 0), None);
+        assert_eq!(Caller::parse(OsStr::new("1;2"), 1), None);
+    }
+
+    #[test]
+    fn the_server_is_beside_the_program_or_in_its_libexec() {
+        assert_eq!(
+            places(Path::new("/usr/bin/pronto")),
+            [
+                Path::new("/usr/bin/pronto-server"),
+                Path::new("/usr/libexec/pronto/pronto-server")
+            ]
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! Checks the values of settings that a command reads, before it does anything.
+//!
+//! Git reads the whole configuration when a command starts. A value of the wrong type ends the
+//! command, even if a later entry overrides it, and also if the command does not need the setting.
+//! [`KEYS`] has a row for each key with its type and its readers, and [`readers_of`] has the readers of
+//! each command. A setting without a row is checked where it is used.
+
+mod keys;
+mod kinds;
+mod names;
+mod readers;
+
+use bstr::{BStr, ByteSlice};
+use pronto::config::{Config, EntryRef, Key};
+
+use super::LONGEST_NAME;
+use crate::error::CliError;
+
+pub use keys::KEYS;
+pub use kinds::Kind;
+pub use names::{ADVICE, COLORS, Colors, KEYS_OF_EACH};
+pub use readers::{Readers, readers_of};
+
+/// A key, the type of its values, and the parts of Git that read it.
+#[derive(Clone, Copy, Debug)]
+pub struct TypedKey {
+    /// `section.variable` in lower case.
+    pub name: &'static str,
+    /// The type of its values.
+    pub kind: Kind,
+    /// The readers that check its values.
+    pub readers: Readers,
+}
+
+/// Checks the values in `config` that `readers` read. `has_index` tells whether there is an index
+/// file to be read.
+///
+/// # Errors
+/// The message of Git about the first value that is not of its type.
+pub(crate) fn check(
+    readers: Readers,
+    config: &Config,
+    has_index: impl Fn() -> bool,
+) -> Result<(), CliError> {
+    let mut later = None;
+    for entry in config.iter() {
+        let Some(found) = find(&entry, readers) else {
+            continue;
+        };
+        let Err(error) = found.kind.check(&entry) else {
+            continue;
+        };
+        if !found.readers.is_lazy() {
+            return Err(error);
+        }
+        if found.readers.needs_index() && !has_index() {
+            continue;
+        }
+        // Only the last value of a key counts for a reader that looks it up by its name.
+        let last = config.entry_of(entry.key);
+        if last.is_some_and(|last| last.value == entry.value) {
+            later.get_or_insert(error);
+        }
+    }
+    later.map_or(Ok(()), Err)
+}
+
+/// The type of a key that one of the readers reads.
+struct Found {
+    kind: Kind,
+    /// The readers in question that read it.
+    readers: Readers,
+}
+
+/// Returns the type of `entry`, if one of `readers` reads it.
+fn find(entry: &EntryRef<'_>, readers: Readers) -> Option<Found> {
+    let key = Key::split(entry.key);
+    let Some(subsection) = key.subsection else {
+        return match key.section.as_bytes() {
+            b"advice" => is_listed(ADVICE, key.variable)
+                .then(|| meant(Kind::Bool, Readers::DEFAULT, readers))
+                .flatten(),
+            b"fsck" => meant(Kind::Text, Readers::FSCK, readers),
+            _ => find_row(KEYS, entry.key).and_then(|row| meant(row.kind, row.readers, readers)),
+        };
+    };
+    let (section, variable) = (key.section.as_bytes(), key.variable.as_bytes());
+    match (section, subsection.as_bytes()) {
+        (b"fetch", b"fsck") => return meant(Kind::Text, Readers::FETCH_FSCK, readers),
+        (b"receive", b"fsck") => return meant(Kind::Text, Readers::RECEIVE, readers),
+        (b"color" | b"status" | b"diff", _) => {
+            if let Some(colors) = find_colors(&key, subsection) {
+                return meant(Kind::Color, colors.readers, readers);
+            }
+        }
+        (b"hook", _) => return meant(Kind::Text, Readers::HOOKS, readers),
+        _ => {}
+    }
+    let mut name = [0; LONGEST_NAME];
+    let name = name.get_mut(..section.len() + 1 + variable.len())?;
+    name[..section.len()].copy_from_slice(section);
+    name[section.len()] = b'.';
+    name[section.len() + 1..].copy_from_slice(variable);
+    let row = find_row(KEYS_OF_EACH, name)?;
+    meant(row.kind, row.readers, readers)
+}
+
+/// Returns the colours that `key` belongs to.
+fn find_colors(key: &Key<'_>, subsection: &BStr) -> Option<&'static Colors> {
+    COLORS.iter().find(|colors| {
+        let is_here =
+            |&(first, second): &(&str, &str)| key.section == first && subsection == second;
+        colors.prefixes.iter().any(is_here) && colors.slots.iter().any(|slot| key.variable == slot)
+    })
+}
+
+fn meant(kind: Kind, of_key: Readers, wanted: Readers) -> Option<Found> {
+    let readers = of_key.and(wanted);
+    (!readers.is_empty()).then_some(Found { kind, readers })
+}
+
+fn find_row(rows: &'static [TypedKey], name: &[u8]) -> Option<&'static TypedKey> {
+    let at = rows
+        .binary_search_by(|row| row.name.as_bytes().cmp(name))
+        .ok()?;
+    Some(&rows[at])
+}
+
+fn is_listed(list: &[&str], name: &[u8]) -> bool {
+    list.binary_search_by(|known| known.as_bytes().cmp(name))
+        .is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_in_lower_case() {
+        for rows in [KEYS, KEYS_OF_EACH] {
+            for pair in rows.windows(2) {
+                assert!(pair[0].name < pair[1].name, "{}", pair[1].name);
+            }
+            for row in rows {
+                assert!(row.name.len() <= LONGEST_NAME, "{}", row.name);
+                assert_eq!(row.name, row.name.to_ascii_lowercase());
+            }
+        }
+        assert!(ADVICE.is_sorted());
+    }
+}

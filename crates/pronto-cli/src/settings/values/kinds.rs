@@ -1,0 +1,353 @@
+//! The types of values, and what Git says about a value that is not of its type.
+
+use bstr::{BStr, ByteSlice};
+use pronto::config::{EntryRef, Key, color, value};
+
+use crate::error::CliError;
+
+/// The type of the values of a setting.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A boolean. A key without a value is true.
+    Bool,
+    /// A boolean or one of these words, in any case.
+    BoolOr(&'static [&'static str]),
+    /// A boolean or one of these words, in exactly this case.
+    BoolOrExactly(&'static [&'static str]),
+    /// As [`Kind::BoolOr`], but the key needs a value.
+    TextBoolOr(&'static [&'static str]),
+    /// A boolean or an integer.
+    BoolOrInt,
+    /// An integer.
+    Int,
+    /// An integer that is not negative, or else the message with the number in place of `{}`.
+    Natural(&'static str),
+    /// An integer of 64 bits.
+    Long,
+    /// A number of bytes.
+    Size,
+    /// Any text. The key needs a value.
+    Text,
+    /// A path. The key needs a value.
+    Path,
+    /// One of these words in any case. The key needs a value. The message about any other value
+    /// has the key in place of `{key}` and the value in place of `{value}`.
+    Words(&'static [&'static str], &'static str),
+    /// As [`Kind::Words`], but in exactly this case.
+    ExactWords(&'static [&'static str], &'static str),
+    /// As [`Kind::Words`], but the command ends with this message alone.
+    FatalWords(&'static [&'static str], &'static str),
+    /// A colour. The key needs a value.
+    Color,
+    /// A level of compression; the word is that of the message.
+    Level(&'static str),
+    /// Another type with rules of its own.
+    Other(fn(&EntryRef<'_>) -> Result<(), CliError>),
+}
+
+impl Kind {
+    /// Checks the value of `entry`.
+    ///
+    /// # Errors
+    /// It is not of this type.
+    pub(super) fn check(self, entry: &EntryRef<'_>) -> Result<(), CliError> {
+        match self {
+            Kind::Bool => entry.bool().map(|_| ())?,
+            Kind::BoolOr(words) => bool_or(entry, |value| is_one_of(value, words))?,
+            Kind::BoolOrExactly(words) => bool_or(entry, |value| words.iter().any(|w| value == w))?,
+            Kind::TextBoolOr(words) => {
+                entry.string()?;
+                bool_or(entry, |value| is_one_of(value, words))?;
+            }
+            Kind::BoolOrInt => entry.bool_or_i64().map(|_| ())?,
+            Kind::Int => entry.i32().map(|_| ())?,
+            Kind::Natural(message) => {
+                let number = entry.i32()?;
+                if number < 0 {
+                    let number = number.to_string();
+                    return Err(CliError::fatal(message.replace("{}", &number)));
+                }
+            }
+            Kind::Long => entry.i64().map(|_| ())?,
+            Kind::Size => entry.u64().map(|_| ())?,
+            Kind::Text => entry.string().map(|_| ())?,
+            Kind::Path => check_path(entry)?,
+            Kind::Words(words, message) => {
+                let value = entry.string()?;
+                if !is_one_of(value, words) {
+                    return Err(wrong(entry, &filled(message, entry, value)));
+                }
+            }
+            Kind::ExactWords(words, message) => {
+                let value = entry.string()?;
+                if !words.iter().any(|word| value == word) {
+                    return Err(wrong(entry, &filled(message, entry, value)));
+                }
+            }
+            Kind::FatalWords(words, message) => {
+                let value = entry.string()?;
+                if !is_one_of(value, words) {
+                    return Err(CliError::fatal(filled(message, entry, value)));
+                }
+            }
+            Kind::Color => {
+                let value = entry.string()?;
+                if color::parse(value).is_none() {
+                    return Err(wrong(entry, &format!("invalid color value: {value}")));
+                }
+            }
+            Kind::Level(word) => {
+                let level = entry.i32()?;
+                if !(-1..=9).contains(&level) {
+                    return Err(CliError::fatal(format!(
+                        "bad {word} compression level {level}"
+                    )));
+                }
+            }
+            Kind::Other(check) => check(entry)?,
+        }
+        Ok(())
+    }
+}
+
+/// Returns the error for a value that Git reports with `message` before it names the place.
+fn wrong(entry: &EntryRef<'_>, message: &str) -> CliError {
+    entry
+        .bad_variable()
+        .reported_after(message.to_owned())
+        .into()
+}
+
+fn filled(message: &str, entry: &EntryRef<'_>, value: &BStr) -> String {
+    let message = message.replace("{key}", &entry.key.to_str_lossy());
+    message.replace("{value}", &value.to_str_lossy())
+}
+
+fn is_one_of(value: &BStr, words: &[&str]) -> bool {
+    let is = |word: &&str| value.eq_ignore_ascii_case(word.as_bytes());
+    words.iter().any(is)
+}
+
+fn bool_or(entry: &EntryRef<'_>, is_word: impl FnOnce(&BStr) -> bool) -> Result<(), CliError> {
+    if !entry.value.is_some_and(is_word) {
+        entry.bool()?;
+    }
+    Ok(())
+}
+
+/// Only the home directory of another user can be missing.
+fn check_path(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    let value = entry.string()?;
+    let text = value.strip_prefix(b":(optional)").unwrap_or(value);
+    if text.starts_with(b"~") && !text.starts_with(b"~/") {
+        entry.path(Some(std::path::Path::new("/")))?;
+    }
+    Ok(())
+}
+
+/// `core.abbrev`.
+pub(super) fn abbreviation(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    const SHORTEST: i32 = 4;
+    let text = entry.string()?;
+    if is_one_of(text, &["auto"]) || value::parse_bool_word(Some(text)) == Some(false) {
+        return Ok(());
+    }
+    let length = entry.i32()?;
+    match length < SHORTEST {
+        true => Err(wrong(
+            entry,
+            &format!("abbrev length out of range: {length}"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// `core.commentString`, `core.commentChar`.
+pub(super) fn comment(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    let text = entry.string()?;
+    if text.is_empty() {
+        let message = format!("{} must have at least one character", entry.key);
+        return Err(wrong(entry, &message));
+    }
+    match text.contains(&b'\n') {
+        true => Err(wrong(
+            entry,
+            &format!("{} cannot contain newline", entry.key),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// `push.default`.
+pub(super) fn push_default(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    const MODES: &[&str] = &[
+        "nothing", "matching", "simple", "upstream", "tracking", "current",
+    ];
+    let text = entry.string()?;
+    if MODES.iter().any(|mode| text == mode) {
+        return Ok(());
+    }
+    let error = CliError::from(entry.bad_variable());
+    let malformed = format!("malformed value for {}: {text}", entry.key);
+    let expected = "must be one of nothing, matching, simple, upstream or current";
+    Err(error.after(malformed).after(expected))
+}
+
+/// `push.gpgSign`.
+pub(super) fn push_signature(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    let is_known = value::parse_bool(entry.value).is_some()
+        || entry
+            .value
+            .is_some_and(|text| is_one_of(text, &["if-asked"]));
+    match is_known {
+        true => Ok(()),
+        false => Err(wrong(entry, &format!("invalid value for '{}'", entry.key))),
+    }
+}
+
+/// `push.recurseSubmodules`.
+pub(super) fn push_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    let text = entry.value.unwrap_or_default();
+    let is_known = match value::parse_bool(entry.value) {
+        Some(is_on) => !is_on,
+        None => ["on-demand", "check", "only"]
+            .iter()
+            .any(|word| text == word),
+    };
+    recursion(entry, is_known)
+}
+
+/// `fetch.recurseSubmodules`.
+pub(super) fn fetch_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    let is_known = value::parse_bool(entry.value).is_some()
+        || entry.value.is_some_and(|text| text == "on-demand");
+    recursion(entry, is_known)
+}
+
+fn recursion(entry: &EntryRef<'_>, is_known: bool) -> Result<(), CliError> {
+    let text = entry.value.unwrap_or("(null)".into());
+    match is_known {
+        true => Ok(()),
+        false => Err(CliError::fatal(format!(
+            "bad {} argument: {text}",
+            entry.key
+        ))),
+    }
+}
+
+/// `pack.indexVersion`.
+pub(super) fn pack_version(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    let version = entry.i32()? as u32;
+    match version > 2 {
+        true => Err(CliError::fatal(format!("bad pack.indexVersion={version}"))),
+        false => Ok(()),
+    }
+}
+
+/// `status.showUntrackedFiles`.
+pub(super) fn untracked_files(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    let text = entry.value.unwrap_or_default();
+    let is_known = value::parse_bool(entry.value).is_some()
+        || ["no", "normal", "all"].iter().any(|mode| text == mode);
+    match is_known {
+        true => Ok(()),
+        false => Err(wrong(
+            entry,
+            &format!("Invalid untracked files mode '{text}'"),
+        )),
+    }
+}
+
+/// `column.ui`, `column.COMMAND`.
+pub(super) fn columns(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    const WORDS: &[&str] = &[
+        "always", "never", "auto", "plain", "column", "row", "dense", "nodense",
+    ];
+    let text = entry.string()?;
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let length = rest.find_byteset(b" ,").unwrap_or(rest.len());
+        let (word, _) = rest.split_at(length);
+        if length > 0 && !WORDS.iter().any(|known| known.as_bytes() == word) {
+            let name = Key::split(entry.key).variable;
+            let message = format!("invalid column.{} mode {text}", name);
+            let error = CliError::from(entry.bad_variable());
+            let unsupported = format!("unsupported option '{}'", rest.as_bstr());
+            return Err(error.after(unsupported).after(message));
+        }
+        rest = rest.get(length + 1..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// A number of lines of context, which cannot be negative.
+pub(super) fn context_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    match entry.i32()? < 0 {
+        true => Err(entry.bad_variable().into()),
+        false => Ok(()),
+    }
+}
+
+/// `diff.colorMoved`.
+pub(super) fn moved_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    const MODES: &[&str] = &[
+        "plain",
+        "blocks",
+        "zebra",
+        "default",
+        "dimmed-zebra",
+        "dimmed_zebra",
+    ];
+    let text = entry.value.unwrap_or_default();
+    let is_known =
+        value::parse_bool(entry.value).is_some() || MODES.iter().any(|mode| text == mode);
+    let message = "color moved setting must be one of 'no', 'default', 'blocks', 'zebra', \
+        'dimmed-zebra', 'plain'";
+    match is_known {
+        true => Ok(()),
+        false => Err(wrong(entry, message)),
+    }
+}
+
+/// `diff.wsErrorHighlight`.
+pub(super) fn highlighted_spaces(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    const WORDS: &[&str] = &["none", "default", "all", "new", "old", "context"];
+    let text = entry.string()?;
+    let is_known = text.is_empty()
+        || text
+            .split_str(",")
+            .all(|word| WORDS.iter().any(|known| known.as_bytes() == word));
+    let message = format!("unknown value for config '{}': {text}", entry.key);
+    match is_known {
+        true => Ok(()),
+        false => Err(wrong(entry, &message)),
+    }
+}
+
+/// `tar.umask`.
+pub(super) fn tar_umask(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    if entry.value.is_none_or(|text| text != "user") {
+        entry.i32()?;
+    }
+    Ok(())
+}
+
+/// `fsmonitor.ipcThreads`, `fsmonitor.startTimeout`: a number that is at least `least`.
+fn at_least(entry: &EntryRef<'_>, least: i32) -> Result<(), CliError> {
+    let number = entry.i32()?;
+    let message = format!("value of '{}' out of range: {number}", entry.key);
+    match number < least {
+        true => Err(wrong(entry, &message)),
+        false => Ok(()),
+    }
+}
+
+/// `fsmonitor.ipcThreads`.
+pub(super) fn positive(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    at_least(entry, 1)
+}
+
+/// `fsmonitor.startTimeout`.
+pub(super) fn not_negative(entry: &EntryRef<'_>) -> Result<(), CliError> {
+    at_least(entry, 0)
+}

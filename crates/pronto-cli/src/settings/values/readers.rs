@@ -1,0 +1,283 @@
+//! The parts of Git that read settings, and which of them each command calls.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+/// A set of parts of Git, each of which reads settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readers(u64);
+
+impl Readers {
+    /// No reader.
+    pub const NONE: Readers = Readers(0);
+    /// The settings that almost every command reads: `core`, `user`, `advice` and others.
+    pub const DEFAULT: Readers = Readers(1);
+    /// Those of section `core` alone, for `init`.
+    pub const CORE: Readers = Readers(1 << 1);
+    /// Colours of any command (`color.ui`).
+    pub const COLOR: Readers = Readers(1 << 2);
+    /// Differences, for scripts.
+    pub const DIFF: Readers = Readers(1 << 3);
+    /// Differences, as shown to users.
+    pub const DIFF_UI: Readers = Readers(1 << 4);
+    /// Drivers of differences (`diff.NAME`).
+    pub const USERDIFF: Readers = Readers(1 << 5);
+    /// The status.
+    pub const STATUS: Readers = Readers(1 << 6);
+    /// `commit` alone.
+    pub const COMMIT: Readers = Readers(1 << 7);
+    /// Remotes, their URLs and branches that follow them.
+    pub const REMOTES: Readers = Readers(1 << 8);
+    /// Remotes of partial clones.
+    pub const PROMISOR: Readers = Readers(1 << 9);
+    /// The style of conflicts.
+    pub const CONFLICTS: Readers = Readers(1 << 10);
+    /// Drivers of filters (`filter.NAME`).
+    pub const FILTERS: Readers = Readers(1 << 11);
+    /// `submodule.recurse`.
+    pub const RECURSE: Readers = Readers(1 << 12);
+    /// `add` alone.
+    pub const ADD: Readers = Readers(1 << 13);
+    /// `checkout`, `restore` and `switch`.
+    pub const CHECKOUT: Readers = Readers(1 << 14);
+    /// `clean` alone.
+    pub const CLEAN: Readers = Readers(1 << 15);
+    /// `clone` alone.
+    pub const CLONE: Readers = Readers(1 << 16);
+    /// `fetch` alone.
+    pub const FETCH: Readers = Readers(1 << 17);
+    /// `push` alone.
+    pub const PUSH: Readers = Readers(1 << 18);
+    /// `send-pack` alone.
+    pub const SEND_PACK: Readers = Readers(1 << 19);
+    /// `receive-pack` alone.
+    pub const RECEIVE: Readers = Readers(1 << 20);
+    /// `upload-pack` alone.
+    pub const UPLOAD: Readers = Readers(1 << 21);
+    /// `repack` alone.
+    pub const REPACK: Readers = Readers(1 << 22);
+    /// `index-pack` alone.
+    pub const INDEX_PACK: Readers = Readers(1 << 23);
+    /// `pack-objects` alone.
+    pub const PACK_OBJECTS: Readers = Readers(1 << 24);
+    /// `worktree` alone.
+    pub const WORKTREE: Readers = Readers(1 << 25);
+    /// Archives in tar formats.
+    pub const TAR: Readers = Readers(1 << 26);
+    /// Checks of fetched objects.
+    pub const FETCH_FSCK: Readers = Readers(1 << 27);
+    /// Checks of a repository.
+    pub const FSCK: Readers = Readers(1 << 28);
+    /// Writing a commit-graph.
+    pub const COMMIT_GRAPH: Readers = Readers(1 << 29);
+    /// Writing an index of many packs.
+    pub const MULTI_PACK_INDEX: Readers = Readers(1 << 30);
+    /// `fsmonitor--daemon` alone.
+    pub const MONITOR: Readers = Readers(1 << 31);
+    /// Hooks in the configuration.
+    pub const HOOKS: Readers = Readers(1 << 32);
+    /// The settings of an opened repository, of which only the last value counts.
+    pub const REPOSITORY: Readers = Readers(1 << 33);
+    /// Opening the store of references.
+    pub const REFERENCES: Readers = Readers(1 << 34);
+    /// Making the path of a file in the repository.
+    pub const PATHS: Readers = Readers(1 << 35);
+    /// Reading the index.
+    pub const INDEX: Readers = Readers(1 << 36);
+    /// Comparing the index with files in several threads.
+    pub const PRELOAD: Readers = Readers(1 << 37);
+    /// Resolving names that may be ambiguous.
+    pub const NAMES: Readers = Readers(1 << 38);
+    /// Connecting to another repository.
+    pub const CONNECTION: Readers = Readers(1 << 39);
+    /// Receiving objects.
+    pub const UNPACK: Readers = Readers(1 << 41);
+    /// Reading the URL of a remote (`transfer.credentialsInUrl`).
+    pub const CREDENTIALS: Readers = Readers(1 << 40);
+
+    /// The readers that look up a key by its name, so that only its last value counts.
+    const LAZY: Readers = all(&[
+        Self::REPOSITORY,
+        Self::REFERENCES,
+        Self::PATHS,
+        Self::INDEX,
+        Self::PRELOAD,
+        Self::NAMES,
+        Self::CONNECTION,
+        Self::CREDENTIALS,
+        Self::UNPACK,
+    ]);
+
+    /// Returns whether only the last value of a key counts for all of these readers.
+    pub(super) fn is_lazy(self) -> bool {
+        self.0 & !Self::LAZY.0 == 0
+    }
+
+    /// Returns whether these readers read only together with an index file.
+    pub(super) fn needs_index(self) -> bool {
+        self.0 & !all(&[Self::INDEX, Self::PRELOAD]).0 == 0
+    }
+
+    /// Returns whether the set is empty.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns whether the sets have a reader in common.
+    pub fn meet(self, other: Readers) -> bool {
+        !self.and(other).is_empty()
+    }
+
+    /// Returns the readers of both sets.
+    pub(super) const fn and(self, other: Readers) -> Readers {
+        Readers(self.0 & other.0)
+    }
+
+    /// Returns the readers of either set.
+    pub(super) const fn or(self, other: Readers) -> Readers {
+        Readers(self.0 | other.0)
+    }
+}
+
+const fn all(sets: &[Readers]) -> Readers {
+    let mut bits = 0;
+    let mut at = 0;
+    while at < sets.len() {
+        bits |= sets[at].0;
+        at += 1;
+    }
+    Readers(bits)
+}
+
+use Readers as R;
+
+/// The readers of a command that works on objects in the repository around it.
+const USUAL: Readers = all(&[R::DEFAULT, R::REPOSITORY]);
+const WITH_REFERENCES: Readers = all(&[USUAL, R::REFERENCES, R::PATHS]);
+const DIFFERENCES: Readers = all(&[USUAL, R::DIFF, R::USERDIFF, R::INDEX, R::PROMISOR]);
+const REMOTES: Readers = all(&[R::REMOTES, R::REFERENCES]);
+const MOVING: Readers = all(&[
+    WITH_REFERENCES,
+    R::CONFLICTS,
+    R::RECURSE,
+    R::CHECKOUT,
+    R::INDEX,
+    R::HOOKS,
+]);
+
+/// Returns the readers that `command` calls, whatever it is asked to do.
+pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
+    let plain = |argument: &&OsString| !argument.as_bytes().starts_with(b"-");
+    let first = arguments.iter().find(plain);
+    let action = first.map_or(&b""[..], |first| first.as_bytes());
+    match command {
+        "add" => all(&[USUAL, R::ADD, R::COLOR, R::PATHS, R::INDEX, R::PROMISOR]),
+        "archive" => all(&[WITH_REFERENCES, R::NAMES, R::TAR]),
+        "bundle" if action == b"create" => all(&[WITH_REFERENCES, R::NAMES]),
+        "cat-file" => all(&[USUAL, R::USERDIFF]),
+        "check-attr" | "check-ignore" => all(&[USUAL, R::PATHS, R::INDEX]),
+        "checkout" | "switch" => all(&[MOVING, R::PRELOAD]),
+        "restore" => all(&[MOVING, R::PRELOAD]),
+        "checkout-index" => all(&[USUAL, R::INDEX]),
+        "clean" => all(&[USUAL, R::COLOR, R::CLEAN, R::PATHS, R::INDEX]),
+        "clone" => all(&[USUAL, R::CLONE, R::REMOTES, R::PATHS, R::CREDENTIALS]),
+        "commit" => all(&[STATUS, R::COMMIT, R::HOOKS]),
+        "status" => STATUS,
+        "commit-graph" if action == b"write" => all(&[USUAL, R::PATHS, R::COMMIT_GRAPH]),
+        "commit-graph" => all(&[USUAL, R::PATHS]),
+        "diff-files" => all(&[DIFFERENCES, R::PRELOAD]),
+        "diff-index" => all(&[DIFFERENCES, R::REFERENCES, R::PATHS, R::PRELOAD]),
+        "diff-tree" => all(&[DIFFERENCES, R::REFERENCES, R::PATHS]),
+        _ => of_history(command, action, arguments),
+    }
+}
+
+const STATUS: Readers = all(&[
+    WITH_REFERENCES,
+    R::DIFF,
+    R::DIFF_UI,
+    R::USERDIFF,
+    R::COLOR,
+    R::STATUS,
+    R::INDEX,
+    R::PRELOAD,
+    R::NAMES,
+    R::PROMISOR,
+]);
+
+fn of_history(command: &str, action: &[u8], arguments: &[OsString]) -> Readers {
+    let writes = arguments.iter().any(|argument| argument == "-w");
+    match command {
+        "hash-object" if writes => all(&[USUAL, R::PATHS]),
+        "hash-object" => all(&[R::DEFAULT, R::PATHS]),
+        "index-pack" => all(&[USUAL, R::INDEX_PACK]),
+        "init" => all(&[R::DEFAULT, R::REFERENCES, R::PATHS]),
+        "ls-files" | "update-index" | "write-tree" => all(&[USUAL, R::INDEX]),
+        "ls-tree" | "rev-list" => WITH_REFERENCES,
+        "merge-file" => all(&[R::DEFAULT, R::CONFLICTS]),
+        "multi-pack-index" if action == b"write" || action == b"repack" => {
+            all(&[USUAL, R::MULTI_PACK_INDEX])
+        }
+        "multi-pack-index" | "verify-pack" => R::DEFAULT,
+        "pack-objects" => all(&[USUAL, R::PACK_OBJECTS, R::REFERENCES]),
+        "pack-refs" => all(&[R::DEFAULT, R::REFERENCES, R::PATHS]),
+        "prune" => R::PATHS,
+        "read-tree" => all(&[WITH_REFERENCES, R::RECURSE, R::INDEX]),
+        "reflog" => match action {
+            b"expire" | b"delete" => WITH_REFERENCES,
+            _ => R::REFERENCES,
+        },
+        "refs" => match action {
+            b"optimize" => WITH_REFERENCES,
+            b"list" => all(&[USUAL, R::REFERENCES]),
+            b"verify" => all(&[R::DEFAULT, R::FSCK, R::REFERENCES]),
+            _ => R::REFERENCES,
+        },
+        "repack" => all(&[WITH_REFERENCES, R::REPACK, R::PROMISOR]),
+        "gc" => all(&[WITH_REFERENCES, R::PROMISOR]),
+        "maintenance" if action == b"run" => WITH_REFERENCES,
+        "maintenance" if action == b"is-needed" => R::DEFAULT,
+        "reset" => all(&[WITH_REFERENCES, R::RECURSE, R::INDEX, R::PROMISOR]),
+        "rev-parse" => USUAL,
+        "show-ref" => all(&[USUAL, R::REFERENCES]),
+        "sparse-checkout" => all(&[USUAL, R::PATHS]),
+        "symbolic-ref" => all(&[R::DEFAULT, R::REFERENCES]),
+        "unpack-objects" => USUAL,
+        "worktree" => match action {
+            b"add" => all(&[WITH_REFERENCES, R::WORKTREE]),
+            b"prune" | b"repair" => all(&[USUAL, R::WORKTREE, R::PATHS]),
+            _ => all(&[USUAL, R::WORKTREE, R::REFERENCES]),
+        },
+        "fsmonitor--daemon" => all(&[R::DEFAULT, R::MONITOR]),
+        _ => of_exchange(command, action),
+    }
+}
+
+fn of_exchange(command: &str, action: &[u8]) -> Readers {
+    match command {
+        "fetch" => all(&[
+            WITH_REFERENCES,
+            REMOTES,
+            R::FETCH,
+            R::RECURSE,
+            R::PROMISOR,
+            R::CREDENTIALS,
+        ]),
+        "fetch-pack" => all(&[WITH_REFERENCES, R::FETCH_FSCK, R::CONNECTION, R::UNPACK]),
+        "ls-remote" => all(&[REMOTES, R::CREDENTIALS]),
+        "push" => all(&[
+            WITH_REFERENCES,
+            REMOTES,
+            R::PUSH,
+            R::CONNECTION,
+            R::RECURSE,
+            R::CREDENTIALS,
+        ]),
+        "receive-pack" => all(&[R::DEFAULT, R::RECEIVE, R::REFERENCES, R::PATHS]),
+        "remote" if action == b"remove" => all(&[REMOTES, R::PATHS]),
+        "remote" => REMOTES,
+        "send-pack" => all(&[WITH_REFERENCES, R::SEND_PACK, R::CONNECTION]),
+        "upload-pack" => all(&[R::UPLOAD, R::REPOSITORY, R::REFERENCES, R::PATHS]),
+        _ => R::NONE,
+    }
+}

@@ -1,0 +1,185 @@
+//! Tests of the bounds on connections, requests, memory and guesses of tokens.
+
+use super::*;
+
+fn admission() -> Arc<Admission> {
+    let limits = Limits {
+        connections: 3,
+        connections_per_address: 2,
+        requests: 3,
+        requests_per_user: 2,
+        queue: 1,
+        wait: Duration::from_millis(50),
+        failures_per_minute: 2,
+        ..Limits::default()
+    };
+    Arc::new(Admission::new(&limits))
+}
+
+#[test]
+fn connections_are_bounded_in_all_and_per_address() {
+    let admission = admission();
+    let [one, two]: [IpAddr; 2] = [[127, 0, 0, 1].into(), [127, 0, 0, 2].into()];
+    let first = admission.connect(one).expect("room");
+    let _second = admission.connect(one).expect("room");
+    assert_eq!(admission.connect(one).err(), Some(Full::Address));
+    let _third = admission.connect(two).expect("room");
+    assert_eq!(admission.connect(two).err(), Some(Full::Server));
+    drop(first);
+    assert_eq!(admission.connections(), 2);
+    let _fourth = admission.connect(two).expect("room");
+}
+
+#[tokio::test]
+async fn one_user_cannot_take_all_slots() {
+    let admission = admission();
+    let user = |name: &str| Owner::User(name.into());
+    let first = admission.slot(&user("a")).await.expect("free");
+    let _second = admission.slot(&user("a")).await.expect("free");
+    let error = admission
+        .slot(&user("a"))
+        .await
+        .expect_err("it has its share");
+    assert_eq!(*error.kind(), ErrorKind::TooMany);
+    let _third = admission.slot(&user("b")).await.expect("free");
+    let error = admission.slot(&user("c")).await.expect_err("all are taken");
+    assert_eq!(*error.kind(), ErrorKind::Overloaded);
+    drop(first);
+    admission.slot(&user("c")).await.expect("free again");
+}
+
+fn network(last: u8) -> Owner {
+    Owner::Network(Network::of([127, 0, 0, last].into()))
+}
+
+fn large_admission() -> Admission {
+    Admission::new(&Limits {
+        requests: 32,
+        requests_per_user: 20,
+        queue: 8,
+        wait: Duration::from_millis(50),
+        memory_bytes: 1000,
+        ..Limits::default()
+    })
+}
+
+#[tokio::test]
+async fn the_last_slots_are_for_users_and_administrators() {
+    let admission = large_admission();
+    let mut held = Vec::new();
+    for last in 1..=3 {
+        for _ in 0..20 {
+            held.extend(admission.slot(&network(last)).await);
+        }
+    }
+    assert_eq!(held.len(), 24, "a quarter is for users");
+    for name in ["a", "b"] {
+        for _ in 0..20 {
+            held.extend(admission.slot(&Owner::User(name.into())).await);
+        }
+    }
+    assert_eq!(held.len(), 30, "a sixteenth is for administrators");
+    for _ in 0..2 {
+        let root = Owner::Administrator("root".into());
+        held.push(admission.slot(&root).await.expect("kept free"));
+    }
+    drop(held);
+    let _slot = admission.slot(&network(1)).await.expect("free");
+}
+
+#[tokio::test]
+async fn strangers_do_not_fill_the_queue() {
+    let admission = Arc::new(large_admission());
+    let mut held = Vec::new();
+    for last in 1..=2 {
+        for _ in 0..12 {
+            held.push(admission.slot(&network(last)).await.expect("free"));
+        }
+    }
+    let waiting = |owner: Owner| {
+        let admission = Arc::clone(&admission);
+        tokio::spawn(async move { admission.slot(&owner).await })
+    };
+    let all: Vec<_> = (3..20).map(|last| waiting(network(last))).collect();
+    tokio::task::yield_now().await;
+    for _ in 0..6 {
+        let user = Owner::User("a".into());
+        held.push(admission.slot(&user).await.expect("kept for users"));
+    }
+    let mut refused = 0;
+    for one in all {
+        let error = one.await.expect("no panic").expect_err("no slot");
+        refused += usize::from(*error.kind() == ErrorKind::QueueFull);
+    }
+    assert_eq!(refused, 17 - 6, "six places are for strangers");
+}
+
+#[tokio::test]
+async fn a_peer_that_stalls_loses_its_slot() {
+    let admission = Arc::new(Admission::new(&Limits {
+        requests: 1,
+        wait: Duration::from_secs(60),
+        ..Limits::default()
+    }));
+    let slot = admission.slot(&network(1)).await.expect("free");
+    slot.peer().begin_waiting(GRACE);
+    let holder = tokio::spawn(async move {
+        slot.peer().evicted().await;
+        assert!(slot.peer().is_evicted());
+    });
+    admission.slot(&network(2)).await.expect("given back");
+    holder.await.expect("it has lost its slot");
+}
+
+#[tokio::test]
+async fn a_peer_that_works_keeps_its_slot() {
+    let admission = Admission::new(&Limits {
+        requests: 1,
+        wait: 2 * LOOK,
+        ..Limits::default()
+    });
+    let slot = admission.slot(&network(1)).await.expect("free");
+    slot.peer().begin_waiting(GRACE);
+    slot.peer().end_waiting();
+    admission.slot(&network(2)).await.expect_err("it is served");
+    slot.peer().begin_waiting(Duration::ZERO);
+    admission.slot(&network(2)).await.expect_err("not for long");
+    assert!(!slot.peer().is_evicted());
+}
+
+#[test]
+fn memory_has_shares() {
+    let admission = large_admission();
+    let hold = |owner: Owner, bytes: u64| {
+        let budget = admission.budget(&owner);
+        budget.charge(bytes).map(|()| budget)
+    };
+    let _one = hold(network(1), 500).expect("its share");
+    hold(network(1), 1).expect_err("more than its share");
+    let _two = hold(network(2), 250).expect("room");
+    hold(network(3), 1).expect_err("a quarter is for users");
+    let _user = hold(Owner::User("a".into()), 250).expect("room");
+    hold(Owner::User("b".into()), 1).expect_err("no room");
+}
+
+#[test]
+fn guesses_of_tokens_are_bounded() {
+    let admission = admission();
+    let address: IpAddr = [127, 0, 0, 1].into();
+    for _ in 0..2 {
+        admission.may_authenticate(address).expect("not yet");
+        admission.wrong_token(address);
+    }
+    assert!(admission.may_authenticate(address).is_err());
+    admission
+        .may_authenticate([127, 0, 0, 2].into())
+        .expect("another address");
+}
+
+#[test]
+fn networks_of_ipv6_have_64_bits() {
+    let network = |text: &str| Network::of(text.parse().expect("an address"));
+    assert_eq!(network("2001:db8::1"), network("2001:db8::2"));
+    assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+    assert_eq!(network("::ffff:127.0.0.1"), network("127.0.0.1"));
+}

@@ -1,0 +1,255 @@
+//! Turns to compute, which bound how many processors the requests of one account use.
+//!
+//! Slots bound how many requests are under way. Most of these wait for their clients. Those that compute would share the
+//! processors equally with all others, so an account with many of them would slow everybody else. An account computes
+//! with as many requests as there are processors; its others wait for a turn. A request gives its turn back while it
+//! waits for its client, and after [`SLICE`] if others wait.
+//!
+//! A request that blocks elsewhere (a store, a hook, a lock that another request holds) does not compute, so its turn is
+//! given to the next one. The kernel tells which threads run. Without such a kernel there are no turns.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// The time after which a request gives its turn back if others wait, where it can.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// The time between two looks whether requests that have a turn compute.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The time after which there is a turn more, if none was given back: long computations share the processors.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// The part of the time that a thread must use, or want to use, a processor, so that it computes.
+const PART: u32 = 4;
+
+/// The turns of an account. `Send + Sync`.
+#[derive(Debug)]
+pub(super) struct Turns {
+    state: Mutex<State>,
+    /// `None` if the kernel does not tell which threads run.
+    most: Option<usize>,
+}
+
+#[derive(Debug)]
+struct State {
+    next: u64,
+    holders: HashMap<u64, Holder>,
+    waiting: VecDeque<(u64, Thread)>,
+    /// When the last turn was given.
+    given: Instant,
+    /// When it was last looked which requests compute.
+    looked: Instant,
+}
+
+/// A request that has a turn.
+#[derive(Debug)]
+struct Holder {
+    /// The id of its thread.
+    thread: u32,
+    since: Instant,
+    /// The time in which its thread has run, or could have, up to the last look, if there was one.
+    active: Option<Duration>,
+    /// Whether it blocks, so that its turn was given to another request.
+    is_blocked: bool,
+}
+
+impl State {
+    fn computing(&self) -> usize {
+        let computing = self.holders.values().filter(|holder| !holder.is_blocked);
+        computing.count()
+    }
+
+    /// Looks which of the holders compute, if it is time to.
+    fn look(&mut self) {
+        let time = self.looked.elapsed();
+        if time < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        for holder in self.holders.values_mut() {
+            let active = active(holder.thread);
+            let used = active.zip(holder.active);
+            let used = used.map(|(now, before)| now.saturating_sub(before));
+            holder.is_blocked = used.is_some_and(|used| used < time / PART);
+            holder.active = active;
+        }
+    }
+
+    /// Wakes the request that waits for longest.
+    fn wake(&self) {
+        if let Some((_, thread)) = self.waiting.front() {
+            thread.unpark();
+        }
+    }
+}
+
+impl Turns {
+    /// Returns an account that computes with so many requests at once.
+    pub(super) fn new(most: usize) -> Self {
+        let now = Instant::now();
+        Turns {
+            state: Mutex::new(State {
+                next: 0,
+                holders: HashMap::new(),
+                waiting: VecDeque::new(),
+                given: now,
+                looked: now,
+            }),
+            most: this_thread().and_then(active).map(|_| most.max(1)),
+        }
+    }
+
+    /// Waits for a turn of the calling thread, and returns its number. It must be given back.
+    pub(super) fn take(&self) -> Option<u64> {
+        let (most, thread) = (self.most?, this_thread()?);
+        let mut state = self.state();
+        let number = state.next;
+        state.next += 1;
+        state.waiting.push_back((number, thread::current()));
+        loop {
+            let is_first = state
+                .waiting
+                .front()
+                .is_some_and(|(first, _)| *first == number);
+            let has_room = || state.computing() < most || state.given.elapsed() >= LONGEST;
+            if is_first && has_room() {
+                break;
+            }
+            drop(state);
+            // Only the first one looks.
+            match is_first {
+                true => thread::park_timeout(LOOK),
+                false => thread::park(),
+            }
+            state = self.state();
+            if is_first {
+                state.look();
+            }
+        }
+        state.waiting.pop_front();
+        let now = Instant::now();
+        state.given = now;
+        let holder = Holder {
+            thread,
+            since: now,
+            active: None,
+            is_blocked: false,
+        };
+        state.holders.insert(number, holder);
+        state.wake();
+        Some(number)
+    }
+
+    /// Gives a turn back.
+    pub(super) fn give_back(&self, number: u64) {
+        let mut state = self.state();
+        state.holders.remove(&number);
+        state.wake();
+    }
+
+    /// Returns whether the request has computed for a while, and others wait.
+    pub(super) fn is_due(&self, number: u64) -> bool {
+        let state = self.state();
+        let holder = state.holders.get(&number);
+        !state.waiting.is_empty() && holder.is_some_and(|holder| holder.since.elapsed() >= SLICE)
+    }
+
+    /// The state stays consistent whatever panics: each change is a single step.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+thread_local! {
+    /// The id of the thread: the end of `PROCESS/task/THREAD`.
+    static THREAD: Option<u32> = std::fs::read_link("/proc/thread-self")
+        .ok()
+        .and_then(|path| path.file_name()?.to_str()?.parse().ok());
+}
+
+/// Returns the id of the calling thread, if the kernel tells it.
+fn this_thread() -> Option<u32> {
+    THREAD.with(|thread| *thread)
+}
+
+/// Returns the time in which a thread of this process has run, or has waited for a processor. `None` if the kernel
+/// does not tell.
+fn active(thread: u32) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
+    let (ran, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    Some(Duration::from_nanos(ran.saturating_add(waited)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::sync::{Arc, Barrier};
+
+    use super::*;
+
+    /// Computes until a message comes.
+    fn compute(turns: &Arc<Turns>) -> (std::sync::mpsc::Sender<()>, thread::JoinHandle<()>) {
+        let (stop, stopped) = channel::<()>();
+        let (turns, begun) = (Arc::clone(turns), Arc::new(Barrier::new(2)));
+        let inner = Arc::clone(&begun);
+        let worker = thread::spawn(move || {
+            let number = turns.take();
+            inner.wait();
+            while stopped.try_recv().is_err() {
+                std::hint::spin_loop();
+            }
+            number
+                .into_iter()
+                .for_each(|number| turns.give_back(number));
+        });
+        begun.wait();
+        (stop, worker)
+    }
+
+    #[test]
+    fn a_long_computation_does_not_stop_the_others() {
+        let turns = Arc::new(Turns::new(1));
+        if turns.most.is_none() {
+            return;
+        }
+        let (stop, worker) = compute(&turns);
+        let number = turns.take().expect("there is a turn more after a while");
+        assert_eq!(turns.state().holders.len(), 2);
+        turns.give_back(number);
+        stop.send(()).expect("it waits for this");
+        worker.join().expect("no panic");
+        assert_eq!(turns.state().holders.len(), 0);
+    }
+
+    #[test]
+    fn a_turn_that_is_given_back_is_for_the_next() {
+        let turns = Arc::new(Turns::new(1));
+        let Some(first) = turns.take() else {
+            return;
+        };
+        let other = Arc::clone(&turns);
+        let waiting = thread::spawn(move || other.take().map(|number| other.give_back(number)));
+        turns.give_back(first);
+        assert!(waiting.join().expect("no panic").is_some());
+        assert!(!turns.is_due(first), "it has none");
+    }
+
+    #[test]
+    fn a_request_that_blocks_lends_its_turn() {
+        let turns = Arc::new(Turns::new(1));
+        let Some(first) = turns.take() else {
+            return;
+        };
+        // This thread holds the turn, and only waits for the other one.
+        let other = Arc::clone(&turns);
+        let waiting = thread::spawn(move || other.take().expect("there are turns"));
+        let second = waiting.join().expect("no panic");
+        assert!(turns.state().holders.contains_key(&first));
+        turns.give_back(second);
+        turns.give_back(first);
+    }
+}

@@ -1,0 +1,132 @@
+//! The bytes of a push that were read before it was judged, for the service that takes it.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
+use pronto_io::budget::Budget;
+use pronto_wire::pktline;
+
+use super::{malformed_packet, without_room};
+use crate::Result;
+
+/// The size of the first piece. The next ones are twice as large each.
+const FIRST_PIECE_BYTES: usize = 4 << 10;
+
+/// The size of the largest pieces, unless a packet needs more.
+const LAST_PIECE_BYTES: usize = 1 << 20;
+
+/// The length in front of a packet.
+const LENGTH_BYTES: usize = 4;
+
+/// Packets in pieces of memory, each of which is charged before it is allocated, and given back as soon as it was read
+/// again: what the service keeps of the packets does not come on top.
+pub(crate) struct Kept<'a> {
+    budget: &'a Budget,
+    pieces: VecDeque<Vec<u8>>,
+    /// The bytes of the first piece that were read.
+    at: usize,
+}
+
+impl<'a> Kept<'a> {
+    pub(super) fn new(budget: &'a Budget) -> Self {
+        Kept {
+            budget,
+            pieces: VecDeque::new(),
+            at: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Keeps a packet.
+    ///
+    /// # Errors
+    /// The budget has no room.
+    pub(super) fn packet(&mut self, payload: &[u8]) -> Result<()> {
+        let piece = self.piece(payload.len() + LENGTH_BYTES)?;
+        pktline::write(piece, payload).map_err(malformed_packet)
+    }
+
+    /// Keeps the end of the packets.
+    ///
+    /// # Errors
+    /// The budget has no room.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        pktline::write_flush(self.piece(LENGTH_BYTES)?);
+        Ok(())
+    }
+
+    /// Keeps bytes behind the packets.
+    ///
+    /// # Errors
+    /// The budget has no room.
+    pub(super) fn rest(&mut self, bytes: &[u8]) -> Result<()> {
+        self.piece(bytes.len())?.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Returns a piece with room for `len` bytes.
+    fn piece(&mut self, len: usize) -> Result<&mut Vec<u8>> {
+        let last = self.pieces.back();
+        let has_room = last.is_some_and(|last| last.capacity() - last.len() >= len);
+        if !has_room {
+            let twice = last.map_or(FIRST_PIECE_BYTES, |last| 2 * last.capacity());
+            let size = twice.min(LAST_PIECE_BYTES).max(len);
+            self.budget.charge(size as u64).map_err(without_room)?;
+            self.pieces.push_back(Vec::with_capacity(size));
+        }
+        let at = self.pieces.len() - 1;
+        Ok(&mut self.pieces[at])
+    }
+}
+
+impl Read for Kept<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(piece) = self.pieces.front() {
+            let count = (&piece[self.at..]).read(buffer)?;
+            self.at += count;
+            if self.at == piece.len() {
+                self.budget.give_back(piece.capacity() as u64);
+                self.pieces.pop_front();
+                self.at = 0;
+            }
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+        }
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pronto_io::budget::Account;
+
+    use super::*;
+
+    #[test]
+    fn memory_is_given_back_as_it_is_read() {
+        let account = Arc::new(Account::new("all clients", 8 << 20));
+        let budget = Budget::new(vec![Arc::clone(&account)]);
+        let mut kept = Kept::new(&budget);
+        let line = [b'x'; 120];
+        let mut count = 0;
+        while kept.packet(&line).is_ok() {
+            count += 1;
+        }
+        let bytes = count * (line.len() + LENGTH_BYTES);
+        assert!(bytes > 6 << 20 && account.held() <= 8 << 20, "{bytes}");
+        let mut read = vec![0; bytes / 2];
+        kept.read_exact(&mut read).expect("it is there");
+        assert!(account.held() < 5 << 20);
+        kept.rest(b"PACK").expect("there is room");
+        read.clear();
+        kept.read_to_end(&mut read).expect("it is memory");
+        assert!(read.ends_with(b"PACK"));
+        assert_eq!(account.held(), 0);
+    }
+}

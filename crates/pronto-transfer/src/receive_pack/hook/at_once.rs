@@ -1,0 +1,113 @@
+//! Hooks of one event that run at the same time (`hook.jobs`).
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::process::{Command as Process, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, channel};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A program that has ended.
+pub(super) struct Finished {
+    /// Its place among the programs.
+    at: usize,
+    /// Its output, on both streams.
+    pub(super) output: Vec<u8>,
+    pub(super) status: Result<ExitStatus>,
+}
+
+/// Runs programs with the same input, `jobs` at a time, and gives each that has ended to `print`. As in Git, the output of
+/// each is kept together: that of the first one that runs comes first, then those of the others that have ended.
+pub(super) fn run(
+    processes: Vec<Process>,
+    input: &[u8],
+    jobs: usize,
+    print: &mut dyn FnMut(Finished),
+) {
+    let count = processes.len();
+    let processes: Vec<_> = processes
+        .into_iter()
+        .map(|process| Mutex::new(Some(process)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.min(count) {
+            let sender = sender.clone();
+            let (processes, next) = (&processes, &next);
+            scope.spawn(move || {
+                loop {
+                    let at = next.fetch_add(1, Relaxed);
+                    let Some(process) = processes.get(at) else {
+                        return;
+                    };
+                    let process = process.lock().map(|mut process| process.take());
+                    let Ok(Some(process)) = process else { continue };
+                    let (output, status) = capture(process, input);
+                    // The receiver waits for all.
+                    let _ = sender.send(Finished { at, output, status });
+                }
+            });
+        }
+        drop(sender);
+        in_order(&receiver, print);
+    });
+}
+
+/// Passes programs on as they end, but none before the first one that runs.
+fn in_order(receiver: &Receiver<Finished>, print: &mut dyn FnMut(Finished)) {
+    let mut waiting = Vec::new();
+    let (mut first, mut ended) = (0, BTreeSet::new());
+    for finished in receiver {
+        ended.insert(finished.at);
+        let is_first = finished.at == first;
+        match is_first {
+            false => waiting.push(finished),
+            true => {
+                print(finished);
+                waiting.drain(..).for_each(&mut *print);
+                while ended.contains(&first) {
+                    first += 1;
+                }
+            }
+        }
+    }
+    waiting.drain(..).for_each(print);
+}
+
+/// Runs a program to its end. Returns what it prints.
+fn capture(mut process: Process, input: &[u8]) -> (Vec<u8>, Result<ExitStatus>) {
+    let name = process.get_program().to_string_lossy().into_owned();
+    let failed = |error: std::io::Error| {
+        Error::new(ErrorKind::Hook, format!("cannot run {name}")).because(error)
+    };
+    process.stdin(match input.is_empty() {
+        true => Stdio::null(),
+        false => Stdio::piped(),
+    });
+    let mut output = Vec::new();
+    let mut run = || -> std::io::Result<ExitStatus> {
+        let (mut reader, writer) = std::io::pipe()?;
+        let copy = writer.try_clone()?;
+        process.stdout(writer).stderr(copy);
+        let traced = pronto_io::child::started("hook", &process);
+        let mut child = pronto_io::child::spawn(&mut process)?;
+        // The command holds the other ends of the pipe.
+        process.stdout(Stdio::null()).stderr(Stdio::null());
+        let stdin = child.stdin.take();
+        std::thread::scope(|scope| {
+            if let Some(mut stdin) = stdin {
+                // A program need not read its input.
+                scope.spawn(move || _ = stdin.write_all(input));
+            }
+            reader.read_to_end(&mut output).map(drop)
+        })?;
+        let status = child.wait()?;
+        traced.ended(child.id(), status);
+        Ok(status)
+    };
+    let status = run().map_err(failed);
+    (output, status)
+}
