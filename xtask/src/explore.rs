@@ -2,14 +2,16 @@
 //!
 //! A scenario is a function of a seed and a number. Its result with pronto is compared with that of the reference
 //! git; scenarios with a difference are made smaller and grouped by cause. A call that pronto leaves to git is
-//! counted as a refusal, not as a difference.
+//! counted as a refusal, not as a difference. Differences of the list of known ones are counted, too; others fail.
 //!
 //! `[--program PATH]`, `[--seed N]`, `[--count N | --seconds N]`, `[--replay SEED:NUMBER]`, `[--table FILE]`,
-//! `[--keep DIRECTORY]`.
+//! `[--keep DIRECTORY]`, `[--show-known]`, `[--teeth all|NAME,...|check [--planted PATH]]`.
 
 mod compare;
+mod faults;
 mod generate;
 mod index;
+mod known;
 mod process;
 mod recipes;
 mod report;
@@ -18,23 +20,31 @@ mod run;
 mod scenario;
 mod shrink;
 mod snapshot;
+mod teeth;
 mod tree;
 mod words;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use compare::Verdict;
 use generate::Generator;
+use known::Known;
 use process::Watchdog;
+use recipes::Templates;
 use report::{Group, Report};
-use run::Bench;
+use run::{Bench, Programs};
 use scenario::Scenario;
 
 /// The number of scenarios without `--count` and `--seconds`.
 const COUNT: u64 = 1000;
+
+/// The list of known differences.
+const KNOWN: &str = "xtask/src/explore/known.txt";
 
 /// The file system in memory.
 const MEMORY: &str = "/dev/shm";
@@ -48,6 +58,12 @@ struct Options {
     first: u64,
     count: u64,
     limit: Option<Duration>,
+    /// The names of planted faults; `all` for all.
+    teeth: Option<String>,
+    /// A program that was built with the one planted fault.
+    planted: Option<PathBuf>,
+    /// Known differences are shown like others.
+    is_showing_known: bool,
     table: Option<PathBuf>,
     keep: Option<PathBuf>,
 }
@@ -69,11 +85,18 @@ impl Options {
             first: 0,
             count: COUNT,
             limit: None,
+            teeth: None,
+            planted: None,
+            is_showing_known: false,
             table: None,
             keep: None,
         };
         let mut arguments = arguments.iter();
         while let Some(&name) = arguments.next() {
+            if name == "--show-known" {
+                options.is_showing_known = true;
+                continue;
+            }
             let value = *arguments
                 .next()
                 .ok_or_else(|| format!("{name} needs a value"))?;
@@ -82,7 +105,7 @@ impl Options {
                     .map_err(|_| format!("'{text}' is no number"))
             };
             match name {
-                "--program" => options.program = Some(PathBuf::from(value)),
+                "--program" => options.program = Some(absolute(value)?),
                 "--seed" => options.seed = number(value)?,
                 "--count" => options.count = number(value)?,
                 "--seconds" => {
@@ -94,7 +117,10 @@ impl Options {
                         value.split_once(':').ok_or("--replay needs SEED:NUMBER")?;
                     (options.seed, options.first) = (number(seed)?, number(first)?);
                     options.count = 1;
+                    options.is_showing_known = true;
                 }
+                "--planted" => options.planted = Some(absolute(value)?),
+                "--teeth" => options.teeth = Some(value.to_owned()),
                 "--table" => options.table = Some(PathBuf::from(value)),
                 "--keep" => options.keep = Some(PathBuf::from(value)),
                 _ => return Err(format!("unknown argument '{name}'")),
@@ -105,7 +131,7 @@ impl Options {
 
     fn program(&self, root: &Path) -> Result<PathBuf, String> {
         if let Some(program) = &self.program {
-            return std::path::absolute(program).map_err(|error| error.to_string());
+            return Ok(program.clone());
         }
         crate::build_release(root)?;
         Ok(crate::released_pronto(root))
@@ -117,65 +143,134 @@ impl Options {
     }
 }
 
-fn explore(root: &Path, options: &Options) -> Result<Vec<String>, String> {
-    let git =
-        test_support::git::reference().ok_or("there is no git 2.55 (cargo xtask reference-git)")?;
-    let program = options.program(root)?;
-    let memory = Path::new(MEMORY);
-    let scratch = match memory.is_dir() {
-        true => tempfile::tempdir_in(memory),
-        false => tempfile::tempdir(),
-    };
-    let scratch = scratch.map_err(|error| format!("cannot create a directory: {error}"))?;
-    let generator = generator(root, git, scratch.path())?;
-    println!("seed {}", options.seed);
-    let began = Instant::now();
-    let next = AtomicU64::new(options.first);
-    let report = Mutex::new(Report::default());
-    let watchdog = Watchdog::start();
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = jobs.min(usize::try_from(options.count).unwrap_or(jobs));
-    let work = |job: usize| {
-        let directory = scratch.path().join(job.to_string());
-        std::fs::create_dir(&directory).map_err(|error| error.to_string())?;
-        let mut bench = Bench::new(git, &program, &directory, watchdog.clone());
-        let is_over = || options.limit.is_some_and(|limit| began.elapsed() >= limit);
-        while !is_over() {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= options.end() {
-                break;
+fn absolute(path: &str) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("'{path}': {error}"))
+}
+
+/// All that runs have in common.
+#[derive(Debug)]
+struct Machine {
+    programs: Programs,
+    scratch: tempfile::TempDir,
+    templates: Arc<Templates>,
+    generator: Generator,
+    known: Known,
+    /// The number of runs, each of which has its own directories.
+    runs: AtomicU64,
+}
+
+impl Machine {
+    fn new(root: &Path, program: PathBuf) -> Result<Self, String> {
+        let git = test_support::git::reference()
+            .ok_or("there is no git 2.55 (cargo xtask reference-git)")?;
+        let memory = Path::new(MEMORY);
+        let scratch = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory),
+            false => tempfile::tempdir(),
+        };
+        let scratch = scratch.map_err(|error| format!("cannot create a directory: {error}"))?;
+        let templates = scratch.path().join("templates");
+        std::fs::create_dir(&templates).map_err(|error| error.to_string())?;
+        let list = root.join(KNOWN);
+        let list = std::fs::read_to_string(&list)
+            .map_err(|error| format!("cannot read '{}': {error}", list.display()))?;
+        Ok(Machine {
+            generator: generator(root, git, scratch.path())?,
+            programs: Programs {
+                git: git.to_owned(),
+                pronto: program,
+                watchdog: Watchdog::start(),
+            },
+            templates: Arc::new(Templates::new(git, &templates)),
+            scratch,
+            known: Known::parse(&list),
+            runs: AtomicU64::new(0),
+        })
+    }
+
+    /// Calls `examine` with each number of `numbers` on all processors, until `is_over`.
+    fn each(
+        &self,
+        numbers: Range<u64>,
+        is_over: impl Fn(u64) -> bool + Sync,
+        examine: impl Fn(&mut Bench, u64) -> Result<(), String> + Sync,
+    ) -> Result<(), String> {
+        let next = AtomicU64::new(numbers.start);
+        let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let count = numbers.end.saturating_sub(numbers.start);
+        let jobs = jobs.min(usize::try_from(count).unwrap_or(jobs));
+        let work = |job: usize| {
+            let directory = self.scratch.path().join(format!("{run:03}-{job:03}"));
+            std::fs::create_dir(&directory).map_err(|error| error.to_string())?;
+            let mut bench = Bench::new(&self.programs, &directory, Arc::clone(&self.templates));
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= numbers.end || is_over(number) {
+                    break Ok::<_, String>(());
+                }
+                examine(&mut bench, number)?;
             }
-            let scenario = generator.scenario(options.seed, number);
-            examine(&mut bench, &scenario, number, &report)?;
-        }
-        Ok::<_, String>(())
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs)
-            .map(|job| scope.spawn(move || work(job)))
-            .collect();
-        let ends = workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or(Err("a worker panicked".to_owned())));
-        ends.collect::<Result<(), String>>()
+        };
+        std::thread::scope(|scope| {
+            let work = &work;
+            let workers: Vec<_> = (0..jobs)
+                .map(|job| scope.spawn(move || work(job)))
+                .collect();
+            let ends = workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or(Err("a worker panicked".to_owned())));
+            ends.collect::<Result<(), String>>()
+        })
+    }
+}
+
+fn explore(root: &Path, options: &Options) -> Result<Vec<String>, String> {
+    if let Some(names) = &options.teeth {
+        return teeth::run(root, options, names);
+    }
+    let mut machine = Machine::new(root, options.program(root)?)?;
+    println!("seed {}", options.seed);
+    if options.is_showing_known {
+        machine.known = Known::default();
+    }
+    let began = Instant::now();
+    let report = Mutex::new(Report::default());
+    let is_over = |_| options.limit.is_some_and(|limit| began.elapsed() >= limit);
+    machine.each(options.first..options.end(), is_over, |bench, number| {
+        let scenario = machine.generator.scenario(options.seed, number);
+        examine(
+            &machine.known,
+            bench,
+            &Numbered { number, scenario },
+            &report,
+        )
     })?;
     let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(keep) = &options.keep {
         // `tempfile` removes the original.
-        let copied = tree::copy(scratch.path(), keep);
+        let copied = tree::copy(machine.scratch.path(), keep);
         copied.map_err(|error| format!("cannot copy to '{}': {error}", keep.display()))?;
     }
     finish(&report, options, began.elapsed())
 }
 
+/// A scenario with its number in the sequence of the seed.
+#[derive(Debug)]
+struct Numbered {
+    number: u64,
+    scenario: Scenario,
+}
+
 /// Runs one scenario and adds its result to the report.
 fn examine(
+    known: &Known,
     bench: &mut Bench,
-    scenario: &Scenario,
-    number: u64,
+    numbered: &Numbered,
     report: &Mutex<Report>,
 ) -> Result<(), String> {
     let lock = || report.lock().unwrap_or_else(PoisonError::into_inner);
+    let Numbered { number, scenario } = numbered;
     let (pronto, git) = bench.run(scenario)?;
     let command = scenario
         .calls
@@ -195,8 +290,16 @@ fn examine(
         return Ok(());
     };
     lock().scenarios += 1;
-    let Some(difference) = compare::first(scenario, &git, &pronto) else {
-        return Ok(());
+    let judge = |scenario: &Scenario, git: &_, pronto: &_| {
+        compare::judge(scenario, &compare::Outcomes { git, pronto }, known)
+    };
+    let difference = match judge(scenario, &git, &pronto) {
+        Verdict::Same => return Ok(()),
+        Verdict::Known(title) => {
+            *lock().known.entry(title).or_default() += 1;
+            return Ok(());
+        }
+        Verdict::Different(difference) => difference,
     };
     let cause = difference.cause();
     if let Some(group) = lock().groups.get_mut(&cause) {
@@ -207,12 +310,12 @@ fn examine(
         let Ok((pronto, Some(git))) = bench.run(smaller) else {
             return false;
         };
-        compare::first(smaller, &git, &pronto).is_some_and(|found| found.cause() == cause)
+        matches!(judge(smaller, &git, &pronto), Verdict::Different(found) if found.cause() == cause)
     };
     let smallest = shrink::shrink(scenario, has_cause);
     let group = Group {
         hits: 0,
-        number,
+        number: *number,
         smallest,
         difference,
     };
@@ -231,9 +334,11 @@ fn finish(report: &Report, options: &Options, elapsed: Duration) -> Result<Vec<S
         .values()
         .flat_map(|messages| messages.values())
         .sum();
+    print!("{}", known::summary(&report.known));
+    let known: u64 = report.known.values().sum();
     let rate = report.scenarios as f64 / elapsed.as_secs_f64();
     println!(
-        "{} scenarios, {rate:.0} per second, {refusals} refusals",
+        "{} scenarios, {rate:.0} per second, {refusals} refusals, {known} with known differences",
         report.scenarios
     );
     Ok(match report.groups.len() {

@@ -6,7 +6,8 @@
 //!   the definitions of the arguments; `--check` lists stale ones.
 //! - `cargo xtask demo [DIRECTORY]`: builds pronto and compares it with git on 50,000 files.
 //! - `cargo xtask explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay SEED:NUMBER] [--table FILE]
-//!   [--keep DIRECTORY]`: compares pronto with git in random scenarios.
+//!   [--keep DIRECTORY] [--show-known] [--teeth all|NAME,...|check [--planted PATH]]`: compares pronto with git in random
+//!   scenarios; `--teeth` plants faults and counts the scenarios until each is found.
 //! - `cargo xtask reference-git [--print] [--update] [--source DIRECTORY]`: builds the git that pronto is
 //!   compared with in the user's cache, from Debian's source package or a source tree.
 //! - `cargo xtask git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]`: runs
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         _ => vec![
             "usage: cargo xtask tidy [--ratchet] | docs [--check] | demo [DIRECTORY] | site [DIRECTORY] | startup \
              | explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay SEED:NUMBER] [--table FILE] \
-             [--keep DIRECTORY] \
+             [--keep DIRECTORY] [--show-known] [--teeth all|NAME,...|check [--planted PATH]] \
              | reference-git [--print] [--update] [--source DIRECTORY] \
              | git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]"
                 .to_owned(),

@@ -272,6 +272,7 @@ impl Work<'_> {
             conversion: &Unconverted,
             submodules: &Heads {
                 repository: self.repository,
+                refuses_broken: true,
             },
             interrupt: watch.interrupt(),
             remembered: None,

@@ -204,7 +204,10 @@ fn wanted(
     report: &mut Report,
 ) -> Result<Vec<usize>> {
     let index = &prepared.index;
-    let heads = Heads { repository };
+    let heads = Heads {
+        repository,
+        refuses_broken: false,
+    };
     prepared.with_situation(watch, |situation| {
         let mut checker = Checker::new(situation);
         let mut wanted = Vec::new();

@@ -109,7 +109,10 @@ pub(crate) fn refresh(
         patterns: &Patterns::default(),
         ignore_files: None,
         conversion: &converter,
-        submodules: &Heads { repository },
+        submodules: &Heads {
+            repository,
+            refuses_broken: false,
+        },
         interrupt: watch.interrupt(),
         remembered: None,
         monitored: None,

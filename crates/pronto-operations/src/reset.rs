@@ -339,7 +339,13 @@ fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Res
     if !transaction.is_empty() {
         transaction.commit()?;
     }
-    let plain = [b"reset: moving to ", name.as_slice()].concat().into();
+    // As in Git, the short form counts as the full one.
+    let shown = if name == "@" {
+        "HEAD".into()
+    } else {
+        name.as_bstr()
+    };
+    let plain = [b"reset: moving to ", shown.as_bytes()].concat().into();
     let expected = old.map_or(Expected::Missing, Expected::Object);
     let mut transaction = repository.transaction();
     transaction.update("HEAD", commit, expected, message("updating HEAD", plain));

@@ -81,6 +81,9 @@ fn write_trees(
         None => WrittenTree::Tree(id),
         Some(_) => find(&made, prefix),
     };
+    if matches!(found, WrittenTree::NoSuchDirectory) {
+        return Ok(found);
+    }
     let mut edit = Edit::new(index);
     edit.set_cached_tree(Some(made));
     // That it cannot be written takes nothing from the tree.

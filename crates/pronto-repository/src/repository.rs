@@ -203,9 +203,10 @@ impl Repository {
     /// Returns the top of the worktree.
     ///
     /// # Errors
-    /// There is none.
+    /// There is none, or no directory is there.
     pub fn require_work_tree(&self) -> Result<&Path> {
-        self.work_tree().ok_or_else(|| {
+        let top = self.work_tree().filter(|top| top.is_dir());
+        top.ok_or_else(|| {
             let message = match self.layout.contradicts {
                 true => "unable to set up work tree using invalid config",
                 false => "this operation must be run in a work tree",
@@ -375,6 +376,20 @@ fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
         return git_dir.parent().map(Path::to_owned);
     }
     None
+}
+
+/// Advice.
+impl Repository {
+    /// Returns what the setting `advice.NAME` says: `None` if it is not set. `GIT_ADVICE` can turn all advice off.
+    ///
+    /// # Errors
+    /// One of the two is not a boolean.
+    pub fn advice(&self, name: &str) -> Result<Option<bool>> {
+        if !self.environment.boolean("GIT_ADVICE", true)? {
+            return Ok(Some(false));
+        }
+        self.config().bool(format!("advice.{name}"))
+    }
 }
 
 /// Copies of the prefix, for callers that keep it longer than the repository.

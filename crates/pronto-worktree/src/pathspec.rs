@@ -280,6 +280,25 @@ pub fn path_from_top(
     Ok(split_from_top(path, prefix, work_tree)?.0)
 }
 
+/// [`path_from_top`] with a slash at the end of what can only be a directory: `.`, `..` and what ends in them. As in
+/// Git, no index has an entry with that name, and messages show the slash.
+///
+/// # Errors
+/// As for [`path_from_top`].
+pub fn entry_from_top(
+    path: &BStr,
+    prefix: &BStr,
+    work_tree: &std::path::Path,
+) -> Result<BString, Error> {
+    let mut text = path_from_top(path, prefix, work_tree)?;
+    let last = path.rsplit(|byte| *byte == b'/').next();
+    let is_directory = matches!(last, Some(b"" | b"." | b".."));
+    if is_directory && !text.is_empty() && !text.ends_with(b"/") {
+        text.push(b'/');
+    }
+    Ok(text)
+}
+
 /// [`path_from_top`], and how much at its start comes from `prefix`, with the slash after it.
 fn split_from_top(
     path: &BStr,
@@ -316,8 +335,7 @@ fn split_from_top(
         }
     }
     let mut text: BString = bstr::join("/", &parts).into();
-    let names_directory = relative.ends_with(b"/") || relative == b"." || relative.ends_with(b"/.");
-    if names_directory && !text.is_empty() && relative.ends_with(b"/") {
+    if !text.is_empty() && relative.ends_with(b"/") {
         text.push(b'/');
     }
     let kept = parts[..kept].iter().map(|part| part.len() + 1).sum();
@@ -352,6 +370,19 @@ mod tests {
             assert!(!one.matches(path.into(), false), "{path}");
         }
         assert!(one.matches("dir".into(), true));
+    }
+
+    #[test]
+    fn what_can_only_be_a_directory_ends_in_a_slash() {
+        let named = |path: &str, prefix: &str| {
+            entry_from_top(path.into(), prefix.into(), "/work".as_ref()).expect("it is inside")
+        };
+        assert_eq!(named(".", "d/"), "d/");
+        assert_eq!(named("e/.", "d/"), "d/e/");
+        assert_eq!(named("..", "d/e/"), "d/");
+        assert_eq!(named("..", "d/"), "");
+        assert_eq!(named("x/", ""), "x/");
+        assert_eq!(named("x", "d/"), "d/x");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::known::Known;
 use super::process::Output;
 use super::rules;
 use super::run::Outcome;
@@ -10,10 +11,16 @@ use super::scenario::Scenario;
 /// The characters of a line that distinguish causes.
 const LINE_CHARACTERS: usize = 160;
 
+/// The line of the side whose objects the other side has, too.
+pub(super) const NO_OTHERS: &str = "(no others)";
+
+/// The kind of messages with which both programs fail with the same exit code.
+pub(super) const FAILURE: &str = "failure";
+
 /// A part that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// The kind of the part: `exit code`, `stdout`, `stderr` or that of a file.
+    /// The kind of the part: `exit code`, `stdout`, `stderr`, [`FAILURE`] or that of a file.
     pub(super) kind: &'static str,
     /// The command whose output it is; the first one of the scenario for files.
     pub(super) command: String,
@@ -23,6 +30,11 @@ pub(super) struct Difference {
 }
 
 impl Difference {
+    /// Whether only messages differ.
+    pub(super) fn is_message(&self) -> bool {
+        [FAILURE, "stderr"].contains(&self.kind)
+    }
+
     /// Returns the text by which differences are grouped.
     ///
     /// A setting or variable that one program refuses is one cause for all commands.
@@ -40,25 +52,54 @@ impl Difference {
     }
 }
 
-/// Returns the first difference that no rule accepts. A git that crashes is no model.
-pub(super) fn first(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Option<Difference> {
+/// The judgement of two outcomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Same,
+    /// Only a difference of the list of known ones, with its title.
+    Known(String),
+    Different(Difference),
+}
+
+/// Judges two outcomes. A git that crashes is no model.
+pub(super) fn judge(scenario: &Scenario, outcomes: &Outcomes<'_>, known: &Known) -> Verdict {
     let crashed = |output: &Output| output.end.starts_with("signal");
-    if git.outputs.iter().any(crashed) {
-        return None;
+    if outcomes.git.outputs.iter().any(crashed) {
+        return Verdict::Same;
     }
-    let found = differences(scenario, git, pronto);
-    found
-        .into_iter()
-        .find(|difference| rules::accepting(difference).is_none())
+    let mut first_known = None;
+    for difference in differences(scenario, outcomes.git, outcomes.pronto) {
+        if rules::accepting(&difference).is_some() {
+            continue;
+        }
+        let Some(title) = known.title(&difference.cause()) else {
+            return Verdict::Different(difference);
+        };
+        first_known.get_or_insert_with(|| title.to_owned());
+        // What follows a message can be a difference of its own; what follows another end belongs to it.
+        if !difference.is_message() {
+            break;
+        }
+    }
+    first_known.map_or(Verdict::Same, Verdict::Known)
+}
+
+/// The outcomes of a scenario with both programs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcomes<'a> {
+    pub(super) git: &'a Outcome,
+    pub(super) pronto: &'a Outcome,
 }
 
 /// Returns all differences: those of outputs in the order of the calls, then those of files.
 fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Difference> {
     let mut found = Vec::new();
     for ((call, git), pronto) in scenario.calls.iter().zip(&git.outputs).zip(&pronto.outputs) {
+        let is_failure = git.end == pronto.end && git.end != "0";
+        let messages = if is_failure { FAILURE } else { "stderr" };
         let parts = [
             ("exit code", &git.end, &pronto.end),
-            ("stderr", &git.stderr, &pronto.stderr),
+            (messages, &git.stderr, &pronto.stderr),
             ("stdout", &git.stdout, &pronto.stdout),
         ];
         for (kind, git_text, pronto_text) in parts {
@@ -89,7 +130,11 @@ fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Diff
     for part in parts {
         let texts =
             [git, pronto].map(|side| side.state.get(part).map_or("(absent)", String::as_str));
-        if let Some((left, right)) = differing_lines(texts[0], texts[1]) {
+        let lines = match part.kind {
+            "objects" => differing_sets(texts[0], texts[1]),
+            _ => differing_lines(texts[0], texts[1]),
+        };
+        if let Some((left, right)) = lines {
             found.push(Difference {
                 kind: part.kind,
                 command: command.clone(),
@@ -147,14 +192,24 @@ fn differing_lines(git: &str, pronto: &str) -> Option<(String, String)> {
     }
 }
 
-/// Replaces what differs between two runs of the same program: checksums of packs.
+/// Returns the first line that only the one text has, and the first that only the other has, if there is any.
+fn differing_sets(git: &str, pronto: &str) -> Option<(String, String)> {
+    let [left, right] = [git, pronto].map(|text| text.lines().collect::<BTreeSet<_>>());
+    let only = |one: &BTreeSet<&str>, other: &BTreeSet<&str>| {
+        let first = one.difference(other).next();
+        first.copied().unwrap_or(NO_OTHERS).to_owned()
+    };
+    (left != right).then(|| (only(&left, &right), only(&right, &left)))
+}
+
+/// Replaces what differs between two runs of the same program: checksums of packs in the names of their files.
 fn stable(line: &str) -> String {
-    let Some((before, rest)) = line.split_once("pack-") else {
+    let Some((before, rest)) = line.split_once('-') else {
         return line.to_owned();
     };
     let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
     match digits {
-        40 | 64 => format!("{before}pack-ID{}", &rest[digits..]),
+        40 | 64 if rest[digits..].starts_with('.') => format!("{before}-ID{}", &rest[digits..]),
         _ => line.to_owned(),
     }
 }
@@ -238,6 +293,13 @@ mod tests {
             Some(("(end)".to_owned(), "c".to_owned()))
         );
         assert_eq!(lines("a", "a"), None);
+    }
+
+    #[test]
+    fn objects_are_compared_as_sets() {
+        let sets = differing_sets("a\nb\nc", "a\nc");
+        assert_eq!(sets, Some(("b".to_owned(), NO_OTHERS.to_owned())));
+        assert_eq!(differing_sets("a\nb", "a\nb"), None);
     }
 
     #[test]

@@ -115,6 +115,7 @@ impl Generator {
             Level::Repository,
             Level::Global,
             Level::Included,
+            Level::Conditional,
         ];
         let value = (random.below(8) != 0).then(|| (*random.one_of(&words::VALUES)).to_owned());
         Setting {

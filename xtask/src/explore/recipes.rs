@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The scripts, each below a line `== NAME`.
 const SCRIPTS: &str = include_str!("recipes.sh");
@@ -33,21 +34,32 @@ pub(super) fn all() -> Vec<Recipe> {
     recipes.collect()
 }
 
-/// The repositories that were made, below a directory.
+/// The repositories that were made, for all jobs.
 #[derive(Debug)]
 pub(super) struct Templates {
     git: PathBuf,
     directory: PathBuf,
-    made: BTreeMap<&'static str, PathBuf>,
+    made: BTreeMap<&'static str, OnceLock<Result<Template, String>>>,
+}
+
+/// A repository that was made.
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    pub(super) path: PathBuf,
+    /// The place where it was made. Files contain this path.
+    pub(super) root: PathBuf,
 }
 
 impl Templates {
     /// Templates below `directory`, made with `git`.
     pub(super) fn new(git: &Path, directory: &Path) -> Self {
+        let names = all()
+            .into_iter()
+            .map(|recipe| (recipe.name, OnceLock::new()));
         Templates {
             git: git.to_owned(),
             directory: directory.to_owned(),
-            made: BTreeMap::new(),
+            made: names.collect(),
         }
     }
 
@@ -55,21 +67,23 @@ impl Templates {
     ///
     /// # Errors
     /// There is no such recipe, or its script fails.
-    pub(super) fn get(&mut self, name: &str, root: &Path) -> Result<PathBuf, String> {
-        if let Some(path) = self.made.get(name) {
-            return Ok(path.clone());
-        }
-        let recipes = all();
-        let recipe = recipes.iter().find(|recipe| recipe.name == name);
-        let recipe = recipe.ok_or_else(|| format!("there is no recipe '{name}'"))?;
-        self.make(recipe, root)?;
-        let path = self.directory.join(recipe.name);
-        fs::rename(root, &path).map_err(|error| format!("cannot move '{name}': {error}"))?;
-        self.made.insert(recipe.name, path.clone());
-        Ok(path)
+    pub(super) fn get(&self, name: &str, root: &Path) -> Result<Template, String> {
+        let made = self.made.get(name);
+        let made = made.ok_or_else(|| format!("there is no recipe '{name}'"))?;
+        made.get_or_init(|| self.make(name, root)).clone()
     }
 
-    fn make(&self, recipe: &Recipe, root: &Path) -> Result<(), String> {
+    fn make(&self, name: &str, root: &Path) -> Result<Template, String> {
+        let recipe = all().into_iter().find(|recipe| recipe.name == name);
+        let script = recipe.map_or("", |recipe| recipe.script);
+        self.run(name, script, root)?;
+        let path = self.directory.join(name);
+        fs::rename(root, &path).map_err(|error| format!("cannot move '{name}': {error}"))?;
+        let root = root.to_owned();
+        Ok(Template { path, root })
+    }
+
+    fn run(&self, name: &str, script: &str, root: &Path) -> Result<(), String> {
         let home = root.join("home");
         let written = fs::create_dir_all(&home)
             .and_then(|()| fs::create_dir_all(root.join("out")))
@@ -77,7 +91,7 @@ impl Templates {
         written.map_err(|error| format!("cannot write in '{}': {error}", root.display()))?;
         let output = Command::new("/bin/sh")
             .arg("-c")
-            .arg(format!("{PRELUDE}\n{}", recipe.script))
+            .arg(format!("{PRELUDE}\n{}", script))
             .current_dir(root)
             .env_clear()
             .envs(fixed_environment(&self.git, root))
@@ -87,7 +101,7 @@ impl Templates {
             true => Ok(()),
             false => Err(format!(
                 "the recipe '{}' fails: {}",
-                recipe.name,
+                name,
                 String::from_utf8_lossy(&output.stderr)
             )),
         }
@@ -137,7 +151,7 @@ mod tests {
             return test_support::report_missing_reference(&"recipes");
         };
         let scratch = test_support::Scratch::new();
-        let mut templates = Templates::new(git, scratch.path());
+        let templates = Templates::new(git, scratch.path());
         for recipe in all() {
             let made = templates.get(recipe.name, &scratch.join("root"));
             assert!(made.is_ok(), "{made:?}");

@@ -215,6 +215,17 @@ put y.bin hello
 git add .
 commit attributes
 put x.up changed
+== encodings
+base
+put .gitattributes '*.u text working-tree-encoding=UTF-16
+*.latin text working-tree-encoding=ISO-8859-1'
+printf 'caf\351\n' >x.latin
+touch -d '2005-04-07 22:13:13' x.latin
+git add .
+commit encodings
+git update-index --add --cacheinfo 100644,$(git rev-parse HEAD:a),y.u
+git commit -q -m second
+put y.u 'not UTF-16'
 == ignores
 base
 put .gitignore '*.o

@@ -25,6 +25,8 @@ pub(super) struct Report {
     /// The number of refusals by command and message.
     pub(super) refusals: BTreeMap<String, BTreeMap<String, u64>>,
     pub(super) groups: BTreeMap<String, Group>,
+    /// The number of scenarios by the title of their known difference.
+    pub(super) known: BTreeMap<String, u64>,
 }
 
 impl Report {
@@ -68,8 +70,9 @@ impl Group {
         let (number, hits) = (self.number, self.hits);
         let title = format!("== {command}: {kind} ({hits} hits, --replay {seed}:{number})");
         format!(
-            "{title}\n{}# git:    {git}\n# pronto: {pronto}\n\n",
-            script(&self.smallest)
+            "{title}\n{}# git:    {git}\n# pronto: {pronto}\n# cause:  {}\n\n",
+            script(&self.smallest),
+            self.difference.cause()
         )
     }
 }
@@ -90,8 +93,9 @@ pub(super) fn script(scenario: &Scenario) -> String {
             Level::CommandLine => continue,
             Level::Global => ("home/.gitconfig", setting.text()),
             Level::Repository => ("r/.git/config", setting.text()),
-            Level::Included => {
-                text.push_str("printf '[include]\\n\\tpath = included\\n' >>r/.git/config\n");
+            Level::Included | Level::Conditional => {
+                let include = quoted(setting.level.include());
+                let _ = writeln!(text, "printf '%s' {include} >>r/.git/config");
                 ("r/.git/included", setting.text())
             }
         };

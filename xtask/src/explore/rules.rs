@@ -1,6 +1,6 @@
 //! The differences that are accepted. Each is a line of `docs/compatibility.md`.
 
-use super::compare::Difference;
+use super::compare::{Difference, NO_OTHERS};
 
 /// An accepted difference.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Rule {
     accepts: fn(&Difference) -> bool,
 }
 
-const RULES: [Rule; 3] = [
+const RULES: [Rule; 8] = [
     Rule {
         reason: "Packs have other deltas and compressed bytes than git's, so that they and their names differ",
         accepts: |difference| difference.kind == "stdout" && difference.command == "pack-objects",
@@ -23,16 +23,60 @@ const RULES: [Rule; 3] = [
         reason: "fails without the message\n  `error: object ID is a tree, not a commit`",
         accepts: |difference| {
             let line = &difference.git;
-            difference.kind == "stderr"
+            difference.is_message()
                 && line.starts_with("error: object ")
                 && line.contains(", not a commit")
+        },
+    },
+    Rule {
+        reason: "With `-o`, the file is created after the tree is found, so that a wrong name does not empty an old archive",
+        accepts: |difference| {
+            difference.command == "archive"
+                && difference.kind.starts_with("file")
+                && difference.pronto.ends_with(": (absent)")
+        },
+    },
+    Rule {
+        reason: "`init` in an existing repository keeps its format",
+        accepts: |difference| {
+            let is_older = difference.git.ends_with("repositoryformatversion = 0")
+                && difference.pronto.ends_with("repositoryformatversion = 1");
+            let keeps = difference.pronto.ends_with("[extensions]");
+            difference.command == "init"
+                && difference.kind == "configuration"
+                && (is_older || keeps)
+        },
+    },
+    Rule {
+        reason: "`prune` keeps the objects that operations in progress name",
+        accepts: |difference| {
+            difference.command == "prune"
+                && difference.kind == "objects"
+                && difference.git.ends_with(NO_OTHERS)
+        },
+    },
+    Rule {
+        reason: "`rename` and `set-head` record the committer that the configuration names",
+        accepts: |difference| {
+            difference.kind == "reflog"
+                && ["remote rename", "remote set-head"].contains(&&*difference.command)
+        },
+    },
+    Rule {
+        reason: "no command warns of a `.gitignore`\n  that is a symbolic link",
+        accepts: |difference| {
+            difference.is_message()
+                && difference.git.starts_with("warning: unable to access")
+                && difference
+                    .git
+                    .ends_with(".gitignore': Too many levels of symbolic links")
         },
     },
     Rule {
         reason: "Only `add` and `check-attr` report lines of attributes files that cannot be used",
         accepts: |difference| {
             let reports = ["add", "check-attr"].contains(&difference.command.as_str());
-            difference.kind == "stderr"
+            difference.is_message()
                 && !reports
                 && difference.git.contains("is not a valid attribute name")
         },

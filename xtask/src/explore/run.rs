@@ -1,10 +1,12 @@
 //! Runs a scenario with one program.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use super::process::{Output, Watchdog};
 use super::recipes::{Templates, fixed_environment};
@@ -36,26 +38,42 @@ impl Outcome {
     }
 }
 
+/// The programs that run scenarios.
+#[derive(Clone, Debug)]
+pub(super) struct Programs {
+    pub(super) git: PathBuf,
+    pub(super) pronto: PathBuf,
+    pub(super) watchdog: Watchdog,
+}
+
 /// One directory in which scenarios run, one after the other.
 #[derive(Debug)]
 pub(super) struct Bench {
     git: PathBuf,
     pronto: PathBuf,
     directory: PathBuf,
-    templates: Templates,
+    templates: Arc<Templates>,
+    /// The templates with the path of this bench.
+    copies: BTreeMap<String, PathBuf>,
     watchdog: Watchdog,
 }
 
 impl Bench {
-    /// A bench in `directory`, which must exist.
-    pub(super) fn new(git: &Path, pronto: &Path, directory: &Path, watchdog: Watchdog) -> Self {
+    /// A bench in `directory`, which must exist. The paths of all benches have the same length.
+    pub(super) fn new(programs: &Programs, directory: &Path, templates: Arc<Templates>) -> Self {
         Bench {
-            git: git.to_owned(),
-            pronto: pronto.to_owned(),
+            git: programs.git.clone(),
+            pronto: programs.pronto.clone(),
             directory: directory.to_owned(),
-            templates: Templates::new(git, directory),
-            watchdog,
+            templates,
+            copies: BTreeMap::new(),
+            watchdog: programs.watchdog.clone(),
         }
+    }
+
+    /// Takes another program in the place of pronto.
+    pub(super) fn with_program(&mut self, program: &Path) {
+        program.clone_into(&mut self.pronto);
     }
 
     /// Runs `scenario` with pronto, and with git if pronto refuses no call.
@@ -80,7 +98,7 @@ impl Bench {
         let root = self.directory.join("root");
         let failed = |error: io::Error| format!("{}: {error}", root.display());
         tree::remove(&root).map_err(failed)?;
-        let template = self.templates.get(&scenario.recipe, &root)?;
+        let template = self.template(&scenario.recipe, &root)?;
         tree::copy(&template, &root).map_err(failed)?;
         prepare(scenario, &root).map_err(failed)?;
         let mut outcome = Outcome::default();
@@ -96,10 +114,30 @@ impl Bench {
             outcome.outputs.push(output);
         }
         outcome.state = snapshot::take(&root).map_err(failed)?;
+        let path = root.display().to_string();
         for text in outcome.state.values_mut() {
-            *text = text.replace(&root.display().to_string(), ROOT);
+            if text.contains(&path) {
+                *text = text.replace(&path, ROOT);
+            }
         }
         Ok(outcome)
+    }
+
+    /// Returns the directory to copy for a recipe.
+    fn template(&mut self, recipe: &str, root: &Path) -> Result<PathBuf, String> {
+        if let Some(path) = self.copies.get(recipe) {
+            return Ok(path.clone());
+        }
+        let template = self.templates.get(recipe, root)?;
+        let mut path = template.path;
+        if template.root != root {
+            let own = self.directory.join(recipe);
+            let copied = tree::copy_replacing(&path, &own, &template.root, root);
+            copied.map_err(|error| format!("cannot copy '{recipe}': {error}"))?;
+            path = own;
+        }
+        self.copies.insert(recipe.to_owned(), path.clone());
+        Ok(path)
     }
 
     fn command(&self, scenario: &Scenario, call: &Call, program: &Path, root: &Path) -> Command {
@@ -160,12 +198,10 @@ fn prepare(scenario: &Scenario, root: &Path) -> io::Result<()> {
             Level::CommandLine => {}
             Level::Global => append(&root.join("home/.gitconfig"), &text)?,
             Level::Repository => append(&root.join("r/.git/config"), &text)?,
-            Level::Included => {
+            Level::Included | Level::Conditional => {
                 append(&root.join("r/.git/included"), &text)?;
-                append(
-                    &root.join("r/.git/config"),
-                    "[include]\n\tpath = included\n",
-                )?;
+                let include = with_root(setting.level.include(), root);
+                append(&root.join("r/.git/config"), &include)?;
             }
         }
     }

@@ -40,6 +40,18 @@ pub(super) enum Level {
     CommandLine,
     /// A file that the repository's configuration includes.
     Included,
+    /// A file that is included if the user came through a symbolic link.
+    Conditional,
+}
+
+impl Level {
+    /// Returns the text that includes the file of the setting.
+    pub(super) fn include(self) -> &'static str {
+        match self {
+            Level::Conditional => "[includeIf \"gitdir:@ROOT@/link/\"]\n\tpath = included\n",
+            _ => "[include]\n\tpath = included\n",
+        }
+    }
 }
 
 /// A setting; `None` is a key without a value.

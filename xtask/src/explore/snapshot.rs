@@ -82,7 +82,18 @@ impl Taking {
         {
             return self.object(path, before, object);
         }
-        let is_binary = name_in_repository.is_some_and(|name| name.starts_with("reftable/"))
+        if let Some((stem, ending)) = pack_file(base) {
+            // `pack-objects BASE` writes it. Its name is a checksum of compressed bytes.
+            if ending == "idx" {
+                let place = &name[..name.len() - base.len()];
+                let ids = ids_of_pack(&fs::read(path)?);
+                let objects = self.objects.entry(format!("{place}{stem}"));
+                objects.or_default().extend(ids);
+            }
+            return Ok(());
+        }
+        let is_binary = name_in_repository
+            .is_some_and(|name| name.split('/').any(|part| part == "reftable"))
             || base.starts_with("sharedindex.");
         if is_binary {
             return Ok(());
@@ -140,6 +151,16 @@ impl Taking {
     }
 }
 
+/// Returns the start and the ending of the name of a file of a pack, without its checksum.
+fn pack_file(name: &str) -> Option<(&str, &str)> {
+    let (stem, rest) = name.rsplit_once('-')?;
+    let (checksum, ending) = rest.split_once('.')?;
+    let is_checksum =
+        [40, 64].contains(&checksum.len()) && checksum.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_pack = is_checksum && ["pack", "idx", "rev"].contains(&ending);
+    is_pack.then_some((stem, ending))
+}
+
 /// Returns the rest of a path below the first component that ends in `.git`.
 fn in_repository(name: &str) -> Option<&str> {
     name.match_indices(".git/")
@@ -184,6 +205,15 @@ mod tests {
             Some("refs/heads/main")
         );
         assert_eq!(in_repository("r/.gitignore"), None);
+    }
+
+    #[test]
+    fn files_of_packs_have_checksums_as_names() {
+        let checksum = "0123456789".repeat(4);
+        let file = |ending: &str| format!("x-{checksum}.{ending}");
+        assert_eq!(pack_file(&file("idx")), Some(("x", "idx")));
+        assert_eq!(pack_file(&file("txt")), None);
+        assert_eq!(pack_file("x-12.idx"), None);
     }
 
     #[test]

@@ -40,6 +40,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => {}
     }
     let repository = context.repository()?;
+    if !repository.is_bare() {
+        repository.require_work_tree()?;
+    }
     let selection = match args.all {
         true => Selection::All,
         false => Selection::Named(names.iter().map(name_of).collect::<Result<_, _>>()?),

@@ -131,17 +131,8 @@ fn paths(args: &Args, repository: &Repository, top: &Path) -> Result<Vec<BString
 
 fn from_top(name: &BStr, repository: &Repository, top: &Path) -> Result<BString, CliError> {
     let prefix = repository.prefix_or_empty();
-    let mut path = pronto_worktree::pathspec::path_from_top(name, prefix.as_bstr(), top)
-        .map_err(|error| CliError::fatal(error.message()))?;
-    // The path of a directory is in no index. Messages show it with its slash.
-    let is_directory = matches!(
-        name.rsplit(|byte| *byte == b'/').next(),
-        Some(b"" | b"." | b"..")
-    );
-    if is_directory && !path.is_empty() && !path.ends_with(b"/") {
-        path.push(b'/');
-    }
-    Ok(path)
+    pronto_worktree::pathspec::entry_from_top(name, prefix.as_bstr(), top)
+        .map_err(|error| CliError::fatal(error.message()))
 }
 
 fn tell(

@@ -61,7 +61,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let Some(repository) = repository else {
         return without_repository(args, kind, context);
     };
-    let work_tree = repository.work_tree().map(Path::to_owned);
+    // Files can be hashed where the worktree is not there.
+    let work_tree = repository.require_work_tree().ok().map(Path::to_owned);
     let prefix = repository.prefix_or_empty();
     let placed = |path: &[u8]| -> BString {
         match path.starts_with(b"/") {

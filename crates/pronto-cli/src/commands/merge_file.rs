@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use bstr::{BStr, BString, ByteSlice};
 use pronto::config::Loader;
 use pronto::merge::{self, Favor, Options, Style};
 
@@ -95,7 +96,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.marker_len = marker_len;
     options.joins_over_punctuation = true;
     options.names = [name(0, ours), name(1, base), name(2, theirs)];
-    let merged = contents(&args.files).and_then(|contents| {
+    let prefix = match context.repository_if_any()? {
+        Some(repository) => repository.prefix_or_empty(),
+        None => BString::default(),
+    };
+    let merged = contents(&args.files, prefix.as_bstr()).and_then(|contents| {
         let [ours_text, base_text, theirs_text] = contents;
         let merged = merge::merge(&ours_text, &base_text, &theirs_text, &options);
         if !args.stdout {
@@ -122,15 +127,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// Reads the files, or returns the message why one cannot be merged.
-fn contents(files: &[OsString]) -> Result<[Vec<u8>; 3], String> {
+///
+/// Messages have the path from the top of the worktree: the current directory is `prefix` there.
+fn contents(files: &[OsString], prefix: &BStr) -> Result<[Vec<u8>; 3], String> {
     let mut contents = [const { Vec::new() }; 3];
     for (content, file) in contents.iter_mut().zip(files) {
-        let said = file.to_string_lossy();
+        let said = match Path::new(file).is_absolute() {
+            true => file.to_string_lossy().into_owned(),
+            false => format!("{prefix}{}", file.to_string_lossy()),
+        };
         let reason = |error: &std::io::Error| pronto_io::error::reason(error);
         let size = std::fs::metadata(file)
             .map_err(|error| format!("Could not stat {said}: {}", reason(&error)))?
             .len();
-        let binary = || format!("Cannot merge binary files: {said}");
+        let binary = || format!("Cannot merge binary files: {}", file.to_string_lossy());
         if size > LARGEST_BYTES {
             return Err(binary());
         }

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
-use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Stdio;
@@ -245,10 +244,7 @@ fn select(
             let (mut wants, haves) = (set.ids(false), set.ids(true));
             if args.all {
                 wants.extend(repository.work_tree_heads()?);
-                repository.refs().for_each("refs/", |reference| {
-                    wants.push(reference.id);
-                    Ok(ControlFlow::Continue(()))
-                })?;
+                wants.extend(repository.ref_tips()?);
             }
             if args.reflog {
                 wants.extend(repository.reflog_tips()?);

@@ -299,6 +299,7 @@ fn disable(context: &mut Context) -> Result<ExitCode, CliError> {
 
 fn list(context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
+    repository.require_work_tree()?;
     if !repository.is_sparse_checkout()? {
         return Err(CliError::fatal("this worktree is not sparse"));
     }

@@ -35,8 +35,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    let bare = |_| CliError::unsupported("the index of a bare repository");
-    repository.require_work_tree().map_err(bare)?;
+    if repository.work_tree().is_none() {
+        return Err(CliError::unsupported("the index of a bare repository"));
+    }
+    repository.require_work_tree()?;
     let mut reader = Reader {
         repository: &repository,
         how: How::default(),
@@ -247,7 +249,7 @@ impl Reader<'_> {
     }
 
     fn path(&mut self, path: &BStr) -> Result<(), CliError> {
-        let path = self.repository.path_from_top(path)?;
+        let path = self.repository.entry_from_top(path)?;
         let how = &self.how;
         self.options.actions.push(how.action(path.clone()));
         if let Some(executable) = how.executable {
@@ -280,7 +282,7 @@ impl Reader<'_> {
     fn unresolve(&mut self, rest: &[OsString]) -> Result<(), CliError> {
         let paths = rest
             .iter()
-            .map(|path| self.repository.path_from_top(path.as_bytes().as_bstr()));
+            .map(|path| self.repository.entry_from_top(path.as_bytes().as_bstr()));
         let paths = paths.collect::<Result<_, _>>()?;
         self.options.actions.push(Action::Unresolve(paths));
         Ok(())

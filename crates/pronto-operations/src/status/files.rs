@@ -2,6 +2,7 @@
 
 use super::conversion::Converter;
 use super::settings::walk_options;
+use super::submodules::is_checked_out;
 use super::{Ignored, Untracked};
 use crate::errors::from_worktree;
 use crate::{ErrorKind, Repository, Result, path};
@@ -180,7 +181,10 @@ pub fn changed_files(
         patterns: &Patterns::default(),
         ignore_files: None,
         conversion: &converter,
-        submodules: &Heads { repository },
+        submodules: &Heads {
+            repository,
+            refuses_broken: false,
+        },
         interrupt: watch.interrupt(),
         remembered: None,
         monitored: None,
@@ -269,6 +273,8 @@ fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>
 /// Compares only which commit of a submodule is checked out.
 pub(crate) struct Heads<'a> {
     pub(crate) repository: &'a Repository,
+    /// Whether a submodule with a broken repository is an error, as for the commands that look for changes in it.
+    pub(crate) refuses_broken: bool,
 }
 
 impl Submodules for Heads<'_> {
@@ -281,6 +287,9 @@ impl Submodules for Heads<'_> {
             .repository
             .work_tree()
             .unwrap_or(self.repository.git_dir());
+        if self.refuses_broken {
+            is_checked_out(self.repository, top, at)?;
+        }
         let environment = crate::Environment::empty(top);
         let git = top.join(path::borrow(at)).join(".git");
         let head = Repository::open(git, &environment).and_then(|inner| inner.head());

@@ -141,27 +141,29 @@ fn ignored_by_path(
     by_path
 }
 
-impl Inspector<'_> {
-    /// Returns whether the submodule at `at` has a repository.
-    ///
-    /// # Errors
-    /// It has one that is broken, or a file that leads to none.
-    fn is_checked_out(&self, at: &BStr) -> Result<bool, Error> {
-        let git = self.work_tree.join(path::borrow(at)).join(".git");
-        if git.symlink_metadata().is_err() {
-            return Ok(false);
-        }
-        let mut environment = self.repository.environment().clone();
-        environment.set_current_dir(&self.work_tree);
-        let shown = [at.as_bytes(), b"/.git"].concat();
-        let found = Repository::resolve_git_dir(shown.as_bstr(), &environment);
-        let found = found.map_err(|error| unusable(&error))?;
-        if found.is_none() && git.is_dir() {
-            let message = format!("'{}' not recognized as a git repository", shown.as_bstr());
-            return Err(Error::new(ErrorKind::Io, message));
-        }
-        Ok(found.is_some())
+/// Returns whether the submodule at `at` has a repository.
+///
+/// # Errors
+/// It has one that is broken, or a file that leads to none.
+pub(super) fn is_checked_out(
+    repository: &Repository,
+    work_tree: &Path,
+    at: &BStr,
+) -> Result<bool, Error> {
+    let git = work_tree.join(path::borrow(at)).join(".git");
+    if git.symlink_metadata().is_err() {
+        return Ok(false);
     }
+    let mut environment = repository.environment().clone();
+    environment.set_current_dir(work_tree);
+    let shown = [at.as_bytes(), b"/.git"].concat();
+    let found = Repository::resolve_git_dir(shown.as_bstr(), &environment);
+    let found = found.map_err(|error| unusable(&error))?;
+    if found.is_none() && git.is_dir() {
+        let message = format!("'{}' not recognized as a git repository", shown.as_bstr());
+        return Err(Error::new(ErrorKind::Io, message));
+    }
+    Ok(found.is_some())
 }
 
 /// Returns the error of a submodule whose repository cannot be opened.
@@ -177,7 +179,7 @@ impl Submodules for Inspector<'_> {
             return Ok(state);
         }
         let top = self.work_tree.join(path::borrow(at));
-        if !self.is_checked_out(at)? {
+        if !is_checked_out(self.repository, &self.work_tree, at)? {
             return Ok(state);
         }
         let mut environment = self.repository.environment().clone();

@@ -128,7 +128,7 @@ pub(crate) fn invalid_name(repository: &Repository, name: &BStr, kind: ErrorKind
     let error = Error::new(kind, format!("'{name}' is not a valid branch name"));
     let advice = "See 'git help check-ref-format'";
     let how = "Disable this message with \"git config set advice.refSyntax false\"";
-    Ok(match repository.config().bool("advice.refsyntax")? {
+    Ok(match repository.advice("refsyntax")? {
         Some(false) => error,
         Some(true) => error.with_hint(advice),
         None => error.with_hint(format!("{advice}\n{how}")),

@@ -372,15 +372,10 @@ fn no_upstream(repository: &Repository, start: &BStr) -> Result<Error> {
     let error = refused(format!(
         "the requested upstream branch '{start}' does not exist"
     ));
-    Ok(
-        match repository
-            .config()
-            .bool_or("advice.setupstreamfailure", true)?
-        {
-            true => error.with_hint(UPSTREAM_ADVICE),
-            false => error,
-        },
-    )
+    Ok(match repository.advice("setupstreamfailure")? {
+        Some(false) => error,
+        _ => error.with_hint(UPSTREAM_ADVICE),
+    })
 }
 
 /// Returns the target of the new worktree's `HEAD`.

@@ -123,8 +123,8 @@ impl References {
             Target::Object(id) => visit(Ok(found(id, None))),
             Target::Symbolic(to) => match self.resolve(&to) {
                 Ok(Some(super::Resolved { id: Some(id), .. })) => visit(Ok(found(id, Some(&to)))),
-                Ok(_) => visit(Err(Broken::Dangling(name))),
-                Err(_) => visit(Err(Broken::Contents(name))),
+                // As in Git, one that leads to itself or to a broken ref is like one that leads nowhere.
+                Ok(_) | Err(_) => visit(Err(Broken::Dangling(name))),
             },
         }
     }

@@ -91,7 +91,7 @@ impl Repository {
         let mut grafts = Grafts::default();
         match pronto_io::untrusted::content(&path) {
             Ok(text) => {
-                if self.config().bool_or("advice.graftfiledeprecated", true)? {
+                if self.advice("graftfiledeprecated")? != Some(false) {
                     self.notify(Notice::GraftFileDeprecated);
                 }
                 for line in text.lines() {

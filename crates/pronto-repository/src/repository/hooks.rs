@@ -87,7 +87,7 @@ pub fn find_file(repository: &Repository, name: &str) -> Option<PathBuf> {
     match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
         Ok(()) => Some(path),
         Err(rustix::io::Errno::ACCESS) => {
-            let wanted = repository.config().bool("advice.ignoredhook");
+            let wanted = repository.advice("ignoredhook");
             if wanted.is_ok_and(|wanted| wanted.unwrap_or(true)) {
                 let said = repository.spoken(&path);
                 repository.notify(Notice::IgnoredHook(said));

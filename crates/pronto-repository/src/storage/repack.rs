@@ -13,7 +13,6 @@ mod server_info;
 pub use server_info::update_server_info;
 
 use std::collections::{BTreeSet, HashSet};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -258,10 +257,7 @@ impl Work<'_> {
         let (repository, options) = (self.repository, self.options);
         let is_all = self.takes_all();
         let mut wants = repository.work_tree_heads()?;
-        repository.refs().for_each("refs/", |reference| {
-            wants.push(reference.id);
-            Ok(ControlFlow::Continue(()))
-        })?;
+        wants.extend(repository.ref_tips()?);
         wants.extend(repository.reflog_tips()?);
         let select = Select {
             thin: false,

@@ -1,7 +1,7 @@
 //! Parsing of pathspecs and paths that a caller gives.
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_worktree::pathspec::{Defaults, Pathspec, path_from_top};
+use pronto_worktree::pathspec::{Defaults, Pathspec, entry_from_top, path_from_top};
 
 use crate::{ErrorKind, Repository, Result};
 
@@ -85,6 +85,18 @@ impl Repository {
         let prefix = self.prefix_or_empty();
         let top = self.work_tree().unwrap_or(self.git_dir());
         path_from_top(path, prefix.as_bstr(), top)
+            .map_err(|error| error.map_kind(|_| ErrorKind::InvalidInput))
+    }
+
+    /// Returns `path`, the name of an entry of the index, relative to the top of the worktree. What can only be a
+    /// directory ends in a slash.
+    ///
+    /// # Errors
+    /// As for [`path_from_top`](Self::path_from_top).
+    pub fn entry_from_top(&self, path: &BStr) -> Result<BString> {
+        let prefix = self.prefix_or_empty();
+        let top = self.work_tree().unwrap_or(self.git_dir());
+        entry_from_top(path, prefix.as_bstr(), top)
             .map_err(|error| error.map_kind(|_| ErrorKind::InvalidInput))
     }
 }

@@ -288,8 +288,7 @@ impl<'a> Matching<'a> {
             destination: wanted.to_owned(),
             source: source.name.clone(),
         });
-        let config = self.repository.config();
-        if config.bool("advice.pushunqualifiedrefname")? == Some(false) {
+        if self.repository.advice("pushunqualifiedrefname")? == Some(false) {
             return Ok(());
         }
         let kind = match self.repository.kind_of(source.id)? {

@@ -85,10 +85,14 @@ pub(super) fn content(
 }
 
 fn resolve(repository: &Repository, name: &BStr) -> Result<ObjectId, CliError> {
-    if let Some(found) = repository.look_up(name, Want::Anything)? {
-        return Ok(found.id);
+    // Git searches no messages for the object of a command line: this is a path, and no index has it.
+    let is_search = name.starts_with(b":/") && name.len() > 2;
+    if !is_search {
+        if let Some(found) = repository.look_up(name, Want::Anything)? {
+            return Ok(found.id);
+        }
+        repository.explain_missing(name)?;
     }
-    repository.explain_missing(name)?;
     Err(CliError::fatal(format!("Not a valid object name {name}")))
 }
 

@@ -27,7 +27,11 @@ impl Session<'_> {
         let say = |truth: bool| if truth { "true" } else { "false" };
         let answer = match option.as_bytes() {
             b"--show-toplevel" => {
-                let top = repository.require_work_tree()?.to_owned();
+                // It is shown even if it is not there.
+                let top = match repository.work_tree() {
+                    Some(top) => top.to_owned(),
+                    None => repository.require_work_tree()?.to_owned(),
+                };
                 self.show_path(&top, &top)?;
                 return Ok(true);
             }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use bstr::ByteSlice;
+use pronto::refs::Broken;
 use pronto::revision::RefSelection;
 
 use super::Session;
@@ -15,12 +16,20 @@ impl Session<'_> {
         let excluded = std::mem::take(&mut self.excluded);
         let mut found = Vec::new();
         let directory = selection.directory_name();
-        repository.refs().for_each(directory, |reference| {
-            if let Some(shown) = selection.shown(reference.name, &excluded) {
-                found.push((reference.id, shown.to_owned()));
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let null = repository.object_hash().null();
+        repository
+            .refs()
+            .for_each_or_broken(directory, |reference| {
+                let (name, id) = match reference {
+                    Ok(reference) => (reference.name, reference.id),
+                    Err(Broken::Contents(name)) => (name, null),
+                    Err(Broken::Dangling(_)) => return Ok(ControlFlow::Continue(())),
+                };
+                if let Some(shown) = selection.shown(name, &excluded) {
+                    found.push((id, shown.to_owned()));
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
         for (id, name) in found {
             self.show_revision(false, id, Some(name.as_bstr()))?;
         }

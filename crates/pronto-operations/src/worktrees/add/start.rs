@@ -177,7 +177,7 @@ fn is_orphan(repository: &Repository, options: &AddOptions, remote: bool) -> Res
 
 /// Advises the option `--orphan`, unless the user does not want to hear it.
 fn advise_orphan(repository: &Repository, options: &AddOptions, spoken: &BStr) {
-    let wanted = repository.config().bool("advice.worktreeaddorphan");
+    let wanted = repository.advice("worktreeaddorphan");
     let wanted = wanted.unwrap_or_default();
     let branch = match &options.branching {
         Branching::New(name) | Branching::Force(name) => Some(name.clone()),

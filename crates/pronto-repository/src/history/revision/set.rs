@@ -8,6 +8,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
 use super::{Found, RefSelection, Want};
+use crate::refs::Broken;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// One object of a [`RevisionSet`].
@@ -175,16 +176,23 @@ impl RevisionSet {
     ) -> Result<()> {
         let mut found = Vec::new();
         let directory = selection.directory_name();
-        repository.refs().for_each(directory, |reference| {
-            if selection.shown(reference.name, excluded).is_some() {
-                found.push((reference.name.to_owned(), reference.id));
+        let null = repository.object_hash().null();
+        let refs = repository.refs();
+        refs.for_each_or_broken(directory, |reference| {
+            let (name, id) = match reference {
+                Ok(reference) => (reference.name, reference.id),
+                Err(Broken::Contents(name)) => (name, null),
+                Err(Broken::Dangling(_)) => return Ok(ControlFlow::Continue(())),
+            };
+            if let Some(shown) = selection.shown(name, excluded) {
+                found.push((name.to_owned(), shown.to_owned(), id));
             }
             Ok(ControlFlow::Continue(()))
         })?;
         let store = repository.objects()?;
-        for (name, id) in found {
+        for (name, shown, id) in found {
             if !store.contains(&id).map_err(crate::objects::from_odb)? {
-                let message = format!("bad object {name}");
+                let message = format!("bad object {shown}");
                 return Err(Error::new(ErrorKind::Object, message));
             }
             self.add(name, id, is_negated);

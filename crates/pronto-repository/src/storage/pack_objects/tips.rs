@@ -1,6 +1,7 @@
-//! Objects that reflogs and the index keep reachable.
+//! Objects that refs, reflogs and the index keep reachable.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use pronto_hash::ObjectId;
@@ -12,11 +13,31 @@ use pronto_pack::bitmap::name_hash;
 use super::{Select, Selection};
 use crate::errors::from_index;
 use crate::objects::from_odb;
-use crate::refs::LogLine;
+use crate::refs::{Broken, LogLine};
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
 impl Repository {
+    /// Returns the objects of all refs.
+    ///
+    /// # Errors
+    /// A ref is broken: what it led to must not be lost. Symbolic refs that lead nowhere are left out.
+    pub fn ref_tips(&self) -> Result<Vec<ObjectId>> {
+        let mut tips = Vec::new();
+        self.refs().for_each_or_broken("refs/", |reference| {
+            match reference {
+                Ok(reference) => tips.push(reference.id),
+                Err(Broken::Dangling(_)) => {}
+                Err(Broken::Contents(name)) => {
+                    let message = format!("bad object {name}");
+                    return Err(Error::new(ErrorKind::Reference, message));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(tips)
+    }
+
     /// Returns the existing objects that reflogs of all refs of all worktrees name. Missing ones
     /// are recorded as a remark.
     ///

@@ -90,7 +90,7 @@ impl<'a> Tips<'a> {
                 Ok(reference) => found.strict.push(reference.id),
                 Err(Broken::Dangling(_)) => {}
                 Err(Broken::Contents(name)) => {
-                    let message = format!("bad ref {name}");
+                    let message = format!("unable to parse object: {name}");
                     return Err(Error::new(ErrorKind::Reference, message));
                 }
             }
