@@ -98,9 +98,7 @@ pub(crate) fn refresh(
 ) -> Result<Vec<Outdated>> {
     let index = &prepared.index;
     let converter = Converter::new(repository, prepared.objects);
-    let mut walk_options = walk_options(repository)?;
-    walk_options.untracked = Untracked::No;
-    walk_options.looks_at_assumed = options.really;
+    let walk_options = walk_options_for(repository, options)?;
     let outcome = walk(&Job {
         work_tree: repository.require_work_tree()?,
         git_dir: repository.git_dir(),
@@ -160,6 +158,17 @@ pub(crate) fn refresh(
         }
     }
     Ok(outdated)
+}
+
+/// Returns the options of the walk: files that are not tracked do not matter.
+fn walk_options_for(
+    repository: &Repository,
+    options: &Options,
+) -> Result<pronto_worktree::status::Options> {
+    let mut walk_options = walk_options(repository)?;
+    walk_options.untracked = Untracked::No;
+    walk_options.looks_at_assumed = options.really;
+    Ok(walk_options)
 }
 
 /// Returns whether a size of zero marks an entry that differs. The next writer of the index handles

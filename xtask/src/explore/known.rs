@@ -26,10 +26,11 @@ impl Known {
                     title: title.to_owned(),
                     patterns: Vec::new(),
                 });
-            } else if !line.is_empty() && !line.starts_with(['#', ' ']) {
-                if let Some(kind) = kinds.last_mut() {
-                    kind.patterns.push(line.to_owned());
-                }
+            } else if !line.is_empty()
+                && !line.starts_with(['#', ' '])
+                && let Some(kind) = kinds.last_mut()
+            {
+                kind.patterns.push(line.to_owned());
             }
         }
         Known { kinds }

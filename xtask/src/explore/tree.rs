@@ -34,7 +34,7 @@ pub(super) fn copy_replacing(from: &Path, to: &Path, old: &Path, new: &Path) -> 
     copying.directory(from, to, false)
 }
 
-/// How files are copied.
+/// The way to copy files.
 #[derive(Clone, Copy, Debug)]
 struct Copying<'a> {
     /// The text that files contain, and that of their copies.

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
+use clap::Command as Definition;
+
 use crate::commands::{self, COMMANDS, Command};
 use crate::{CliError, Context, ExitCode, fallback};
 
@@ -85,6 +87,17 @@ fn manual(command: &Command, context: &mut Context) -> Result<ExitCode, CliError
         let error = pronto_io::child::command("man").arg(&page).exec();
         context.warn(&format!("cannot run 'man': {error}"));
     }
-    write!(context.out, "{}", command.definition().render_long_help())?;
+    write_help(command.definition(), context)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the help of a command, and of the commands below it.
+fn write_help(mut definition: Definition, context: &mut Context) -> Result<(), CliError> {
+    write!(context.out, "{}", definition.render_long_help())?;
+    for below in definition.get_subcommands() {
+        let path = below.get_bin_name().unwrap_or(below.get_name());
+        writeln!(context.out, "\n{path}\n")?;
+        write_help(below.clone(), context)?;
+    }
+    Ok(())
 }

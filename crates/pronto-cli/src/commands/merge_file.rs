@@ -57,14 +57,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let [ours, base, theirs] = args.files.as_slice() else {
         return Err(CliError::unsupported("this way of calling merge-file"));
     };
-    let marker_len = match args.marker_size.as_deref().map(str::parse::<i32>) {
-        None => merge::MARKER_LEN,
-        Some(Ok(size)) => usize::try_from(size)
-            .ok()
-            .filter(|size| *size > 0)
-            .unwrap_or(merge::MARKER_LEN),
-        Some(Err(_)) => return Err(CliError::unsupported("this value of '--marker-size'")),
-    };
+    let marker_len = marker_len(args)?;
     if args.names.len() > 3 {
         return Err(CliError::usage("too many labels on the command line"));
     }
@@ -123,6 +116,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             // Git's exit code is -1.
             Ok(ExitCode::new(255))
         }
+    }
+}
+
+/// Returns the length of the markers of a conflict.
+fn marker_len(args: &Args) -> Result<usize, CliError> {
+    match args.marker_size.as_deref().map(str::parse::<i32>) {
+        None => Ok(merge::MARKER_LEN),
+        Some(Ok(size)) => Ok(usize::try_from(size)
+            .ok()
+            .filter(|size| *size > 0)
+            .unwrap_or(merge::MARKER_LEN)),
+        Some(Err(_)) => Err(CliError::unsupported("this value of '--marker-size'")),
     }
 }
 

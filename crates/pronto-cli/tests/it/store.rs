@@ -192,8 +192,8 @@ fn damage_and_mistakes_are_named() {
     assert!(code == 128 && err.contains("has no generation 7"), "{err}");
     let (code, _, err) = world.try_store(&["list", "ftp://x/y"]);
     assert!(code == 128 && err.contains("s3://BUCKET/PREFIX"), "{err}");
-    let (code, _, err) = world.try_store(&["verify", "--generation=7", &url, "r"]);
-    assert!(code == 129 && err.contains("--generation"), "{err}");
+    let (code, _, err) = world.try_store(&["verify", "--update", &url, "r"]);
+    assert!(code == 129 && err.contains("'--update'"), "{err}");
 
     let packs = fs::read_dir(world.path("store/r.git/pack")).expect("a directory");
     let pack = packs

@@ -103,9 +103,12 @@ fn keys_of_programs_and_mistakes_are_refused() {
         "has no value",
     );
     refused(&["config", url, "other"], "there is no repository 'other'");
-    refused(&["config", url, "r", "--add", "receive.x"], "store config");
+    refused(
+        &["config", url, "r", "--add", "receive.x"],
+        "'--add' needs a key",
+    );
     refused(&["head", url, "r", "a..b"], "not a valid name");
-    refused(&["list", "--add", url], "'--add' is not for");
+    refused(&["list", "--add", url], "'--add' of 'list'");
     let large = "x".repeat(70_000);
     let bound = format!("hint: it can have at most {}\n", 64 << 10);
     refused(&["config", url, "r", "receive.hideRefs", &large], &bound);
