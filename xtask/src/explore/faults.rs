@@ -76,8 +76,8 @@ pub(super) const FAULTS: [Fault; 11] = [
         name: "index-variable",
         effect: "`GIT_INDEX_FILE` counts from the current directory",
         file: "crates/pronto-config/src/git_path.rs",
-        old: "match environment.path(\"GIT_INDEX_FILE\") {\n            Some(path) => environment.resolve(path),",
-        new: "match environment.path(\"GIT_INDEX_FILE\") {\n            Some(path) => environment.absolute(path),",
+        old: "let named = environment.file(\"GIT_INDEX_FILE\");",
+        new: "let named = environment.path(\"GIT_INDEX_FILE\");\n        let named = named.map(|path| environment.absolute(path));",
     },
     Fault {
         name: "double-star",
