@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use pronto_io::child;
 
-use crate::error::{CliError, display};
+use crate::error::CliError;
+#[cfg(feature = "serve")]
+use crate::error::display;
 
 const SERVER: &str = "pronto-server";
 
