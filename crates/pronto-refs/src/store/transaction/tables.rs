@@ -204,10 +204,14 @@ fn changes<'s>(
         let rest = rest_of(refs, step);
         let is_gone = step.change == Change::Delete && !step.only_log;
         if is_gone {
-            changes.refs.push(RefChange {
-                name: rest,
-                value: NewValue::Gone,
-            });
+            // As in Git, no table says that something is gone that was not there.
+            let found = transaction.snapshot().find(rest).map_err(from_tables)?;
+            if found.is_some_and(|entry| !matches!(entry.value, RefValue::Deletion)) {
+                changes.refs.push(RefChange {
+                    name: rest,
+                    value: NewValue::Gone,
+                });
+            }
             let mut entries = (transaction.snapshot().log_of(rest)).map_err(from_tables)?;
             while let Some(record) = entries.next().map_err(from_tables)? {
                 changes.logs.push(LogChange::Gone {
