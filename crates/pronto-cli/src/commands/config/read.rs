@@ -9,7 +9,7 @@ use pronto::quote;
 
 use super::arguments::{Action, Request};
 use super::source::Source;
-use super::types::bad_line;
+use super::types::{DEFAULT_LINE, bad_line};
 use crate::error::Kind;
 use crate::{CliError, Context, ExitCode};
 
@@ -150,7 +150,7 @@ impl Reader<'_> {
             key: name,
             value,
             origin: &origin,
-            line: 0,
+            line: DEFAULT_LINE,
         };
         self.show(&entry, false)?;
         Ok(ExitCode::SUCCESS)

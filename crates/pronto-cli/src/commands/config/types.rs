@@ -98,14 +98,17 @@ impl Type {
     }
 }
 
+/// The line of the value of `--default`, which is in no file.
+pub(super) const DEFAULT_LINE: u32 = u32::MAX;
+
 /// Returns the message that Git prints after the error about a value.
 pub(super) fn bad_line(entry: &EntryRef<'_>) -> CliError {
-    if entry.origin.kind == OriginKind::CommandLine {
-        return CliError::fatal("unable to parse command-line config");
-    }
-    if entry.line == 0 {
+    if entry.line == DEFAULT_LINE {
         let value = entry.value.unwrap_or_default();
         return CliError::fatal(format!("failed to format default config value: {value}"));
+    }
+    if entry.origin.kind == OriginKind::CommandLine {
+        return CliError::fatal("unable to parse command-line config");
     }
     let place = entry.origin.location();
     CliError::fatal(format!("bad config line {} {place}", entry.line))
