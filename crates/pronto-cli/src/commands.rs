@@ -102,7 +102,7 @@ pub enum Style {
     /// needs `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and
     /// serves only documentation.
     Raw,
-    /// As options of the command that the first plain arguments name (see [`nested`]).
+    /// As options of the command that the first plain arguments name (see `nested`).
     Nested,
 }
 
