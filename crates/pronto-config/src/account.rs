@@ -1,6 +1,12 @@
-//! Accounts of the system, as `/etc/passwd` lists them.
+//! Accounts of the system: those of `/etc/passwd`, and those that other sources have (LDAP, SSSD, systemd).
+//!
+//! `getent` is asked for the others. The C library would load libraries for them, and a static program cannot do that
+//! (see [`pronto_io::hosts`]).
+
+use std::process::Stdio;
 
 use bstr::{BString, ByteSlice};
+use pronto_io::child;
 
 /// An account of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,19 +21,39 @@ pub struct Account {
 
 const ACCOUNTS: &str = "/etc/passwd";
 
-/// The account with this login name.
+/// Returns the account with this login name.
+///
+/// Reads a file, and starts a program if the file does not have the account.
 pub fn named(login: &[u8]) -> Option<Account> {
-    find_account(|fields| fields[0] == login)
+    let key = login.to_str().ok()?;
+    find_account(key, |fields| fields[0] == login)
 }
 
-/// The account that this process runs under.
+/// Returns the account that this process runs under. Costs the same as [`named`].
 pub fn own() -> Option<Account> {
     let user = rustix::process::getuid().as_raw().to_string();
-    find_account(|fields| fields[2] == user.as_bytes())
+    find_account(&user, |fields| fields[2] == user.as_bytes())
 }
 
-fn find_account(wanted: impl Fn(&[&[u8]]) -> bool) -> Option<Account> {
-    let table = std::fs::read(ACCOUNTS).ok()?;
+fn find_account(key: &str, wanted: impl Fn(&[&[u8]]) -> bool) -> Option<Account> {
+    let listed = std::fs::read(ACCOUNTS).ok();
+    listed
+        .and_then(|table| find_in(&table, &wanted))
+        .or_else(|| find_in(&ask_getent(key)?, &wanted))
+}
+
+/// Returns what `getent` prints for the login name or the number `key`; `None` if there is no such program.
+fn ask_getent(key: &str) -> Option<Vec<u8>> {
+    if key.is_empty() || key.starts_with('-') || key.contains('\0') {
+        return None;
+    }
+    let mut command = child::command("getent");
+    let command = command.args(["passwd", key]);
+    let command = command.stdin(Stdio::null()).stderr(Stdio::null());
+    Some(command.output().ok()?.stdout)
+}
+
+fn find_in(table: &[u8], wanted: impl Fn(&[&[u8]]) -> bool) -> Option<Account> {
     table.lines().find_map(|line| {
         let fields: Vec<&[u8]> = line.split_str(":").collect();
         if fields.len() < 6 || !wanted(&fields) {

@@ -46,6 +46,7 @@ pub mod ewah;
 #[cfg(target_os = "linux")]
 pub mod fanotify;
 pub mod file_system;
+pub mod hosts;
 pub mod interrupt;
 pub mod lock_file;
 pub mod memory;

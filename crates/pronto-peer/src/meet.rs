@@ -1,9 +1,11 @@
 //! Connects to a peer by TCP and authenticates it.
 
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use pronto_netsync::ErrorKind as PeerErrorKind;
+
+use pronto_io::hosts;
 
 use super::address::{NetsyncAddress, with_port};
 use super::keys::{KeyPair, PublicKey};
@@ -131,8 +133,8 @@ fn connect(host: &str, port: u16) -> Result<TcpStream> {
             .with_hint(hint)
     };
     let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
-    let addresses = (host, port).to_socket_addrs().map_err(failed)?;
-    for address in addresses.take(MOST_ADDRESSES) {
+    let addresses = hosts::resolve(host, port, PATIENCE).map_err(failed)?;
+    for address in addresses.into_iter().take(MOST_ADDRESSES) {
         match TcpStream::connect_timeout(&address, PATIENCE) {
             Ok(socket) => return Ok(socket),
             Err(error) => last = error,

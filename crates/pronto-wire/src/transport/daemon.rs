@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use bstr::BStr;
+use pronto_io::hosts;
 
 use super::pace::Pace;
 use super::process::Process;
@@ -94,9 +95,8 @@ fn greeting(target: &Target<'_>, service: Service, options: &Options) -> Result<
 }
 
 fn dial(host: &str, port: u16, options: &Options) -> Result<TcpStream, Error> {
-    let found = (host, port).to_socket_addrs().map_err(|error| {
-        let reason = error.to_string();
-        let reason = reason.rsplit(": ").next().unwrap_or_default().to_owned();
+    let found = hosts::resolve(host, port, options.limits.connect).map_err(|error| {
+        let reason = pronto_io::error::reason(&error);
         Error::new(
             ErrorKind::Connection,
             format!("unable to look up {host} (port {port}) ({reason})"),
@@ -107,7 +107,7 @@ fn dial(host: &str, port: u16, options: &Options) -> Result<TcpStream, Error> {
         Family::V4 => address.is_ipv4(),
         Family::V6 => address.is_ipv6(),
     };
-    let addresses: Vec<SocketAddr> = found.filter(fits).collect();
+    let addresses: Vec<SocketAddr> = found.into_iter().filter(fits).collect();
     let (mut failures, mut count) = (String::new(), 0);
     connect_first(&addresses, &options.limits, &mut |address, error| {
         let reason = pronto_io::error::reason(error);

@@ -7,7 +7,6 @@ use bstr::ByteSlice;
 use ureq::config::{AutoHeaderValue, IpFamily};
 use ureq::http::Uri;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
-use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Proxy, ProxyProtocol};
 
 use super::dial::{self, Current, Dialer};
@@ -153,7 +152,6 @@ pub(super) fn agent(
     });
     let resolver = dial::Resolving {
         relay: relay.map(|relay| relay.address),
-        inner: DefaultResolver::default(),
     };
     let agent = Agent::with_parts(config.build(), connector, resolver);
     Ok((agent, current))

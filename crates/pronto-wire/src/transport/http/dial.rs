@@ -3,12 +3,12 @@
 //! The client's own connections do not give access to their sockets. So plain connections are made
 //! here, and proxied or encrypted ones are built on top of them like in the client.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use pronto_io::descriptor;
+use pronto_io::{descriptor, hosts};
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
@@ -63,7 +63,19 @@ pub(super) struct Dialer {
 #[derive(Debug)]
 pub(super) struct Resolving {
     pub(super) relay: Option<Uri>,
-    pub(super) inner: DefaultResolver,
+}
+
+/// How long a lookup takes where the client sets no limit.
+const LONGEST_LOOKUP: Duration = Duration::from_secs(300);
+
+/// How many addresses of a host are tried: the list of the client has places for so many.
+const MOST_ADDRESSES: usize = 16;
+
+/// Divides `HOST:PORT`, where the host can be an IPv6 address in brackets.
+fn host_and_port(address: &str) -> (&str, u16) {
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    (host, port.parse().unwrap_or_default())
 }
 
 impl Resolver for Resolving {
@@ -74,7 +86,30 @@ impl Resolver for Resolving {
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
         let uri = self.relay.as_ref().unwrap_or(uri);
-        self.inner.resolve(uri, config, timeout)
+        let address = uri.scheme().zip(uri.authority());
+        let address = address
+            .and_then(|(scheme, authority)| DefaultResolver::host_and_port(scheme, authority))
+            .ok_or_else(|| Error::BadUri(format!("no host and port: {uri}")))?;
+        let (host, port) = host_and_port(&address);
+        let within = match timeout.after {
+            time::Duration::Exact(left) => left,
+            time::Duration::NotHappening => LONGEST_LOOKUP,
+        };
+        let known = hosts::resolve(host, port, within).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => Error::HostNotFound,
+            io::ErrorKind::TimedOut => Error::Timeout(timeout.reason),
+            _ => Error::Io(error),
+        })?;
+        let mut addresses = self.empty();
+        let family = config.ip_family();
+        let wanted = family.keep_wanted(known.into_iter());
+        for address in wanted.take(MOST_ADDRESSES) {
+            addresses.push(address);
+        }
+        match addresses.is_empty() {
+            true => Err(Error::HostNotFound),
+            false => Ok(addresses),
+        }
     }
 }
 

@@ -1,0 +1,156 @@
+//! Looks up the addresses of hosts.
+//!
+//! glibc looks up hosts as `/etc/nsswitch.conf` says, with libraries that it loads and that must have its own version. A
+//! program with a static glibc has the version of the machine that it was built on, so it asks `getent`, a program that
+//! comes with the glibc of this machine. On systems without `getent` it uses its own glibc, which knows `/etc/hosts` and
+//! DNS.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::child;
+
+/// Looks up `host`, a name or an IP address, and returns its addresses with `port`, in the order in which they are to be
+/// tried.
+///
+/// Waits for at most `within`, also if the name servers do not answer. Does not return an empty list.
+///
+/// # Errors
+/// - `NotFound`: the host has no address, or the name servers do not know it.
+/// - `TimedOut`: there was no answer in time.
+/// - Others, from the system.
+pub fn resolve(host: &str, port: u16, within: Duration) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![(address, port).into()]);
+    }
+    let (answer, answered) = mpsc::sync_channel(1);
+    let name = host.to_owned();
+    thread::Builder::new().spawn(move || {
+        // Nobody listens any more after the timeout.
+        let _ = answer.send(look_up(&name, port));
+    })?;
+    let found = answered.recv_timeout(within).map_err(|_| {
+        let message = "the name servers do not answer";
+        io::Error::new(io::ErrorKind::TimedOut, message)
+    })??;
+    match found.is_empty() {
+        true => Err(unknown()),
+        false => Ok(found),
+    }
+}
+
+fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    // An option of `getent`, or an address with a zone.
+    let is_name = !host.starts_with('-') && !host.contains(['%', '\0']);
+    if is_name
+        && is_static()
+        && let Some(found) = ask_getent(host)
+    {
+        let found = found?;
+        return Ok(found.into_iter().map(|ip| (ip, port).into()).collect());
+    }
+    match (host, port).to_socket_addrs() {
+        Ok(found) => Ok(found.collect()),
+        // The standard library gives errors of `getaddrinfo` no kind.
+        Err(error) if error.raw_os_error().is_none() => Err(unknown()),
+        Err(error) => Err(error),
+    }
+}
+
+fn unknown() -> io::Error {
+    let message = "Name or service not known";
+    io::Error::new(io::ErrorKind::NotFound, message)
+}
+
+/// Returns the addresses that `getent` prints for `host`; `None` if there is no such program.
+fn ask_getent(host: &str) -> Option<io::Result<Vec<IpAddr>>> {
+    let mut command = child::command("getent");
+    let command = command.args(["ahosts", host]);
+    let command = command.stdin(Stdio::null()).stderr(Stdio::null());
+    match command.output() {
+        Ok(output) => Some(Ok(addresses(&output.stdout))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// Returns the addresses in the output of `getent ahosts`: a line for each type of socket, `ADDRESS STREAM NAME`.
+fn addresses(output: &[u8]) -> Vec<IpAddr> {
+    let mut found = Vec::new();
+    for line in String::from_utf8_lossy(output).lines() {
+        let mut words = line.split_ascii_whitespace();
+        let address = words.next().and_then(|word| word.parse().ok());
+        if let (Some(address), Some("STREAM")) = (address, words.next()) {
+            found.push(address);
+        }
+    }
+    found
+}
+
+/// Returns whether this program has its C library in itself: the kernel started it without a loader.
+fn is_static() -> bool {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: it takes a number and reads a table that the kernel filled at the start.
+        unsafe { libc::getauxval(libc::AT_BASE) == 0 }
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn an_address_is_not_looked_up() {
+        let found = resolve("127.0.0.1", 9418, LONG).expect("an address");
+        assert_eq!(found, [SocketAddr::from(([127, 0, 0, 1], 9418))]);
+        let found = resolve("::1", 80, LONG).expect("an address");
+        assert_eq!(found[0].to_string(), "[::1]:80");
+    }
+
+    #[test]
+    fn getent_and_the_library_know_the_same_hosts() {
+        let found = resolve("localhost", 80, LONG).expect("a host");
+        assert!(found.iter().all(|address| address.ip().is_loopback()));
+        let asked = ask_getent("localhost").expect("a program").expect("it ran");
+        assert!(!asked.is_empty() && asked.iter().all(IpAddr::is_loopback));
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_is_not_found() {
+        for name in [
+            "no-such-host.invalid",
+            "-A",
+            "",
+            "a\0b",
+            "fe80::1%no-such-link",
+        ] {
+            let error = resolve(name, 80, LONG).expect_err("no host");
+            assert!(
+                matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+                ),
+                "{name:?}: {error:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn lines_of_getent_are_addresses_of_streams() {
+        let output = b"2001:db8::1     STREAM example.org\n2001:db8::1     DGRAM  \n192.0.2.1       STREAM \nx STREAM\n";
+        let found = addresses(output);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[1].to_string(), "192.0.2.1");
+    }
+}
