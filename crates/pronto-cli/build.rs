@@ -8,24 +8,97 @@ use std::{env, fs, io};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={ORDER}");
+    println!("cargo::rerun-if-env-changed={LINKAGE}");
+    println!("cargo::rustc-check-cfg=cfg(static_start)");
     let target = |part: &str| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
-    if target("OS") == "linux" && target("ENV") == "gnu" {
-        // Addresses that the loader has to mend are packed: an instruction or two each.
-        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
-        if env::var("PROFILE").is_ok_and(|profile| profile == "release")
-            && let Some(arguments) = arguments_of_lld()
-        {
-            for argument in arguments {
-                println!("cargo::rustc-link-arg-bins={argument}");
-            }
-        }
-        if env::var("HOST") == env::var("TARGET")
-            && let Err(error) = link_unwinder_statically()
-        {
-            println!("cargo::warning=the unwinder stays a shared library: {error}");
+    if target("OS") != "linux" || target("ENV") != "gnu" {
+        return;
+    }
+    // Addresses that the loader has to mend are packed: an instruction or two each.
+    println!("cargo::rustc-link-arg-bins={PACKED}");
+    if env::var("PROFILE").is_ok_and(|profile| profile == "release")
+        && let Some(arguments) = arguments_of_lld()
+    {
+        for argument in arguments {
+            println!("cargo::rustc-link-arg-bins={argument}");
         }
     }
+    if env::var("HOST") != env::var("TARGET") {
+        return;
+    }
+    if let Err(error) = link_unwinder_statically() {
+        println!("cargo::warning=the unwinder stays a shared library: {error}");
+    }
+    if env::var(LINKAGE).is_ok_and(|linkage| linkage == "dynamic") {
+        return;
+    }
+    match arguments_for_static() {
+        Ok(arguments) => {
+            for argument in arguments {
+                println!("cargo::rustc-link-arg-bin=pronto={argument}");
+            }
+            if target("ARCH") == "x86_64" {
+                println!("cargo::rustc-cfg=static_start");
+                println!("cargo::rustc-link-arg-bin=pronto=-Wl,-e,pronto_start");
+            }
+        }
+        Err(error) => println!("cargo::warning=the C library stays a shared library: {error}"),
+    }
 }
+
+/// `dynamic` keeps the C library a shared library: for tools that replace its functions (`LD_PRELOAD`).
+const LINKAGE: &str = "PRONTO_LINKAGE";
+
+const PACKED: &str = "-Wl,-z,pack-relative-relocs";
+
+/// Returns the arguments of the linker that put the C library into program `pronto`, at a random address like all code
+/// (`-static-pie`): there is no library to find and to map, and no symbol to look up, at each start.
+///
+/// The compiler asks for shared libraries by name. As in [`link_unwinder_statically`], scripts with their names lead to
+/// the static ones.
+fn arguments_for_static() -> io::Result<[String; 2]> {
+    const LIBRARIES: [&str; 6] = ["c", "m", "dl", "pthread", "rt", "util"];
+    let unwinder = path_of_library("libgcc_eh.a")?;
+    let helpers = path_of_library("libgcc.a")?;
+    let basis = path_of_library("libc.a")?;
+    let folder = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("no OUT_DIR"))?;
+    let folder = PathBuf::from(folder);
+    let scripts = folder.join("static");
+    fs::create_dir_all(&scripts)?;
+    for name in LIBRARIES {
+        let library = path_of_library(&format!("lib{name}.a"))?;
+        let script = format!("GROUP({library} {unwinder} {helpers} {basis})\n");
+        fs::write(scripts.join(format!("lib{name}.so")), script)?;
+    }
+    let script = format!("GROUP({unwinder} {helpers} {basis})\n");
+    fs::write(scripts.join("libgcc_s.so"), script)?;
+    let arguments = ["-static-pie".to_owned(), format!("-L{}", scripts.display())];
+    let probe = Probe {
+        folder,
+        name: "static",
+        source: THREADS_AND_PANICS,
+    };
+    let packed = [
+        arguments[0].clone(),
+        arguments[1].clone(),
+        PACKED.to_owned(),
+    ];
+    // An old C library does not know packed addresses, and the program would crash.
+    match probe.links(&packed) && probe.runs() {
+        true => Ok(arguments),
+        false => Err(io::Error::other("a static program does not run")),
+    }
+}
+
+/// A program that needs what a program takes from the C library and the unwinder.
+const THREADS_AND_PANICS: &str = r#"
+fn main() {
+    let thread = std::thread::spawn(|| std::env::args().count());
+    assert_eq!(thread.join().expect("it ends"), 1);
+    std::panic::set_hook(Box::new(|_| {}));
+    assert!(std::panic::catch_unwind(|| panic!("caught")).is_err());
+}
+"#;
 
 /// Merges functions with the same instructions, and constants with the same content: the tables of methods and the
 /// places of panics that each use of a generic type brings again. Nothing compares the addresses of either: those of
@@ -48,7 +121,12 @@ fn arguments_of_lld() -> Option<[String; 2]> {
         MERGE_IDENTICAL.to_owned(),
         format!("-Wl,-T,{}", script.display()),
     ];
-    links(&folder, &arguments).then_some(arguments)
+    let probe = Probe {
+        folder,
+        name: "order",
+        source: "fn main() {}\n",
+    };
+    probe.links(&arguments).then_some(arguments)
 }
 
 /// Returns a script of the linker that puts the functions of `list` before all others, in their order. The kernel maps
@@ -64,47 +142,55 @@ fn order_of_functions(list: &str) -> String {
     script
 }
 
-/// Returns whether the linker takes these arguments.
-fn links(folder: &Path, arguments: &[String]) -> bool {
-    let source = folder.join("probe.rs");
-    if fs::write(&source, "fn main() {}\n").is_err() {
-        return false;
+/// A program that shows whether the linker takes arguments.
+struct Probe {
+    folder: PathBuf,
+    name: &'static str,
+    source: &'static str,
+}
+
+impl Probe {
+    /// Returns whether the linker takes these arguments.
+    fn links(&self, arguments: &[String]) -> bool {
+        let source = self.folder.join(format!("{}.rs", self.name));
+        if fs::write(&source, self.source).is_err() {
+            return false;
+        }
+        let mut compiler = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+        compiler.arg("--edition=2024");
+        for argument in arguments {
+            compiler.args(["-C", &format!("link-arg={argument}")]);
+        }
+        if let Ok(linker) = env::var("RUSTC_LINKER") {
+            compiler.args(["-C", &format!("linker={linker}")]);
+        }
+        if let Ok(target) = env::var("TARGET") {
+            compiler.args(["--target", &target]);
+        }
+        let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+        compiler.args(flags.split('\u{1f}').filter(|flag| !flag.is_empty()));
+        let compiler = compiler.arg("-o").arg(self.program()).arg(&source);
+        compiler
+            .output()
+            .is_ok_and(|probed| probed.status.success())
     }
-    let mut compiler = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    compiler.arg("--edition=2024");
-    for argument in arguments {
-        compiler.args(["-C", &format!("link-arg={argument}")]);
+
+    /// Returns whether the program that was linked runs.
+    fn runs(&self) -> bool {
+        let ran = Command::new(self.program()).output();
+        ran.is_ok_and(|ran| ran.status.success())
     }
-    if let Ok(linker) = env::var("RUSTC_LINKER") {
-        compiler.args(["-C", &format!("linker={linker}")]);
+
+    fn program(&self) -> PathBuf {
+        self.folder.join(format!("{}-probe", self.name))
     }
-    if let Ok(target) = env::var("TARGET") {
-        compiler.args(["--target", &target]);
-    }
-    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    compiler.args(flags.split('\u{1f}').filter(|flag| !flag.is_empty()));
-    let probed = compiler
-        .arg("-o")
-        .arg(folder.join("probe"))
-        .arg(&source)
-        .output();
-    probed.is_ok_and(|probed| probed.status.success())
 }
 
 /// Has the unwinder linked in, so that the loader has one library less to find, map and relocate.
 /// It is asked for by the name of a shared library: this puts a linker script of that name, which
 /// names the static one, before the linker's own folders.
 fn link_unwinder_statically() -> io::Result<()> {
-    const ARCHIVE: &str = "libgcc_eh.a";
-    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let found = Command::new(compiler)
-        .arg(format!("-print-file-name={ARCHIVE}"))
-        .output()?;
-    // A compiler that does not have it repeats the name.
-    let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-    if !Path::new(&path).is_absolute() {
-        return Err(io::Error::other(format!("the compiler has no {ARCHIVE}")));
-    }
+    let path = path_of_library("libgcc_eh.a")?;
     let folder = env::var("OUT_DIR").map_err(io::Error::other)?;
     fs::write(
         Path::new(&folder).join("libgcc_s.so"),
@@ -112,4 +198,18 @@ fn link_unwinder_statically() -> io::Result<()> {
     )?;
     println!("cargo::rustc-link-search=native={folder}");
     Ok(())
+}
+
+/// Returns the path of a static library of the C compiler.
+fn path_of_library(archive: &str) -> io::Result<String> {
+    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let found = Command::new(compiler)
+        .arg(format!("-print-file-name={archive}"))
+        .output()?;
+    // A compiler that does not have it repeats the name.
+    let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    match Path::new(&path).is_absolute() {
+        true => Ok(path),
+        false => Err(io::Error::other(format!("the compiler has no {archive}"))),
+    }
 }
