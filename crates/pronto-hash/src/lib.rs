@@ -27,6 +27,7 @@
 
 mod collision;
 mod digester;
+mod hex;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 mod many;
@@ -37,6 +38,7 @@ mod trailer;
 pub use collision::Collision;
 pub use digester::{Digester, digest};
 pub use gix_hash::{Kind, ObjectId, Prefix, oid};
+pub use hex::{Hex, NotAnId, hex, parse_hex};
 pub use many::{Backend, ManyDigester, Message, digest_many};
 pub use stream::{Body, DigestStream};
 pub use trailer::TrailerDigester;

@@ -61,6 +61,7 @@ pub mod replacement;
 #[cfg(unix)]
 mod retry;
 pub mod shell;
+pub mod short;
 #[cfg(unix)]
 pub mod signals;
 #[cfg(unix)]

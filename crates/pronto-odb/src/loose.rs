@@ -31,8 +31,7 @@ struct Start {
 
 /// Returns the path of the loose object `id` under `objects`.
 pub(crate) fn path(objects: &Path, id: &oid) -> PathBuf {
-    let mut buffer = Kind::hex_buf();
-    let hex = id.hex_to_buf(&mut buffer);
+    let hex = pronto_hash::hex(id);
     let (directory, file) = hex.split_at(2);
     let mut path = PathBuf::with_capacity(objects.as_os_str().len() + hex.len() + 3);
     path.push(objects);
@@ -262,7 +261,7 @@ pub(crate) fn list(
         hex.extend_from_slice(entry.file_name().as_encoded_bytes());
         // Temporary files and whatever else is no id.
         let is_id = hex.len() == kind.len_in_hex() && !hex.iter().any(u8::is_ascii_uppercase);
-        if let Some(id) = is_id.then(|| ObjectId::from_hex(&hex).ok()).flatten() {
+        if let Some(id) = is_id.then(|| pronto_hash::parse_hex(&hex).ok()).flatten() {
             out.push(id);
         }
     }

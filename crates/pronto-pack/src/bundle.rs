@@ -237,7 +237,7 @@ fn split(line: &[u8], hash: Kind) -> Result<(ObjectId, Option<&[u8]>), BadHeader
     let length = hash.len_in_hex();
     let id = line
         .get(..length)
-        .and_then(|hex| ObjectId::from_hex(hex).ok());
+        .and_then(|hex| pronto_hash::parse_hex(hex).ok());
     let id = id.ok_or_else(|| bad_line(line))?;
     match line.get(length..) {
         None | Some([]) => Ok((id, None)),

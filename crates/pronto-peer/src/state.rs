@@ -27,7 +27,7 @@ impl State {
         let objects = lines.next()?.strip_prefix(b"objects ")?;
         let objects = objects.to_str().ok()?.parse().ok()?;
         // As many hexadecimal digits as an id of SHA-256 has.
-        let mark = ObjectId::from_hex(lines.next()?.strip_prefix(b"mark ")?).ok()?;
+        let mark = pronto_hash::parse_hex(lines.next()?.strip_prefix(b"mark ")?).ok()?;
         let mut state = State {
             resume: Some(Resume {
                 objects,
@@ -40,7 +40,7 @@ impl State {
                 Some(hex) => (&mut state.heads, hex),
                 None => (&mut state.edges, line.strip_prefix(b"edge ")?),
             };
-            list.push(ObjectId::from_hex(hex).ok()?);
+            list.push(pronto_hash::parse_hex(hex).ok()?);
         }
         Some(state)
     }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_nothing_else() {
         let path = std::env::temp_dir().join(format!("pronto-state-{}", std::process::id()));
-        let id = |digit: &str| ObjectId::from_hex(digit.repeat(40).as_bytes()).expect("an id");
+        let id = |digit: &str| pronto_hash::parse_hex(digit.repeat(40).as_bytes()).expect("an id");
         let state = State {
             resume: Some(Resume {
                 objects: 7,

@@ -1,7 +1,7 @@
 //! Nonces of signed pushes (`receive.certNonceSeed`): the time, and an HMAC of the seed whose key is the service and the
 //! time, as git 2.55 makes them.
 
-use pronto_hash::{Kind, ObjectId};
+use pronto_hash::Kind;
 use ring::hmac::{self, Algorithm, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256};
 
 /// Makes nonces, and recognises those that it has made, or that another process with the same seed has. `Send + Sync`.
@@ -45,7 +45,7 @@ impl Nonces {
         let (digits, rest) = nonce.split_at_checked(end)?;
         let seconds: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
         // The tag has the length of an id.
-        let tag = ObjectId::from_hex(rest.get(1..)?).ok()?;
+        let tag = pronto_hash::parse_hex(rest.get(1..)?).ok()?;
         hmac::verify(&self.key(seconds), &self.seed, tag.as_bytes()).ok()?;
         // There are other ways to write the number and the tag.
         (self.at(seconds).as_bytes() == nonce).then_some(seconds)

@@ -296,7 +296,7 @@ pub fn parse_ref_line(line: &[u8], format: Kind) -> Result<RemoteRef, Error> {
 
 /// Parses a full hexadecimal id of hash function `format`.
 pub(crate) fn parse_id(hex: &[u8], format: Kind) -> Result<ObjectId, Error> {
-    ObjectId::from_hex(hex)
+    pronto_hash::parse_hex(hex)
         .ok()
         .filter(|id| id.kind() == format)
         .ok_or_else(|| {

@@ -223,7 +223,7 @@ impl RequestParser {
     }
 
     fn id(&self, hex: &[u8]) -> Option<ObjectId> {
-        let id = ObjectId::from_hex(hex).ok()?;
+        let id = pronto_hash::parse_hex(hex).ok()?;
         (id.kind() == self.offer.hash).then_some(id)
     }
 }

@@ -170,7 +170,7 @@ impl<'a> Line<'a> {
 /// Splits off the id at the start of `text`; what follows it need not be separated.
 fn leading_id(text: &[u8], kind: Kind) -> Option<(ObjectId, &BStr)> {
     let (hex, rest) = text.split_at_checked(kind.len_in_hex())?;
-    let id = ObjectId::from_hex(hex).ok()?;
+    let id = pronto_hash::parse_hex(hex).ok()?;
     Some((id, rest.as_bstr()))
 }
 
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn ids_may_be_followed_by_anything() {
-        let id = ObjectId::from_hex(ID.as_bytes()).expect("an id");
+        let id = pronto_hash::parse_hex(ID.as_bytes()).expect("an id");
         let line = format!("want {ID} side-band");
         let parsed = Line::of_needs(line.as_bytes(), Kind::Sha1).expect("a line");
         let rest = " side-band".into();

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 use pronto::commit_graph::{Fault, Source, Split, WriteOptions};
 use pronto::{ErrorKind, Repository, Watch};
-use pronto_hash::ObjectId;
 
 use crate::{CliError, Context, ExitCode};
 
@@ -142,7 +141,7 @@ impl Args {
         for line in lines()? {
             // Text after the id is ignored.
             let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
-            let id = ObjectId::from_hex(&line[..digits.count()]);
+            let id = pronto_hash::parse_hex(&line[..digits.count()]);
             let message = || CliError::error(format!("unexpected non-hex object ID: {line}"));
             ids.push(id.map_err(|_| message())?);
         }

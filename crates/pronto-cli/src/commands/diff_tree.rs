@@ -174,7 +174,7 @@ impl Session<'_> {
     /// Returns the id at the start of `text`.
     fn id_at(&self, text: &[u8]) -> Option<ObjectId> {
         let digits = text.get(..self.repository.object_hash().len_in_hex())?;
-        ObjectId::from_hex(digits).ok()
+        pronto_hash::parse_hex(digits).ok()
     }
 
     fn read_line(&mut self, line: &[u8]) -> Result<(), CliError> {

@@ -136,7 +136,7 @@ fn check(args: &Args) -> Result<(), CliError> {
 
 fn tell(id: &ObjectId, context: &mut Context) -> Result<(), CliError> {
     context.report();
-    writeln!(context.out, "{id}")?;
+    writeln!(context.out, "{}", pronto_hash::hex(id))?;
     Ok(())
 }
 

@@ -17,7 +17,6 @@ use pronto::packs;
 use pronto::remote::has_whole_history;
 use pronto::revision::RevisionSet;
 use pronto::{Repository, Watch};
-use pronto_hash::ObjectId;
 use pronto_io::progress::{Meter, Progress};
 use pronto_odb::packing::{Contents, Counts, Member, Options};
 use pronto_pack::bitmap::name_hash;
@@ -296,7 +295,9 @@ fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, Cl
         if line.starts_with(b"-") {
             return Ok(None);
         }
-        let id = line.get(..len).and_then(|hex| ObjectId::from_hex(hex).ok());
+        let id = line
+            .get(..len)
+            .and_then(|hex| pronto_hash::parse_hex(hex).ok());
         let id = id.ok_or_else(|| {
             let line = whole.as_bstr();
             CliError::fatal(format!("expected object ID, got garbage:\n {line}"))

@@ -332,7 +332,7 @@ fn write(given: &Given<'_>, context: &mut Context) -> Result<ExitCode, CliError>
 
 fn logged_object(repository: &Repository, text: &BStr, which: &str) -> Result<ObjectId, CliError> {
     let is_whole = text.len() == repository.object_hash().len_in_hex();
-    let Some(id) = ObjectId::from_hex(text).ok().filter(|_| is_whole) else {
+    let Some(id) = pronto_hash::parse_hex(text).ok().filter(|_| is_whole) else {
         let message = format!("invalid {which} object ID: '{text}'");
         return Err(CliError::fatal(message));
     };

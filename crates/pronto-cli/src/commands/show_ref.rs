@@ -194,7 +194,7 @@ impl List<'_> {
     fn print(&mut self, id: ObjectId, name: &BStr, suffix: &str) -> Result<(), CliError> {
         let id = match self.digits {
             Some(digits) => self.repository.abbreviate_to(&id, digits)?,
-            None => id.to_string(),
+            None => pronto_hash::hex(&id).to_string(),
         };
         if self.args.hash.is_some() && suffix.is_empty() {
             writeln!(self.context.out, "{id}")?;

@@ -8,7 +8,6 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto::refresh::Options as Refresh;
 use pronto::update_index::{Action, Allowed, Event, Mark, Options, Version};
 use pronto::{Repository, Watch};
-use pronto_hash::ObjectId;
 
 use crate::commands::pathspecs::unquote;
 use crate::staging_failures::{report_conversion, report_failure};
@@ -335,7 +334,7 @@ impl Reader<'_> {
             return Err(expects());
         };
         let mode = octal(mode).ok_or_else(expects)?;
-        let id = ObjectId::from_hex(id).map_err(|_| expects())?;
+        let id = pronto_hash::parse_hex(id).map_err(|_| expects())?;
         if id.kind() != self.repository.object_hash() {
             return Err(expects());
         }
@@ -373,7 +372,7 @@ impl Reader<'_> {
             if start == 0 || head[start - 1] != b' ' || start <= blank {
                 return Err(bad());
             }
-            let id = ObjectId::from_hex(&head[start..]).map_err(|_| bad())?;
+            let id = pronto_hash::parse_hex(&head[start..]).map_err(|_| bad())?;
             let path = match self.how.ends_with_nul {
                 true => line[tab + 1..].into(),
                 false => unquote(&line[tab + 1..])

@@ -82,7 +82,7 @@ impl Store {
     pub fn unique_prefix_len(&self, id: &oid, least: usize) -> Result<usize, Error> {
         let whole = id.kind().len_in_hex();
         let least = least.clamp(1, whole);
-        let Ok(prefix) = Prefix::from_hex_nonempty(&id.to_hex_with_len(least).to_string()) else {
+        let Ok(prefix) = Prefix::new(id, least) else {
             return Ok(whole);
         };
         let snapshot = Arc::clone(&*self.snapshot()?);

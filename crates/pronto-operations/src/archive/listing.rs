@@ -391,7 +391,7 @@ mod tests {
         let environment = Environment::empty(scratch.path());
         let repository = Repository::open(scratch.join(".git"), &environment);
         let repository = repository.expect("a repository");
-        let top = ObjectId::from_hex(tree.as_bytes()).expect("an id");
+        let top = pronto_hash::parse_hex(tree.as_bytes()).expect("an id");
         let listed = Listing::read(&repository, top, 1 << 20, &Watch::none());
         let error = listed.err().expect("it has 111,111,110 entries");
         assert_eq!(*error.kind(), ErrorKind::Refused);

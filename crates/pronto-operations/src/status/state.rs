@@ -180,7 +180,7 @@ impl Reader<'_> {
         if let Some(branch) = text.strip_prefix(b"refs/heads/") {
             return Ok(Some(branch.into()));
         }
-        match ObjectId::from_hex(&text) {
+        match pronto_hash::parse_hex(&text) {
             Ok(id) => Ok(Some(self.abbreviate(id)?)),
             Err(_) if text == "detached HEAD" => Ok(None),
             Err(_) => Ok(Some(text)),
@@ -212,7 +212,7 @@ impl Reader<'_> {
         if !plausible || other.iter().any(|command| line.starts_with(command)) {
             return Ok(line.to_owned());
         }
-        let id = match ObjectId::from_hex(word) {
+        let id = match pronto_hash::parse_hex(word) {
             Ok(id) => Some(id),
             Err(_) => match pronto_hash::Prefix::from_hex(&word.to_str_lossy()) {
                 Ok(prefix) => match self.store.prefix(prefix).map_err(super::tree::objects)? {
@@ -321,7 +321,7 @@ impl Reader<'_> {
                 .lines()
                 .next()
                 .and_then(|line| line.strip_prefix(b"object "));
-            match line.and_then(|hex| ObjectId::from_hex(hex).ok()) {
+            match line.and_then(|hex| pronto_hash::parse_hex(hex).ok()) {
                 Some(target) => id = target,
                 None => break,
             }

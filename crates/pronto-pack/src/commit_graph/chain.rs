@@ -92,7 +92,7 @@ pub(super) fn open_chain(
         let hex_len = options.kind.len_in_hex();
         let Some(id) = line
             .get(..hex_len)
-            .and_then(|hex| ObjectId::from_hex(hex).ok())
+            .and_then(|hex| pronto_hash::parse_hex(hex).ok())
         else {
             let line = String::from_utf8_lossy(line).into_owned();
             remarks.push(Remark::ChainLine { line });

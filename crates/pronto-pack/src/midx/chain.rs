@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pronto_hash::{Kind, ObjectId};
+use pronto_hash::Kind;
 use pronto_io::error::IoContext as _;
 
 use crate::error::{Error, ErrorKind};
@@ -49,7 +49,10 @@ pub fn parse(
         .split(|byte| *byte == b'\n')
         .take(text.len() / (hex_len + 1))
     {
-        match ObjectId::from_hex(line).ok().filter(|id| id.kind() == kind) {
+        match pronto_hash::parse_hex(line)
+            .ok()
+            .filter(|id| id.kind() == kind)
+        {
             Some(id) => files.push(directory.join(format!("multi-pack-index-{id}.midx"))),
             None => {
                 let line = String::from_utf8_lossy(line);

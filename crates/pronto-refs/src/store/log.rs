@@ -32,8 +32,8 @@ impl<'a> LogLine<'a> {
     /// Reads one line; `None` when it is malformed.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let mut parts = line.splitn(3, |&byte| byte == b' ');
-        let old = ObjectId::from_hex(parts.next()?).ok()?;
-        let new = ObjectId::from_hex(parts.next()?).ok()?;
+        let old = pronto_hash::parse_hex(parts.next()?).ok()?;
+        let new = pronto_hash::parse_hex(parts.next()?).ok()?;
         let rest = parts.next()?;
         let end = rest.find(b"> ")? + 1;
         let (who, tail) = rest.split_at(end);

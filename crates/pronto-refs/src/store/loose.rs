@@ -90,7 +90,7 @@ fn parse(content: &[u8], hash: Kind) -> Option<Contents> {
         return Some(Contents::Symbolic(target.into()));
     }
     let length = hash.len_in_hex();
-    let id = ObjectId::from_hex(content.get(..length)?).ok()?;
+    let id = pronto_hash::parse_hex(content.get(..length)?).ok()?;
     let ends = content.get(length).is_none_or(u8::is_ascii_whitespace);
     ends.then_some(Contents::Object(id))
 }
@@ -103,7 +103,7 @@ mod tests {
     fn files_hold_an_id_or_a_name() {
         let id = "0123456789012345678901234567890123456789";
         let read = |text: &str| parse(text.as_bytes(), Kind::Sha1);
-        let object = ObjectId::from_hex(id.as_bytes()).expect("an id");
+        let object = pronto_hash::parse_hex(id.as_bytes()).expect("an id");
         assert_eq!(read(id), Some(Contents::Object(object)));
         assert_eq!(read(&format!("{id}\n")), Some(Contents::Object(object)));
         assert_eq!(

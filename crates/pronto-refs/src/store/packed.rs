@@ -213,13 +213,13 @@ impl Packed {
         let hex = self.hash.len_in_hex();
         let mut lines = record[..record_length(record)].lines();
         let line = lines.next()?;
-        let id = ObjectId::from_hex(line.get(..hex)?).ok()?;
+        let id = pronto_hash::parse_hex(line.get(..hex)?).ok()?;
         if !line.get(hex)?.is_ascii_whitespace() {
             return None;
         }
         let peeled = lines
             .next()
-            .and_then(|line| ObjectId::from_hex(line.strip_prefix(b"^")?).ok());
+            .and_then(|line| pronto_hash::parse_hex(line.strip_prefix(b"^")?).ok());
         let name = line[hex + 1..].as_bstr();
         Some(PackedRef { name, id, peeled })
     }

@@ -112,7 +112,7 @@ impl Repository {
         if line.is_empty() || line.starts_with(b"#") {
             return;
         }
-        let ids = line.split(|&byte| byte == b' ').map(ObjectId::from_hex);
+        let ids = line.split(|&byte| byte == b' ').map(pronto_hash::parse_hex);
         match ids.collect::<Result<Vec<_>, _>>().as_deref() {
             Ok([commit, parents @ ..]) if commit.kind() == self.object_hash() => {
                 grafts.0.entry(*commit).or_insert_with(|| parents.into());

@@ -80,7 +80,7 @@ impl Repository {
             .bytes("GIT_REPLACE_REF_BASE")
             .unwrap_or(b"refs/replace/");
         self.refs().for_each(base, |reference| {
-            match ObjectId::from_hex(&reference.name[base.len()..]) {
+            match pronto_hash::parse_hex(&reference.name[base.len()..]) {
                 Ok(replaced) => {
                     map.insert(replaced, reference.id);
                 }

@@ -25,7 +25,7 @@ pub fn read(repository: &Repository) -> Result<BTreeSet<ObjectId>> {
     };
     text.lines()
         .map(|line| {
-            ObjectId::from_hex(line.trim()).map_err(|_| {
+            pronto_hash::parse_hex(line.trim()).map_err(|_| {
                 let message = format!("bad shallow line: {}", line.as_bstr());
                 Error::new(ErrorKind::Object, message)
             })

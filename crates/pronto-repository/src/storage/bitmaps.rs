@@ -169,7 +169,9 @@ impl Repository {
                 Error::new(ErrorKind::InvalidInput, message)
             };
             let len = self.object_hash().len_in_hex();
-            let id = hex.get(..len).and_then(|hex| ObjectId::from_hex(hex).ok());
+            let id = hex
+                .get(..len)
+                .and_then(|hex| pronto_hash::parse_hex(hex).ok());
             let id = id.ok_or_else(|| wrong("could not parse"))?;
             if hex.len() > len {
                 return Err(wrong("malformed"));

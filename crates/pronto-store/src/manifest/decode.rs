@@ -303,7 +303,7 @@ fn object_id(text: &str) -> Option<ObjectId> {
         .bytes()
         .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_lower
-        .then(|| ObjectId::from_hex(text.as_bytes()).ok())
+        .then(|| pronto_hash::parse_hex(text.as_bytes()).ok())
         .flatten()
 }
 

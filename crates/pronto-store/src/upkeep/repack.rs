@@ -176,7 +176,9 @@ impl Work<'_> {
         };
         let is_graph = |layer: &&crate::Layer| layer.kind == LayerKind::Graph;
         let old: Vec<_> = manifest.layers.iter().filter(is_graph).collect();
-        let ids = text.lines().map(|line| ObjectId::from_hex(line.as_bytes()));
+        let ids = text
+            .lines()
+            .map(|line| pronto_hash::parse_hex(line.as_bytes()));
         let ids: Vec<ObjectId> = ids.filter_map(std::result::Result::ok).collect();
         if ids.iter().eq(old.iter().map(|layer| &layer.id)) {
             return Ok(None);
@@ -215,7 +217,7 @@ fn packs(
             .path();
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let id = stem.and_then(|stem| stem.strip_prefix("pack-"));
-        let id = id.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
+        let id = id.and_then(|id| pronto_hash::parse_hex(id.as_bytes()).ok());
         let extension = path.extension().and_then(|extension| extension.to_str());
         let kind = FileKind::ALL
             .into_iter()

@@ -27,7 +27,7 @@ pub(super) struct Mapped {
 impl Mapped {
     /// Whether an object was asked for by its id.
     pub(super) fn is_id(&self) -> bool {
-        ObjectId::from_hex(&self.name).is_ok()
+        pronto_hash::parse_hex(&self.name).is_ok()
     }
 }
 

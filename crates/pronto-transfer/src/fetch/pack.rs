@@ -30,8 +30,8 @@ impl Sought {
     /// Parses `<id>`, `<ref>` or `<id> <ref>`.
     pub fn parse(text: &[u8]) -> Self {
         let (id, name) = match text.split_once_str(" ") {
-            Some((id, name)) => (ObjectId::from_hex(id).ok(), name),
-            None => (ObjectId::from_hex(text).ok(), text),
+            Some((id, name)) => (pronto_hash::parse_hex(id).ok(), name),
+            None => (pronto_hash::parse_hex(text).ok(), text),
         };
         Sought {
             name: match id {
@@ -44,7 +44,7 @@ impl Sought {
 
     /// Returns the object, if it is sought by its id alone.
     fn exact(&self) -> Option<ObjectId> {
-        let id = ObjectId::from_hex(&self.name).ok()?;
+        let id = pronto_hash::parse_hex(&self.name).ok()?;
         (self.id == Some(id)).then_some(id)
     }
 }

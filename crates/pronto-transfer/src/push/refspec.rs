@@ -1,7 +1,6 @@
 //! Refspecs of a push: `+main:refs/heads/main`.
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_hash::ObjectId;
 
 use crate::refs::name::{self, Form};
 use crate::{Error, ErrorKind, Result};
@@ -84,7 +83,7 @@ fn parse(text: &BStr) -> Option<PushSpec> {
         matching: false,
     };
     if negative {
-        let is_id = ObjectId::from_hex(source).is_ok();
+        let is_id = pronto_hash::parse_hex(source).is_ok();
         let is_fine = destination.is_none() && !source.is_empty() && !is_id;
         return (is_fine && is_name(source)).then_some(spec);
     }

@@ -183,7 +183,7 @@ fn tips_by_command(
     let _ = traced;
     let mut found = Vec::new();
     for line in output.stdout.lines() {
-        match ObjectId::from_hex(line) {
+        match pronto_hash::parse_hex(line) {
             Ok(id) if id.kind() == repository.object_hash() => found.push(id),
             _ => {
                 let notice = PushNotice::MalformedAlternateRef(line.into());

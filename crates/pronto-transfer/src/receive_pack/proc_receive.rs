@@ -4,7 +4,6 @@ use std::io::{PipeReader, Read, Write};
 use std::process::{Child, Stdio};
 
 use bstr::{BString, ByteSlice};
-use pronto_hash::ObjectId;
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
@@ -270,7 +269,7 @@ impl Push<'_> {
             Some((key, value)) => (key, Some(value)),
             None => (text, None),
         };
-        let id = || value.and_then(|value| ObjectId::from_hex(value).ok());
+        let id = || value.and_then(|value| pronto_hash::parse_hex(value).ok());
         match key {
             b"refname" => rewritten.name = value.map(BString::from),
             b"old-oid" => rewritten.old = id().or(rewritten.old),

@@ -56,7 +56,7 @@ impl Refspec {
 
     /// The object that it names by its full id.
     pub fn exact_id(&self) -> Option<ObjectId> {
-        ObjectId::from_hex(&self.source).ok()
+        pronto_hash::parse_hex(&self.source).ok()
     }
 
     /// If this is a pattern that matches `name`: what to call that here, if anything.

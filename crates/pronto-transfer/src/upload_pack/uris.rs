@@ -75,11 +75,11 @@ fn parse(value: &[u8], hex_len: usize) -> Option<Elsewhere> {
     let (id, rest) = value.split_at_checked(hex_len)?;
     let line = rest.strip_prefix(b" ")?;
     let (pack, uri) = line.split_at_checked(hex_len)?;
-    ObjectId::from_hex(pack).ok()?;
+    pronto_hash::parse_hex(pack).ok()?;
     let uri = uri.strip_prefix(b" ")?;
     let protocol = uri.split_once_str(":").map_or(&b""[..], |(name, _)| name);
     Some(Elsewhere {
-        blob: ObjectId::from_hex(id).ok()?,
+        blob: pronto_hash::parse_hex(id).ok()?,
         line: line.into(),
         protocol: protocol.into(),
     })

@@ -191,7 +191,7 @@ mod tests {
         let greeting = greeting("fetch=shallow wait-for-done\n");
         assert!(Conversation::is_possible(&greeting));
         let (one, other) = ("1".repeat(40), "2".repeat(40));
-        let id = ObjectId::from_hex(one.as_bytes()).expect("an id");
+        let id = pronto_hash::parse_hex(one.as_bytes()).expect("an id");
         let mut negotiator = One(Some(id));
         let mut conversation = Conversation::new(&greeting, &[]);
         let mut out = Vec::new();

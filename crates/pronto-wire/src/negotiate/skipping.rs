@@ -182,7 +182,7 @@ mod tests {
     struct Line(usize);
 
     fn id(number: usize) -> ObjectId {
-        ObjectId::from_hex(format!("{number:040x}").as_bytes()).expect("an id")
+        pronto_hash::parse_hex(format!("{number:040x}").as_bytes()).expect("an id")
     }
 
     impl Commits for Line {

@@ -182,7 +182,7 @@ impl ReportParser {
         };
         let hash = self.hash;
         let id = || {
-            let id = value.and_then(|value| ObjectId::from_hex(value).ok());
+            let id = value.and_then(|value| pronto_hash::parse_hex(value).ok());
             id.filter(|id| id.kind() == hash)
         };
         match key {

@@ -116,7 +116,8 @@ mod tests {
             ObjectId::null(pronto_hash::Kind::Sha1),
             Some(ObjectId::empty_tree(pronto_hash::Kind::Sha1)),
         );
-        one = ObjectId::from_hex(format!("{one}").replacen('0', "1", 1).as_bytes()).expect("an id");
+        one = pronto_hash::parse_hex(format!("{one}").replacen('0', "1", 1).as_bytes())
+            .expect("an id");
         let depth = Depth {
             recursive: true,
             show_trees: false,

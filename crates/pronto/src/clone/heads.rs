@@ -47,7 +47,7 @@ pub(super) fn request(work: &Work<'_>) -> Result<LsRefs> {
     let options = work.options;
     let mut prefixes: Vec<BString> = Vec::new();
     if let Some(revision) = &options.revision {
-        if ObjectId::from_hex(revision).is_err() {
+        if pronto_hash::parse_hex(revision).is_err() {
             prefixes.extend(refs::name::candidates(revision.as_bstr()));
         }
     } else if options.mirror {
@@ -126,7 +126,7 @@ impl<'a> Heads<'a> {
     }
 
     fn choose_revision(&mut self, revision: &BStr, work: &Work<'_>) -> Result<()> {
-        if let Ok(id) = ObjectId::from_hex(revision) {
+        if let Ok(id) = pronto_hash::parse_hex(revision) {
             self.exact = Some(id);
             self.exact_name = Some(revision.to_owned());
             return Ok(());

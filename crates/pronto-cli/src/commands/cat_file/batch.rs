@@ -218,7 +218,7 @@ impl Printer<'_> {
         context: &mut Context,
     ) -> Result<(), CliError> {
         let (id, mode) = if name.len() == self.store.kind().len_in_hex()
-            && let Ok(id) = ObjectId::from_hex(name)
+            && let Ok(id) = pronto_hash::parse_hex(name)
         {
             (id, None)
         } else {

@@ -148,8 +148,7 @@ fn part(atom: &str) -> Result<Part, CliError> {
 }
 
 pub(super) fn push_id(id: &ObjectId, out: &mut Vec<u8>) {
-    let mut buffer = pronto_hash::Kind::hex_buf();
-    out.extend_from_slice(id.hex_to_buf(&mut buffer).as_bytes());
+    out.extend_from_slice(pronto_hash::hex(id).as_bytes());
 }
 
 fn push_number(mut number: u64, out: &mut Vec<u8>) {

@@ -135,7 +135,7 @@ fn peel(store: &Store, id: ObjectId, wanted: ObjectKind) -> Result<Option<Object
         let next = buffer
             .strip_prefix(field)
             .and_then(|rest| rest.get(..id.kind().len_in_hex()))
-            .and_then(|hex| ObjectId::from_hex(hex).ok());
+            .and_then(|hex| pronto_hash::parse_hex(hex).ok());
         match next {
             Some(next) => id = next,
             None => return Ok(None),

@@ -85,10 +85,8 @@ impl<'a, W: Write> Printer<'a, W> {
     }
 
     fn id(&mut self, id: &oid) {
-        let start = self.line.len();
-        self.line.resize(start + id.kind().len_in_hex(), 0);
-        // The buffer has the length of the id.
-        let _ = id.hex_to_buf(&mut self.line[start..]);
+        let hex = pronto_hash::hex(id);
+        self.line.extend_from_slice(hex.as_bytes());
     }
 
     /// Prints the counts, if they were asked for.

@@ -30,13 +30,13 @@ impl Repository {
     pub fn abbreviate_to(&self, id: &oid, length: usize) -> Result<String> {
         let length = length.max(LEAST);
         if length >= id.kind().len_in_hex() {
-            return Ok(id.to_string());
+            return Ok(pronto_hash::hex(id).to_string());
         }
         let needed = self
             .objects()?
             .unique_prefix_len(id, length)
             .map_err(from_odb)?;
-        Ok(id.to_hex_with_len(needed).to_string())
+        Ok(pronto_hash::hex(id)[..needed].to_owned())
     }
 
     /// The length of short ids: `core.abbrev`, or what suits the number of objects.

@@ -44,7 +44,7 @@ impl Repository {
         match pronto_io::untrusted::content(self.shallow_path()) {
             Ok(text) => {
                 for line in text.lines().filter(|line| !line.is_empty()) {
-                    let Ok(id) = ObjectId::from_hex(line) else {
+                    let Ok(id) = pronto_hash::parse_hex(line) else {
                         let message = format!("bad shallow line: {}", line.as_bstr());
                         return Err(Error::new(ErrorKind::Object, message));
                     };

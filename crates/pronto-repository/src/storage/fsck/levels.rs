@@ -120,7 +120,7 @@ impl Levels {
             };
             let line = line.trim();
             if !line.is_empty() {
-                let id = ObjectId::from_hex(line);
+                let id = pronto_hash::parse_hex(line);
                 let bad = |_| wrong(format!("invalid object name: {}", line.as_bstr()));
                 self.skipped.insert(id.map_err(bad)?);
             }

@@ -147,7 +147,7 @@ pub fn loose_objects(objects: &Path) -> Result<Vec<ObjectId>> {
         let fanout = format!("{byte:02x}");
         for name in names(&objects.join(&fanout))? {
             let hex = name.to_str().map(|rest| format!("{fanout}{rest}"));
-            let id = hex.and_then(|hex| ObjectId::from_hex(hex.as_bytes()).ok());
+            let id = hex.and_then(|hex| pronto_hash::parse_hex(hex.as_bytes()).ok());
             ids.extend(id);
         }
     }

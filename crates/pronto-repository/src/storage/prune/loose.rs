@@ -28,7 +28,7 @@ pub(super) fn each(objects: &Path, each: &mut dyn FnMut(Found) -> Result<()>) ->
         let directory = objects.join(&fanout);
         for name in names(&directory)? {
             let hex = name.to_str().map(|rest| format!("{fanout}{rest}"));
-            let id = hex.and_then(|hex| ObjectId::from_hex(hex.as_bytes()).ok());
+            let id = hex.and_then(|hex| pronto_hash::parse_hex(hex.as_bytes()).ok());
             let path = directory.join(&name);
             each(match id {
                 Some(id) => Found::Object { id, path },

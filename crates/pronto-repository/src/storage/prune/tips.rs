@@ -159,7 +159,7 @@ impl<'a> Tips<'a> {
         if path.is_file() {
             let content = self.content(path)?;
             let ids = content.lines().map(|line| line.trim());
-            let ids = ids.filter_map(|line| ObjectId::from_hex(line).ok());
+            let ids = ids.filter_map(|line| pronto_hash::parse_hex(line).ok());
             found.lenient.extend(ids);
         }
         Ok(())

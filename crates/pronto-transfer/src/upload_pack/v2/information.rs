@@ -1,7 +1,6 @@
 //! The commands `object-info` and `bundle-uri`.
 
 use bstr::{BString, ByteSlice};
-use pronto_hash::ObjectId;
 
 use super::super::writer::Lines;
 use super::super::{Ended, MOST_IDS, Session, broken, too_much};
@@ -43,7 +42,7 @@ impl Session<'_> {
         let store = self.repository.objects()?;
         for id in &ids {
             let hex = id.get(..format.len_in_hex()).unwrap_or_default();
-            let Ok(parsed) = ObjectId::from_hex(hex) else {
+            let Ok(parsed) = pronto_hash::parse_hex(hex) else {
                 let message =
                     format!("object-info: protocol error, expected to get oid, not '{id}'");
                 out.error(message)?;
