@@ -117,14 +117,11 @@ impl Context {
         self.trace.as_ref()
     }
 
-    /// Returns the id of this session, which exists without a trace, too.
-    pub(crate) fn session_id(&self) -> String {
-        match &self.trace {
-            Some(trace) => trace.id().to_owned(),
-            None => {
-                pronto_trace::session_id(self.globals.variable("GIT_TRACE2_PARENT_SID").as_ref())
-            }
-        }
+    /// Returns a function that makes the id of this session, which exists without a trace, too.
+    pub(crate) fn session_id(&self) -> impl FnOnce() -> String + Send + 'static {
+        let traced = self.trace.as_ref().map(|trace| trace.id().to_owned());
+        let parent = self.globals.variable("GIT_TRACE2_PARENT_SID");
+        move || traced.unwrap_or_else(|| pronto_trace::session_id(parent.as_ref()))
     }
 
     pub(crate) fn trace_error(&self, error: &CliError) {

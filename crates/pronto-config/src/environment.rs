@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::{Error, ErrorKind, Result, value};
 
@@ -36,6 +36,9 @@ pub fn variables_of_repository() -> impl Iterator<Item = &'static str> {
     local.filter(move |name| !settings.contains(name))
 }
 
+/// An id that is made when it is asked for, and shared by clones.
+type SessionId = Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>;
+
 /// Environment variables and current directory of a process, with the changes that global options
 /// (`--git-dir`, `-c`, …) make to them.
 ///
@@ -49,7 +52,7 @@ pub struct Environment {
     original_dir: Option<PathBuf>,
     working_dir: Option<PathBuf>,
     server: Option<PathBuf>,
-    session_id: Option<String>,
+    session_id: Option<SessionId>,
     bare: bool,
 }
 
@@ -134,12 +137,12 @@ impl Environment {
 
     /// Returns the id of this session for traces of other sides (`transfer.advertiseSID`), if there is one.
     pub fn session_id(&self) -> Option<&str> {
-        self.session_id.as_deref()
+        self.session_id.as_deref().map(|id| id.as_str())
     }
 
-    /// Gives this session an id.
-    pub fn set_session_id(&mut self, id: impl Into<String>) {
-        self.session_id = Some(id.into());
+    /// Gives this session an id, which `make` returns when somebody asks for it.
+    pub fn set_session_id(&mut self, make: impl FnOnce() -> String + Send + 'static) {
+        self.session_id = Some(Arc::new(LazyLock::new(Box::new(make))));
     }
 
     /// Returns the value of a variable, if it is set; it may be empty.

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if let Some(agent) = environment.bytes("GIT_USER_AGENT") {
         options.agent = printable(agent).into();
     }
-    options.session_id = Some(context.session_id().into());
+    options.session_id = environment.session_id().map(Into::into);
     let mut output = stream(&io::stdout())?;
     if only_advertises {
         advertise(&repository, &options, &mut output)?;
