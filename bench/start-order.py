@@ -4,7 +4,7 @@
 usage: bench/start-order.py PRONTO > crates/pronto-cli/start-order.txt
 
 PRONTO is an optimised program with symbols (`cargo build --release`). Needs valgrind, nm and git. Patterns have no
-hashes, so that they hold for other builds; generic functions match each of their forms.
+hashes, so that they hold for other builds.
 """
 
 import bisect
@@ -21,6 +21,9 @@ CALLS = [
     "checkout -q d/f2", "commit -q -m x", "--help", "no-such-command", "log -1", "diff-files", "ls-tree HEAD",
 ]
 
+# Names of one function that the list has. Trivial functions have thousands.
+MOST_NAMES = 12
+
 HEADER = """\
 # Functions that small calls run, in the order of their first call, as patterns of the names of their sections.
 # The linker puts them side by side (build.rs), so that a small call touches few pages. Names that are not there are
@@ -29,11 +32,11 @@ HEADER = """\
 
 
 def pattern(name):
-    """Returns the pattern for a mangled name: without its hash, or those of crates."""
-    legacy = re.match(r"(_ZN.*17h)[0-9a-f]{16}E", name)
-    if legacy:
-        return legacy[1] + "*"
-    return re.sub(r"Cs[0-9A-Za-z]+_(?=\d)", "Cs*_", name) if name.startswith("_R") else None
+    """Returns the pattern for a mangled name: without the hashes of crates, and what the optimiser adds."""
+    if not name.startswith("_R"):
+        return None
+    name = re.sub(r"Cs[0-9A-Za-z]+_(?=\d)", "Cs*_", name)
+    return re.sub(r"\.llvm\.\d+$", "*", name)
 
 
 def make_repository(directory):
@@ -54,7 +57,11 @@ def main():
     table = subprocess.run(["nm", "-n", "--defined-only", program], capture_output=True, text=True, check=True).stdout
     fields = [line.split() for line in table.splitlines()]
     symbols = [(int(line[0], 16), line[2]) for line in fields if line[1] in "tTwW"]
-    addresses = [address for address, _ in symbols]
+    # The linker merges functions with the same instructions, and keeps the section of one of the names.
+    names = {}
+    for address, name in symbols:
+        names.setdefault(address, []).append(name)
+    addresses = sorted(names)
     patterns = {}
     with tempfile.TemporaryDirectory() as directory:
         make_repository(directory)
@@ -72,9 +79,9 @@ def main():
                         is_own = line[3:].strip() == program
                     elif is_own and line.startswith("0x"):
                         at = bisect.bisect_right(addresses, int(line.split()[0], 16)) - 1
-                        found = pattern(symbols[at][1])
-                        if found:
-                            patterns.setdefault(found)
+                        for name in names[addresses[at]][:MOST_NAMES]:
+                            if found := pattern(name):
+                                patterns.setdefault(found)
     print(HEADER, end="")
     print("\n".join(patterns))
 
