@@ -1,6 +1,6 @@
 //! Reads numbers and slices from the front of untrusted bytes.
 
-use bstr::ByteSlice;
+use pronto_io::short::Short as _;
 
 /// Splits `count` bytes off the front, if there are as many.
 #[inline]
@@ -13,7 +13,7 @@ pub(crate) fn take<'a>(input: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
 /// Splits the bytes before the first `end` off the front, and drops that `end`.
 #[inline]
 pub(crate) fn take_until<'a>(input: &mut &'a [u8], end: u8) -> Option<&'a [u8]> {
-    let at = input.find_byte(end)?;
+    let at = input.position_of(end)?;
     let (head, tail) = (&input[..at], &input[at + 1..]);
     *input = tail;
     Some(head)

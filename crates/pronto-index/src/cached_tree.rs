@@ -4,6 +4,7 @@ use crate::bytes::{take, take_until};
 use crate::nesting::{self, Nesting};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId, oid};
+use pronto_io::short::Short as _;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -124,7 +125,7 @@ impl CachedTree {
     pub fn lookup(&self, path: &BStr) -> Option<Directory<'_>> {
         let mut directory = self.root();
         if !path.is_empty() {
-            for name in path.split_str("/") {
+            for name in path.split_at_each(b'/') {
                 directory = directory.child(name.as_bstr())?;
             }
         }
@@ -148,7 +149,7 @@ impl CachedTree {
         loop {
             self.nodes[at].entries = None;
             above.push(at);
-            let (name, below) = match rest.find_byte(b'/') {
+            let (name, below) = match rest.position_of(b'/') {
                 Some(slash) => (&rest[..slash], Some(&rest[slash + 1..])),
                 None => (rest, None),
             };

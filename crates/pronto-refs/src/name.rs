@@ -1,6 +1,7 @@
 //! Rules for names of refs.
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_io::short::Short as _;
 
 /// The rules by which a name is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub fn is_valid(name: &BStr, form: Form) -> bool {
         return false;
     }
     let mut components = 0;
-    for component in name.split_str("/") {
+    for component in name.split_at_each(b'/') {
         if !is_valid_component(component, &mut stars) {
             return false;
         }
@@ -59,7 +60,7 @@ pub fn is_safe(name: &BStr) -> bool {
     let name = strip_worktree(name);
     match name.strip_prefix(b"refs/") {
         Some(rest) => rest
-            .split_str("/")
+            .split_at_each(b'/')
             .all(|part| !part.is_empty() && part != b"." && part != b".." && !part.contains(&0)),
         None => is_pseudo_syntax(name),
     }
@@ -78,7 +79,7 @@ fn strip_worktree(name: &BStr) -> &BStr {
     let Some(rest) = name.strip_prefix(b"worktrees/") else {
         return name;
     };
-    match rest.find_byte(b'/') {
+    match rest.position_of(b'/') {
         Some(end) if end > 0 && !matches!(&rest[..end], b"." | b"..") => rest[end + 1..].as_bstr(),
         _ => name,
     }

@@ -13,6 +13,7 @@ mod state;
 pub mod tables;
 mod transaction;
 
+use pronto_io::short::Short as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -237,7 +238,7 @@ impl References {
             return (self.common_dir.clone(), rest.as_bstr());
         }
         if let Some(rest) = name.strip_prefix(b"worktrees/")
-            && let Some(end) = rest.find_byte(b'/')
+            && let Some(end) = rest.position_of(b'/')
         {
             let own = self
                 .common_dir
@@ -468,7 +469,7 @@ fn broken(name: &BStr) -> Error {
 
 fn expand_namespace(raw: &BStr) -> Result<BString> {
     let mut expanded = BString::default();
-    for part in raw.split_str("/").filter(|part| !part.is_empty()) {
+    for part in raw.split_at_each(b'/').filter(|part| !part.is_empty()) {
         expanded.extend_from_slice(b"refs/namespaces/");
         expanded.extend_from_slice(part);
         expanded.push(b'/');

@@ -9,6 +9,7 @@
 //! directory up to that of the top; `core.attributesFile`; the system's file; the built-in macro
 //! `binary` (gitattributes(5)). Within a file the last line wins.
 
+use pronto_io::short::Short as _;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -225,7 +226,7 @@ impl Stack {
             Some(path) => (path.as_bstr(), true),
             None => (path, false),
         };
-        let base = path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+        let base = path.last_position_of(b'/').map_or(0, |slash| slash + 1);
         self.enter(path[..base.saturating_sub(1)].as_bstr())?;
         let shared = &self.shared;
         let strongest_first = shared
@@ -275,7 +276,7 @@ impl Stack {
             .extend_from_slice(&directory[..from.saturating_sub(1)]);
         while from < directory.len() {
             let end = directory[from..]
-                .find_byte(b'/')
+                .position_of(b'/')
                 .map_or(directory.len(), |slash| from + slash);
             let list = self.shared.list(directory[..end].as_bstr())?;
             self.levels.push((end, list));

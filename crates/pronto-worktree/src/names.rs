@@ -1,7 +1,7 @@
 //! The names directly in a directory, according to the index.
 
-use bstr::ByteSlice;
 use pronto_index::Index;
+use pronto_io::short::Short as _;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ impl<'a> Name<'a> {
     pub(crate) fn at(index: &'a Index, at: usize, end: usize, prefix_len: usize) -> Name<'a> {
         let path = index.path(at);
         let rest = path.get(prefix_len..).unwrap_or_default();
-        let slash = rest.find_byte(b'/').filter(|&slash| slash > 0);
+        let slash = rest.position_of(b'/').filter(|&slash| slash > 0);
         let same = |other: usize| {
             let other = index.path(other);
             match slash {

@@ -3,6 +3,7 @@
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString, ByteSlice};
 use item::{Item, Reach, Relation};
+use pronto_io::short::Short as _;
 
 mod item;
 mod magic;
@@ -320,11 +321,11 @@ fn split_from_top(
             _ => return Err(outside()),
         }
     } else {
-        parts.extend(prefix.split_str("/").filter(|part| !part.is_empty()));
+        parts.extend(prefix.split_at_each(b'/').filter(|part| !part.is_empty()));
         path.as_bytes()
     };
     let mut kept = parts.len();
-    for part in relative.split_str("/") {
+    for part in relative.split_at_each(b'/') {
         match part {
             b"" | b"." => {}
             b".." => {

@@ -4,6 +4,7 @@ mod arguments;
 mod paths;
 mod references;
 
+use pronto_io::short::Short as _;
 use std::ffi::OsString;
 use std::io::Write;
 use std::sync::Arc;
@@ -279,7 +280,7 @@ impl<'a> Session<'a> {
     fn answer_parents(&mut self, argument: &BStr) -> Result<bool, CliError> {
         let Some(at) = ["^!", "^@", "^-"]
             .iter()
-            .find_map(|mark| argument.find(mark))
+            .find_map(|mark| argument.position_of_text(mark.as_bytes()))
         else {
             return Ok(false);
         };
@@ -381,7 +382,7 @@ impl<'a> Session<'a> {
             _ => {}
         }
         let text = match self.abbreviation {
-            None => id.to_string(),
+            None => pronto_hash::hex(&id).to_string(),
             Some(None) => repository.abbreviate(&id)?,
             Some(Some(length)) => repository.abbreviate_to(&id, length)?,
         };

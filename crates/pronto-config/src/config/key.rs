@@ -1,5 +1,6 @@
 //! Keys: `section.variable` and `section.subsection.variable`.
 
+use pronto_io::short::Short as _;
 use std::borrow::Cow;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -21,8 +22,8 @@ pub struct Key<'a> {
 impl<'a> Key<'a> {
     /// Splits a canonical key at its first and last dot.
     pub fn split(key: &'a BStr) -> Self {
-        let first = key.find_byte(b'.').unwrap_or(key.len());
-        let last = key.rfind_byte(b'.').unwrap_or(key.len());
+        let first = key.position_of(b'.').unwrap_or(key.len());
+        let last = key.last_position_of(b'.').unwrap_or(key.len());
         Key {
             section: key[..first].as_bstr(),
             subsection: (first < last).then(|| key[first + 1..last].as_bstr()),
@@ -32,8 +33,8 @@ impl<'a> Key<'a> {
 
     /// The canonical form for a lookup: anything is accepted, an impossible key finds nothing.
     pub(super) fn lookup(key: &[u8]) -> Cow<'_, [u8]> {
-        let first = key.find_byte(b'.').unwrap_or(key.len());
-        let last = key.rfind_byte(b'.').unwrap_or(key.len());
+        let first = key.position_of(b'.').unwrap_or(key.len());
+        let last = key.last_position_of(b'.').unwrap_or(key.len());
         let has_upper = |part: &[u8]| part.iter().any(u8::is_ascii_uppercase);
         if !has_upper(&key[..first]) && !has_upper(&key[last..]) {
             return Cow::Borrowed(key);
@@ -51,7 +52,7 @@ impl<'a> Key<'a> {
 /// It has no section or no variable, or a character that keys cannot have.
 pub fn canonical(key: &BStr) -> Result<BString> {
     let fail = |kind, message: String| Err(Error::new(kind, message));
-    let last = match key.rfind_byte(b'.') {
+    let last = match key.last_position_of(b'.') {
         None | Some(0) => {
             let message = format!("key does not contain a section: {key}");
             return fail(ErrorKind::Config, message);
@@ -62,7 +63,7 @@ pub fn canonical(key: &BStr) -> Result<BString> {
         let message = format!("key does not contain variable name: {key}");
         return fail(ErrorKind::Config, message);
     }
-    let first = key.find_byte(b'.').unwrap_or(last);
+    let first = key.position_of(b'.').unwrap_or(last);
     let (section, variable) = (&key[..first], &key[last + 1..]);
     if !section.iter().copied().all(is_key_byte)
         || !variable.iter().copied().all(is_key_byte)

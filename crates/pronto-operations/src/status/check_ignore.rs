@@ -6,6 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
+use pronto_io::short::Short as _;
 use pronto_worktree::ignore::{Source, Stack};
 use pronto_worktree::pathspec::Pathspec;
 use rustix::io::Errno;
@@ -80,7 +81,7 @@ impl IgnoreCheck<'_> {
         let pathspec = self.repository.pathspec([spec])?;
         let path = self.outside_of_submodules(spec, pathspec.path(0))?;
         let path = path.as_bstr();
-        let end = path.rfind_byte(b'/').unwrap_or(0);
+        let end = path.last_position_of(b'/').unwrap_or(0);
         self.enter(spec, path[..end].as_bstr())?;
         if self.is_tracked(&pathspec, path) {
             return Ok(None);
@@ -91,7 +92,7 @@ impl IgnoreCheck<'_> {
                 .open
                 .as_ref()
                 .map_or(Some(self.root), |(_, open)| open.as_ref());
-            let name = &path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..];
+            let name = &path[path.last_position_of(b'/').map_or(0, |slash| slash + 1)..];
             if name.is_empty() {
                 return directory.is_some();
             }
@@ -145,9 +146,9 @@ impl IgnoreCheck<'_> {
 
     /// Whether a component of `directory` is a symbolic link.
     fn has_link(&self, directory: &BStr) -> bool {
-        let ends = directory.find_iter("/").chain([directory.len()]);
+        let ends = directory.positions_of_text(b"/").chain([directory.len()]);
         ends.map(|end| &directory[..end]).any(|above| {
-            let slash = above.rfind_byte(b'/').map_or(0, |slash| slash + 1);
+            let slash = above.last_position_of(b'/').map_or(0, |slash| slash + 1);
             let parent = &above[..slash.saturating_sub(1)];
             let parent = self.root.open_beneath(parent);
             parent
@@ -158,7 +159,7 @@ impl IgnoreCheck<'_> {
 
     /// The path without a slash after the name of a submodule.
     fn outside_of_submodules(&self, spec: &BStr, mut path: BString) -> Result<BString> {
-        let slashes: Vec<usize> = path.find_iter("/").collect();
+        let slashes: Vec<usize> = path.positions_of_text(b"/").collect();
         for slash in slashes {
             let above = path[..slash].as_bstr();
             let found = self.index.find(above, 0);

@@ -1,5 +1,6 @@
 //! Iterates over refs below a prefix, in order of their names, loose before packed.
 
+use pronto_io::short::Short as _;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -180,7 +181,7 @@ impl References {
     /// The names of all files below `refs/` that start with `prefix`, sorted.
     pub(super) fn loose_names(&self, prefix: &BStr) -> Vec<BString> {
         let mut names = Vec::new();
-        let directory = match prefix.rfind_byte(b'/') {
+        let directory = match prefix.last_position_of(b'/') {
             Some(end) => prefix[..end].as_bstr(),
             None => "refs".into(),
         };

@@ -18,6 +18,7 @@ mod tracking;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
+use pronto_io::short::Short as _;
 
 pub use crate::date::{approximate_date, parse_date, parse_expiry};
 pub use crate::links::CommitLinks;
@@ -147,7 +148,7 @@ impl Repository {
     /// Splits a range into the revisions of both sides, and whether it has three dots; `None` if
     /// `text` is not a range. An empty side stands for `HEAD`. A lone `..` is the parent directory.
     pub fn split_range<'a>(&self, text: &'a BStr) -> Option<(&'a BStr, &'a BStr, bool)> {
-        let at = text.find(b"..")?;
+        let at = text.position_of_text(b"..")?;
         let is_symmetric = text[at..].starts_with(b"...");
         let left = &text[..at];
         let right = &text[at + if is_symmetric { 3 } else { 2 }..];

@@ -3,6 +3,7 @@
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
+use pronto_io::short::Short as _;
 use pronto_odb::Store;
 
 use crate::errors::from_odb;
@@ -39,12 +40,12 @@ pub fn links_in(store: &Store, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitL
 
 /// Parses the links of a commit.
 pub fn parse_commit(commit: &[u8]) -> Option<CommitLinks> {
-    let mut lines = commit.lines();
-    let tree = ObjectId::from_hex(lines.next()?.strip_prefix(b"tree ")?).ok()?;
+    let mut lines = commit.each_line();
+    let tree = pronto_hash::parse_hex(lines.next()?.strip_prefix(b"tree ")?).ok()?;
     let mut parents = Vec::new();
     let mut line = lines.next()?;
     while let Some(parent) = line.strip_prefix(b"parent ") {
-        parents.push(ObjectId::from_hex(parent).ok()?);
+        parents.push(pronto_hash::parse_hex(parent).ok()?);
         line = lines.next()?;
     }
     let committer = std::iter::once(line)
@@ -61,22 +62,22 @@ pub fn parse_commit(commit: &[u8]) -> Option<CommitLinks> {
 
 /// The seconds in a line that ends with a name, an address, a time and a zone.
 fn seconds(who: &[u8]) -> Option<i64> {
-    let after = who.rfind_byte(b'>')? + 1;
+    let after = who.last_position_of(b'>')? + 1;
     who[after..].fields().next()?.to_str().ok()?.parse().ok()
 }
 
 /// Returns the time, in seconds since 1970, in the header line `field` (such as `tagger`) of a commit or a tag; `None` if
 /// there is no such line, or it has no time.
 pub fn header_time(content: &[u8], field: &str) -> Option<i64> {
-    let mut lines = content.lines().take_while(|line| !line.is_empty());
+    let mut lines = content.each_line().take_while(|line| !line.is_empty());
     let who = lines.find_map(|line| line.strip_prefix(field.as_bytes())?.strip_prefix(b" "))?;
     seconds(who).filter(|seconds| *seconds >= 0)
 }
 
 /// The object that a tag names in its first line.
 pub fn tag_target(tag: &[u8]) -> Option<ObjectId> {
-    let line = tag.lines().next()?;
-    ObjectId::from_hex(line.strip_prefix(b"object ")?).ok()
+    let line = tag.each_line().next()?;
+    pronto_hash::parse_hex(line.strip_prefix(b"object ")?).ok()
 }
 
 /// The links of a tag.
@@ -93,7 +94,7 @@ pub struct TagLinks<'a> {
 /// Parses the links of a tag.
 pub fn parse_tag(tag: &[u8]) -> Option<TagLinks<'_>> {
     let target = tag_target(tag)?;
-    let mut lines = tag.lines().skip(1).take_while(|line| !line.is_empty());
+    let mut lines = tag.each_line().skip(1).take_while(|line| !line.is_empty());
     let kind = ObjectKind::from_bytes(lines.next()?.strip_prefix(b"type ")?).ok()?;
     let name = lines.find_map(|line| line.strip_prefix(b"tag "))?;
     Some(TagLinks {
@@ -149,7 +150,7 @@ impl<'a> Iterator for RawEntries<'a> {
     fn next(&mut self) -> Option<RawEntry<'a>> {
         let space = self.content.iter().position(|&byte| byte == b' ')?;
         let (mode, rest) = (&self.content[..space], &self.content[space + 1..]);
-        let end = rest.find_byte(0)?;
+        let end = rest.position_of(0)?;
         let id = rest.get(end + 1..end + 1 + self.id_length)?;
         self.content = &rest[end + 1 + self.id_length..];
         let name = &rest[..end];

@@ -1,5 +1,6 @@
 //! Lines of attributes files, and how they apply to a path.
 
+use pronto_io::short::Short as _;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -67,7 +68,7 @@ impl Definition {
 pub(super) fn parse(bytes: &[u8], macros: bool, flaws: &mut Vec<Flaw>) -> Vec<Definition> {
     let bytes = without_long_lines(bytes, flaws);
     let mut definitions = Vec::new();
-    let mut numbered = bytes.lines().zip(1..);
+    let mut numbered = bytes.each_line().zip(1..);
     for parsed in gix_attributes::parse(&bytes) {
         let Ok((target, assignments, number)) = parsed else {
             // An exclamation mark, or the name of a macro: the next line that begins so.
@@ -114,7 +115,7 @@ fn flaw_at_start(line: &[u8], number: usize) -> Option<Flaw> {
 /// The first name in a line that no attribute may have.
 fn invalid_name(line: &[u8]) -> BString {
     let pattern_end = match line.trim_start().starts_with(b"\"") {
-        true => line.rfind_byte(b'"').map_or(0, |quote| quote + 1),
+        true => line.last_position_of(b'"').map_or(0, |quote| quote + 1),
         false => 0,
     };
     let words = line[pattern_end..].fields();
@@ -138,11 +139,11 @@ fn is_assignable(name: &[u8]) -> bool {
 /// `bytes` with nothing in the place of lines that are too long.
 fn without_long_lines<'a>(bytes: &'a [u8], flaws: &mut Vec<Flaw>) -> Cow<'a, [u8]> {
     let is_long = |line: &[u8]| line.len() >= LONGEST_LINE;
-    if !bytes.lines().any(is_long) {
+    if !bytes.each_line().any(is_long) {
         return Cow::Borrowed(bytes);
     }
     let mut kept = Vec::with_capacity(bytes.len());
-    for (at, line) in bytes.lines().enumerate() {
+    for (at, line) in bytes.each_line().enumerate() {
         match is_long(line) {
             true => flaws.push(Flaw::LongLine { line: at + 1 }),
             false => kept.extend_from_slice(line),

@@ -1,5 +1,6 @@
 //! The source of a directory's `.gitattributes`.
 
+use pronto_io::short::Short as _;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
@@ -135,7 +136,9 @@ impl Growing {
         if self.going.contains(directory) {
             return Ok(None);
         }
-        let above = directory.rfind_byte(b'/').map(|slash| &directory[..slash]);
+        let above = directory
+            .last_position_of(b'/')
+            .map(|slash| &directory[..slash]);
         let known = self.missing.read().unwrap_or_else(PoisonError::into_inner);
         let is_missing = above.is_some_and(|above| known.contains(above.as_bstr()));
         drop(known);

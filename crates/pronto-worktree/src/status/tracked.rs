@@ -13,6 +13,7 @@ use crate::{Error, pathspec, recorded};
 use bstr::{BStr, ByteSlice};
 use pronto_index::{EntryRef, Flags, Plain, mode};
 use pronto_io::dir::{Directory, EntryKind, Listing, Metadata, is_missing};
+use pronto_io::short::Short as _;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ const FILES_PER_PART: usize = 8;
 /// Returns whether the path of `entry` is below the directory whose path takes `prefix_len` bytes
 /// of it.
 fn is_below(entry: &EntryRef<'_>, prefix_len: usize) -> bool {
-    let slash = entry.path[prefix_len..].find_byte(b'/');
+    let slash = entry.path[prefix_len..].position_of(b'/');
     slash.is_some_and(|slash| slash > 0)
 }
 
@@ -347,7 +348,7 @@ impl<'a> Scanner<'a> {
         if !self.wants_untracked() || self.wants_ignored() {
             return false;
         }
-        let parent = path.rfind_byte(b'/').map_or(0, |slash| slash);
+        let parent = path.last_position_of(b'/').map_or(0, |slash| slash);
         self.stack.enter(path[..parent].as_bstr());
         self.stack.is_ignored(path, true)
     }

@@ -1,5 +1,6 @@
 //! The options of `config`. They end at the first argument that is not an option.
 
+use pronto_io::short::Short as _;
 use std::ffi::OsString;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -182,7 +183,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn option(&mut self, option: &BStr) -> Result<(), CliError> {
-        let (name, value) = match option.split_once_str("=") {
+        let (name, value) = match option.split_once_at(b'=') {
             Some((name, value)) if option.starts_with(b"--") => {
                 (name.as_bstr(), Some(value.as_bstr()))
             }

@@ -1,5 +1,6 @@
 //! Reading: `--get` and similar options, `--list`.
 
+use pronto_io::short::Short as _;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -278,8 +279,8 @@ fn best_for_url<'a>(
 /// Converts a pattern for keys to lower case before the first dot and after the last one.
 fn lower_but_subsection(pattern: &BStr) -> BString {
     let mut lower = pattern.to_owned();
-    let first = lower.find_byte(b'.').unwrap_or(lower.len());
-    let last = lower.rfind_byte(b'.').unwrap_or(0);
+    let first = lower.position_of(b'.').unwrap_or(lower.len());
+    let last = lower.last_position_of(b'.').unwrap_or(0);
     lower[..first].make_ascii_lowercase();
     lower[last..].make_ascii_lowercase();
     lower

@@ -3,6 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto::revision::approximate_date;
 use pronto::walk::WalkOptions;
+use pronto_io::short::Short as _;
 
 use crate::CliError;
 
@@ -95,7 +96,11 @@ impl<'a> Words<'a> {
 /// Parses an integer, as of `-n`.
 fn number(text: &[u8], option: &BStr) -> Result<i64, CliError> {
     let number = text.to_str().ok().and_then(|text| text.parse().ok());
-    let name = option.split_str("=").next().unwrap_or_default().as_bstr();
+    let name = option
+        .split_at_each(b'=')
+        .next()
+        .unwrap_or_default()
+        .as_bstr();
     number.ok_or_else(|| CliError::misuse(format!("'{name}' without an integer")))
 }
 

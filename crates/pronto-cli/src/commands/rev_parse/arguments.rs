@@ -3,6 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto::repository::hash_name;
 use pronto::revision::RefSelection;
+use pronto_io::short::Short as _;
 
 use super::{Session, Symbolic, paths};
 use crate::CliError;
@@ -57,7 +58,7 @@ const OF_REVISIONS_WITH_VALUE: &[&str] = &[
 pub(super) fn refuse_unknown(arguments: &[BString]) -> Result<(), CliError> {
     let options = arguments.iter().take_while(|argument| *argument != "--");
     for option in options {
-        let name = option.split_str("=").next().unwrap_or_default();
+        let name = option.split_at_each(b'=').next().unwrap_or_default();
         if FOREIGN.iter().any(|foreign| foreign.as_bytes() == name)
             || (option == "-h" && arguments.len() == 1)
         {
@@ -232,7 +233,7 @@ impl Session<'_> {
     fn bisect_terms(&mut self) -> Result<(BString, BString), CliError> {
         let file = self.repository()?.git_path("BISECT_TERMS");
         let terms = pronto_io::untrusted::content(file).unwrap_or_default();
-        let mut terms = terms.lines();
+        let mut terms = terms.each_line();
         let mut next = |usual: &str| {
             let term = terms.next().unwrap_or(usual.as_bytes());
             BString::from([b"refs/bisect/", term].concat())

@@ -2,6 +2,7 @@
 
 use bstr::{BStr, ByteSlice};
 use pronto::config::{EntryRef, Key, color, value};
+use pronto_io::short::Short as _;
 
 use crate::error::CliError;
 
@@ -315,7 +316,7 @@ pub(super) fn highlighted_spaces(entry: &EntryRef<'_>) -> Result<(), CliError> {
     let text = entry.string()?;
     let is_known = text.is_empty()
         || text
-            .split_str(",")
+            .split_at_each(b',')
             .all(|word| WORDS.iter().any(|known| known.as_bytes() == word));
     let message = format!("unknown value for config '{}': {text}", entry.key);
     match is_known {

@@ -98,7 +98,9 @@ impl Repository {
     /// The id that `text` is, if it is a whole one; whether there is such an object is not asked.
     pub fn full_id(&self, text: &BStr) -> Option<ObjectId> {
         let is_whole = text.len() == self.object_hash().len_in_hex();
-        is_whole.then(|| ObjectId::from_hex(text).ok()).flatten()
+        is_whole
+            .then(|| pronto_hash::parse_hex(text).ok())
+            .flatten()
     }
 
     fn warn_of_reference_named_like_an_id(&self, text: &BStr) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Sets of revisions, as commands that walk history take them: `A`, `^A`, `A..B`, `A...B`, `A^@`,
 //! `A^!`, `A^-<n>`, and all refs below a prefix.
 
+use pronto_io::short::Short as _;
 use std::ops::ControlFlow;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -217,7 +218,7 @@ fn suffix_of(text: &BStr) -> Option<(&BStr, Suffix)> {
     if let Some(name) = text.strip_suffix(b"^!") {
         return Some((name.as_bstr(), Suffix::Alone));
     }
-    let at = text.find("^-")?;
+    let at = text.position_of_text(b"^-")?;
     let number = match text[at + 2..].as_bytes() {
         b"" => 1,
         digits => digits.to_str().ok()?.parse().ok()?,

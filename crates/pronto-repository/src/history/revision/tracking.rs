@@ -1,6 +1,7 @@
 //! Special branch names: `@`, `@{-1}`, `branch@{upstream}`, `branch@{push}`.
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_io::short::Short as _;
 
 use crate::refs::Head;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -52,7 +53,7 @@ impl Repository {
 
     fn interpret_once(&self, text: &BStr) -> Result<Option<BString>> {
         if let Some(rest) = text.strip_prefix(b"@{-")
-            && let Some(end) = rest.find_byte(b'}')
+            && let Some(end) = rest.position_of(b'}')
             && let Some(count) = rest[..end]
                 .to_str()
                 .ok()
@@ -73,7 +74,7 @@ impl Repository {
         {
             return Ok(Some([b"HEAD", rest].concat().into()));
         }
-        for at in text.find_iter(b"@{") {
+        for at in text.positions_of_text(b"@{") {
             let Some((mark, length)) = mark(&text[at..]) else {
                 continue;
             };
@@ -199,12 +200,12 @@ impl Repository {
 /// Returns the name to which the refspec maps `name`, if it matches.
 fn apply_refspec(spec: &BStr, name: &BStr) -> Option<BString> {
     let spec = spec.strip_prefix(b"+").unwrap_or(spec);
-    let colon = spec.find_byte(b':');
+    let colon = spec.position_of(b':');
     let (source, target) = match colon {
         Some(colon) => (&spec[..colon], &spec[colon + 1..]),
         None => (spec, spec),
     };
-    match source.find_byte(b'*') {
+    match source.position_of(b'*') {
         None => {
             let is_same = source == name.as_bytes()
                 || name
@@ -215,7 +216,7 @@ fn apply_refspec(spec: &BStr, name: &BStr) -> Option<BString> {
         Some(star) => {
             let rest = name.strip_prefix(&source[..star])?;
             let middle = rest.strip_suffix(&source[star + 1..])?;
-            let at = target.find_byte(b'*')?;
+            let at = target.position_of(b'*')?;
             Some([&target[..at], middle, &target[at + 1..]].concat().into())
         }
     }
