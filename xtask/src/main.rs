@@ -15,7 +15,7 @@
 //!   `--served` those that start servers, with `pronto serve` in their place. `git-suite-front` is a part
 //!   of that.
 //! - `cargo xtask site [DIRECTORY]`: builds the documents as a searchable site (needs `mdbook`).
-//! - `cargo xtask startup`: counts the instructions of `pronto version` against `git version`.
+//! - `cargo xtask startup`: counts what small calls cost, and fails above bounds.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -67,3 +67,23 @@ fn find_in(table: &[u8], wanted: impl Fn(&[&[u8]]) -> bool) -> Option<Account> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn getent_and_the_file_have_the_same_accounts() {
+        let listed = named(b"root").expect("an account");
+        let table = ask_getent("root").expect("a program");
+        assert_eq!(find_in(&table, |fields| fields[0] == b"root"), Some(listed));
+    }
+
+    #[test]
+    fn a_number_is_no_login_name() {
+        // `getent passwd 0` prints the account with that number.
+        assert_eq!(named(b"0"), None);
+        assert_eq!(named(b"-s"), None);
+        assert_eq!(named(b""), None);
+    }
+}
