@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures small calls of pronto beside git: processor time with children, page faults and wall time.
 
-usage: bench/small-calls.py [--pairs N] [--only TEXT] [--git PROGRAM] [--pronto PROGRAM]
+usage: bench/small-calls.py [--pairs N] [--files N] [--refs N] [--only TEXT] [--git PROGRAM] [--pronto PROGRAM]
 
-Each call runs N times with git and with pronto, in turn, each in its own copy of a repository of 50 files. Times are
-medians. The processor time is that of wait4: of the process, and of the children that it waited for; starting the
+Each call runs N times with git and with pronto, in turn, each in its own copy of a repository of 50 files and three refs
+(or as many as the options say). Times are medians. The processor time is that of wait4: of the process, and of the children that it waited for; starting the
 process is in it. The table is Markdown.
 """
 
@@ -19,7 +19,6 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 REFERENCE = os.path.expanduser("~/.cache/pronto/reference-git/2.55.0/bin/git")
-FILES = 50
 
 
 def change(repository, number):
@@ -70,7 +69,7 @@ def calls(git):
         ("ls-remote ../origin.git", nothing),
         ("fetch -q", nothing),
         ("push -q origin other", nothing),
-        ("checkout -q d1/f2", nothing),
+        ("checkout -q d2/f2", nothing),
         ("--help", nothing),
         ("no-such-command", nothing),
         ("short", nothing),
@@ -80,19 +79,20 @@ def calls(git):
     return fixed + [switch]
 
 
-def make_repositories(git, directory):
+def make_repositories(git, directory, files, refs):
     """Makes a repository with a remote, and returns a copy for each program."""
+    folders = max(5, files // 100)
 
     def run(where, *words):
         subprocess.run([git, "-C", where, *words], check=True, stdout=subprocess.DEVNULL)
 
     first, origin = os.path.join(directory, "first"), os.path.join(directory, "origin.git")
     run(directory, "init", "-q", "-b", "main", first)
-    for number in range(FILES):
-        path = os.path.join(first, f"d{number % 5}/f{number}")
+    for number in range(files):
+        path = os.path.join(first, f"d{number % folders}/f{number}")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as file:
-            file.write(f"{number}\n" * (number + 1))
+            file.write(f"{number}\n" * (number % 50 + 1))
     with open(os.path.join(first, ".gitignore"), "w") as file:
         file.write("*.o\n")
     for name, value in [("user.name", "a"), ("user.email", "a@x"), ("alias.short", "rev-parse HEAD")]:
@@ -103,6 +103,10 @@ def make_repositories(git, directory):
     change(first, 5)
     run(first, "commit", "-q", "-a", "-m", "second")
     run(first, "switch", "-q", "main")
+    if refs:
+        names = "".join(f"create refs/tags/series/{number} HEAD\n" for number in range(refs))
+        subprocess.run([git, "-C", first, "update-ref", "--stdin"], check=True, input=names.encode())
+        run(first, "pack-refs", "--all")
     run(directory, "clone", "-q", "--bare", first, origin)
     copies = []
     for name in ["of-git", "of-pronto"]:
@@ -151,6 +155,8 @@ def compare(call, programs, copies, pairs, environment):
 def main():
     parser = argparse.ArgumentParser(description="small calls of pronto beside git")
     parser.add_argument("--pairs", type=int, default=300)
+    parser.add_argument("--files", type=int, default=50)
+    parser.add_argument("--refs", type=int, default=0)
     parser.add_argument("--only", default="")
     parser.add_argument("--git", default=REFERENCE if os.path.exists(REFERENCE) else shutil.which("git"))
     parser.add_argument("--pronto", default=os.path.join(ROOT, "target/release/pronto"))
@@ -168,7 +174,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="small-calls-") as directory:
         environment["HOME"] = directory
         os.environ.update(HOME=directory, GIT_CONFIG_NOSYSTEM="1")
-        copies = make_repositories(programs[0], directory)
+        copies = make_repositories(programs[0], directory, options.files, options.refs)
         for call in calls(programs[0]):
             if options.only not in call[0]:
                 continue

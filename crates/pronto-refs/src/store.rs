@@ -13,7 +13,6 @@ mod state;
 pub mod tables;
 mod transaction;
 
-use pronto_io::short::Short as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -25,6 +24,7 @@ use pronto_config::config::Config;
 use pronto_config::environment::Environment;
 use pronto_config::format::RefStorage;
 use pronto_config::{Error, ErrorKind, Result, path};
+use pronto_io::short::Short as _;
 
 pub use host::Host;
 pub use iterate::{Broken, Found, ReferenceRef};

@@ -9,7 +9,6 @@
 //! directory up to that of the top; `core.attributesFile`; the system's file; the built-in macro
 //! `binary` (gitattributes(5)). Within a file the last line wins.
 
-use pronto_io::short::Short as _;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -17,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::Error;
+use pronto_io::short::Short as _;
 use rules::{Definition, List, Names, Slot};
 
 mod names;
@@ -97,7 +97,7 @@ impl Attributes {
             flaws.extend(found.into_iter().map(|flaw| (file.to_owned(), flaw)));
             lines
         };
-        let mut definitions = vec![rules::parse_definition(rules::BUILT_IN)];
+        let mut definitions = vec![rules::built_in()];
         for path in &files.global {
             let bytes = source::read_global(path)?;
             definitions.extend(bytes.map(|bytes| parse(bytes, name_of(path))));

@@ -4,7 +4,6 @@ mod arguments;
 mod paths;
 mod references;
 
-use pronto_io::short::Short as _;
 use std::ffi::OsString;
 use std::io::Write;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto::revision::{Want, approximate_date};
 use pronto::{ErrorKind, Repository, environment, quote};
 use pronto_hash::ObjectId;
+use pronto_io::short::Short as _;
 
 use crate::{CliError, Context, ExitCode};
 

@@ -1,9 +1,9 @@
 //! Keys: `section.variable` and `section.subsection.variable`.
 
-use pronto_io::short::Short as _;
 use std::borrow::Cow;
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_io::short::Short as _;
 
 use super::parse::is_key_byte;
 use crate::{Error, ErrorKind, Result};

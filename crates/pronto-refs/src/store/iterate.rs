@@ -1,6 +1,5 @@
 //! Iterates over refs below a prefix, in order of their names, loose before packed.
 
-use pronto_io::short::Short as _;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -10,6 +9,7 @@ use pronto_hash::ObjectId;
 
 use super::{RefName, RefNameRef, Reference, References, Target, loose, name, packed::PackedRef};
 use pronto_config::{Result, path};
+use pronto_io::short::Short as _;
 
 /// The deepest nesting of directories of refs.
 const MAX_DEPTH: usize = 256;

@@ -24,7 +24,7 @@ impl Mentioned {
     /// When a file exists and cannot be read.
     pub fn new(files: &Files, top: &dyn Source) -> Result<Self, Error> {
         let mut mentioned = Mentioned::default();
-        mentioned.add(&rules::parse_definition(rules::BUILT_IN));
+        mentioned.add(&rules::built_in());
         for path in &files.global {
             mentioned.read(source::read_global(path)?, true);
         }

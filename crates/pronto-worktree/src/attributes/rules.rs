@@ -1,18 +1,16 @@
 //! Lines of attributes files, and how they apply to a path.
 
-use pronto_io::short::Short as _;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::glob::matches_path;
 use bstr::{BStr, BString, ByteSlice};
-use gix_attributes::{StateRef, parse::Kind};
+use gix_attributes::{NameRef, StateRef, parse::Kind};
 use gix_glob::Pattern;
+use pronto_io::short::Short as _;
 
 use super::State;
-
-pub(super) const BUILT_IN: &str = "[attr]binary -diff -merge -text";
 
 /// Lines of this many bytes or more are ignored. The limit is Git's.
 const LONGEST_LINE: usize = 2048;
@@ -169,9 +167,16 @@ fn read_assignments(assignments: gix_attributes::parse::Iter<'_>) -> Option<Vec<
         .collect()
 }
 
-/// Parses a built-in text.
-pub(super) fn parse_definition(text: &str) -> Vec<Definition> {
-    parse(text.as_bytes(), true, &mut Vec::new())
+/// Returns the built-in definition, `[attr]binary -diff -merge -text`. It is not parsed: most worktrees have no attributes,
+/// and then no parser is needed.
+pub(super) fn built_in() -> Vec<Definition> {
+    let unset = |name: &str| (BString::from(name), State::Unset);
+    let name = NameRef::try_from(BStr::new("binary"));
+    let macros = name.into_iter().map(|name| Definition {
+        target: Kind::Macro(name.to_owned()),
+        assignments: ["diff", "merge", "text"].map(unset).into(),
+    });
+    macros.collect()
 }
 
 /// Attributes as numbers: the selected ones first, then the macros that touch them.

@@ -1,6 +1,5 @@
 //! The source of a directory's `.gitattributes`.
 
-use pronto_io::short::Short as _;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
@@ -11,6 +10,7 @@ use pronto_hash::ObjectId;
 use pronto_index::EntryRef;
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
+use pronto_io::short::Short as _;
 use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 
 use crate::objects::{self, Objects};

@@ -1,9 +1,9 @@
 //! The options of `config`. They end at the first argument that is not an option.
 
-use pronto_io::short::Short as _;
 use std::ffi::OsString;
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_io::short::Short as _;
 
 use super::types::Type;
 use crate::CliError;

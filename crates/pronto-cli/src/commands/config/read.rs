@@ -1,12 +1,12 @@
 //! Reading: `--get` and similar options, `--list`.
 
-use pronto_io::short::Short as _;
 use std::collections::BTreeMap;
 use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::{self, Config, EntryRef, Key, NormalUrl, Origin, OriginKind, Scope, color};
 use pronto::quote;
+use pronto_io::short::Short as _;
 
 use super::arguments::{Action, Request};
 use super::source::Source;

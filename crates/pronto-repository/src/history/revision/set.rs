@@ -1,12 +1,12 @@
 //! Sets of revisions, as commands that walk history take them: `A`, `^A`, `A..B`, `A...B`, `A^@`,
 //! `A^!`, `A^-<n>`, and all refs below a prefix.
 
-use pronto_io::short::Short as _;
 use std::ops::ControlFlow;
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
+use pronto_io::short::Short as _;
 
 use super::{Found, RefSelection, Want};
 use crate::refs::Broken;
