@@ -82,18 +82,28 @@ impl Connection {
         tls: Option<&Tls>,
         ids: &RequestIds,
     ) -> Self {
-        let socket = connect_from(source, to).expect("the server listens");
+        Connection::try_open(source, to, tls, ids).expect("the server listens")
+    }
+
+    /// Connects, unless the server does not listen.
+    pub(crate) fn try_open(
+        source: Ipv4Addr,
+        to: SocketAddr,
+        tls: Option<&Tls>,
+        ids: &RequestIds,
+    ) -> io::Result<Self> {
+        let socket = connect_from(source, to)?;
         let copy = socket.try_clone().expect("a socket");
         let stream: Box<dyn Duplex> = match tls {
             None => Box::new(copy),
             Some(tls) => Box::new(tls.over(copy)),
         };
-        Connection {
+        Ok(Connection {
             stream,
             socket,
             received: Vec::new(),
             ids: Arc::clone(ids),
-        }
+        })
     }
 
     /// Sends bytes. A server that has closed the connection is no error.

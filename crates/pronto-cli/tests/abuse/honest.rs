@@ -61,12 +61,13 @@ impl Honest {
 /// Lists refs.
 fn ask(access: &Access) -> Result<(), String> {
     let begun = Instant::now();
-    let mut connection = Connection::open(
+    let connected = Connection::try_open(
         Ipv4Addr::LOCALHOST,
         access.server,
         access.tls.as_ref(),
         &access.ids,
     );
+    let mut connection = connected.map_err(|error| format!("it cannot connect: {error}"))?;
     let headers = format!("{V2}authorization: Bearer {}\r\n", access.token);
     let body = command("ls-refs", ["ref-prefix refs/heads/"]);
     connection.send(post("team/a", FETCH, &headers, &body));

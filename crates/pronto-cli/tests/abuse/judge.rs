@@ -38,6 +38,8 @@ pub(crate) fn judge(row: &Row, place: Place) -> Verdict {
         }
     };
     note(attacked);
+    // An attack without a request has started none, nor an honest client, which must not outlive it.
+    stage.server();
     if let Some(honest) = stage.take_honest() {
         note(honest.end());
     }

@@ -222,6 +222,10 @@ impl Stage {
 
     /// Ends the server, and starts another one.
     pub(crate) fn restart(&mut self) -> Verdict {
+        self.server();
+        if let Some(honest) = self.honest.take() {
+            honest.end()?;
+        }
         self.server().end()?;
         self.server = None;
         self.ids.lock().expect("no panic").clear();
