@@ -50,6 +50,8 @@ pub enum ErrorKind {
     Transport,
     /// The other side speaks a version of the protocol that cannot express the request.
     ProtocolTooOld,
+    /// The requests of this client, or of all, hold as much memory as they may. A later attempt may succeed.
+    Exhausted,
     /// Local changes would be lost, or the state of the index or worktree forbids it.
     Refused,
     /// The index or the worktree cannot be read or written.

@@ -179,6 +179,13 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                 match job.work.target.service {
                     Service::ReceivePack => discard(&socket, &mut input),
                     Service::UploadArchive | Service::UploadPack => {
+                        if let Err(error) = &done
+                            && is_untold(error)
+                        {
+                            let packet = packet(&record::text(error, &job.id));
+                            // A client that is gone needs no answer.
+                            let _ = output.write_all(&packet);
+                        }
                         if is_refusal(&done) {
                             discard(&socket, &mut job.lingering(&socket));
                         }
@@ -217,9 +224,19 @@ impl Job {
     }
 }
 
-/// Returns whether the client was told that its request is refused. It may not have been read to its end.
+/// Returns whether the service has told the client nothing about an error, which came while it read a request: the
+/// answer to that has not begun.
+fn is_untold(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooMany)
+}
+
+/// Returns whether the request was refused. It may not have been read to its end.
 fn is_refusal(done: &Result<()>) -> bool {
-    let kinds = [ErrorKind::Malformed, ErrorKind::TooLarge];
+    let kinds = [
+        ErrorKind::Malformed,
+        ErrorKind::TooLarge,
+        ErrorKind::TooMany,
+    ];
     matches!(done, Err(error) if kinds.contains(error.kind()))
 }
 

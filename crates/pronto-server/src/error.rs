@@ -46,6 +46,12 @@ pub type Error = pronto_io::error::Error<ErrorKind>;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Returns the error of a request for which a budget has no room. `reason` says whose requests hold too much.
+pub(crate) fn without_room(reason: impl std::fmt::Display) -> Error {
+    let message = format!("{reason} (limits.memory_bytes of the server)");
+    Error::new(ErrorKind::TooMany, message)
+}
+
 /// Returns the message of an error as clients may read it: paths and reasons of the system are not for
 /// them.
 pub fn public_message(error: &Error) -> &str {

@@ -18,6 +18,11 @@ use pronto_repository::{
     shallow, shared, walk,
 };
 
+/// The error of a request for which a budget has no room.
+fn exhausted(by: pronto_io::budget::Exhausted) -> Error {
+    Error::new(ErrorKind::Exhausted, by.to_string())
+}
+
 /// The error of an operation that was stopped.
 fn interrupted(reason: pronto_io::interrupt::Interrupted) -> Error {
     Error::new(ErrorKind::Interrupted, reason.to_string())

@@ -133,7 +133,7 @@ impl Options {
             return Ok(());
         };
         let charged = budget.charge((payload.len() + size_of::<Command>()) as u64);
-        charged.map_err(|exhausted| Error::new(ErrorKind::Refused, exhausted.to_string()))
+        charged.map_err(crate::exhausted)
     }
 }
 

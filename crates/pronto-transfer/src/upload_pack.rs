@@ -366,7 +366,7 @@ impl Session<'_> {
         };
         if let (Packet::Data(payload), Some(budget)) = (&packet, &self.options.budget) {
             let charged = budget.charge((payload.len() + OVERHEAD_BYTES) as u64);
-            charged.map_err(|exhausted| broken(exhausted.to_string()))?;
+            charged.map_err(crate::exhausted)?;
         }
         let input = match packet {
             Packet::Data(_) => Input::Text(packet.text().unwrap_or_default().to_vec()),

@@ -23,7 +23,7 @@ use crate::keys::hash_of_ed25519;
 use crate::names::RepositoryName;
 use crate::opened::Opened;
 use crate::permission::{Action, Proof, Question, needs_token};
-use crate::record::{Record, text};
+use crate::record::{self, Record, text};
 use crate::route::{Service, Target};
 use crate::service::Judge as _;
 use crate::state::{Setup, State};
@@ -188,14 +188,7 @@ impl Guest {
             return PeerError::new(PeerErrorKind::Denied, error.message());
         };
         record.failed(&error);
-        let kind = match error.kind() {
-            ErrorKind::NotFound | ErrorKind::InvalidName => PeerErrorKind::NoRepository,
-            ErrorKind::TooMany | ErrorKind::Overloaded | ErrorKind::QueueFull => {
-                PeerErrorKind::Busy
-            }
-            ErrorKind::Config | ErrorKind::Io | ErrorKind::Failed => PeerErrorKind::Repository,
-            _ => PeerErrorKind::Denied,
-        };
+        let kind = kind_of(&error);
         PeerError::new(kind, text(&error, record.id()))
     }
 }
@@ -404,6 +397,16 @@ fn unknown(key: &PublicKey) -> Error {
     Error::new(ErrorKind::Unauthenticated, message)
 }
 
+/// Returns the kind that peers are told, which follows from the status that clients of HTTP get.
+fn kind_of(error: &Error) -> PeerErrorKind {
+    match (record::status(error), error.kind()) {
+        (404, _) | (_, ErrorKind::InvalidName) => PeerErrorKind::NoRepository,
+        (429 | 503, _) => PeerErrorKind::Busy,
+        (500, _) => PeerErrorKind::Repository,
+        _ => PeerErrorKind::Denied,
+    }
+}
+
 /// Returns the status of HTTP that stands for the end of a session.
 fn status(kind: Option<PeerErrorKind>) -> u16 {
     match kind {
@@ -412,5 +415,31 @@ fn status(kind: Option<PeerErrorKind>) -> u16 {
         Some(PeerErrorKind::Busy) => 503,
         Some(PeerErrorKind::Repository) => 500,
         _ => 400,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_busy_for_peers() {
+        let kind = |kind| kind_of(&Error::new(kind, "x"));
+        for passing in [
+            ErrorKind::TooMany,
+            ErrorKind::Overloaded,
+            ErrorKind::QueueFull,
+            ErrorKind::Unavailable,
+        ] {
+            assert_eq!(kind(passing), PeerErrorKind::Busy, "{passing:?}");
+            assert_eq!(status(Some(kind(passing))), 503);
+        }
+        let exhausted = crate::error::without_room("x");
+        assert_eq!(kind_of(&exhausted), PeerErrorKind::Busy);
+        assert_eq!(kind(ErrorKind::InvalidName), PeerErrorKind::NoRepository);
+        assert_eq!(kind(ErrorKind::NotFound), PeerErrorKind::NoRepository);
+        assert_eq!(kind(ErrorKind::Io), PeerErrorKind::Repository);
+        assert_eq!(kind(ErrorKind::Denied), PeerErrorKind::Denied);
+        assert_eq!(kind(ErrorKind::Unauthenticated), PeerErrorKind::Denied);
     }
 }

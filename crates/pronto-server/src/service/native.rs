@@ -16,6 +16,7 @@ use super::process::{Git, NonceFinder, NonceRule, ReceiveLimits};
 use super::push::{Allowed, Judged, Receiver, judge_request};
 use super::{GitService, Judge, Request, Streams, broken};
 use crate::bundles::{Bundles, OpenedBundle};
+use crate::error::without_room;
 use crate::listings::Listings;
 use crate::packs::PackCache;
 use crate::{Error, ErrorKind, Result};
@@ -401,6 +402,7 @@ fn answer(request: &Request<'_>, options: &Options, streams: Streams<'_>) -> Res
 
 fn failed(error: pronto::Error) -> Error {
     let kind = match error.kind() {
+        pronto::ErrorKind::Exhausted => return without_room(error.message()),
         pronto::ErrorKind::Refused => ErrorKind::Malformed,
         _ => ErrorKind::Failed,
     };

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use bstr::{BString, ByteSlice as _};
-use pronto_io::budget::{Budget, Exhausted};
+use pronto_io::budget::Budget;
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
 use super::Judge;
 use crate::access::RefChange;
+use crate::error::without_room;
 use crate::{Error, ErrorKind, Result};
 
 use kept::Kept;
@@ -322,12 +323,6 @@ fn parse(line: &[u8]) -> Result<RefChange<'_>> {
         creates: is_null(old),
         deletes: is_null(new),
     })
-}
-
-/// The error of a budget without room.
-fn without_room(exhausted: Exhausted) -> Error {
-    let message = format!("{exhausted} (limits.memory_bytes of the server)");
-    Error::new(ErrorKind::TooMany, message)
 }
 
 /// The report on a push of which nothing happens.

@@ -38,6 +38,13 @@ fn start_of_listing() -> Vec<u8> {
     content
 }
 
+fn start_of_fetch() -> Vec<u8> {
+    let mut content = packet("command=fetch\n");
+    content.extend(packet("object-format=sha1"));
+    content.extend_from_slice(b"0001");
+    content
+}
+
 fn compressed(content: &[u8]) -> Vec<u8> {
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
     let mut bytes = vec![0; compressor.gzip_compress_bound(content.len())];
@@ -104,6 +111,40 @@ fn arguments(table: &mut Table) {
             answer.is_ok_and(|answer| answer.text().contains("hold too much memory"))
         });
         require(is_refused, || "strangers hold all memory".to_owned())?;
+        let answer = stage.fetch(Some("bob"), "team/a", &listing())?;
+        require(answer.status == 200, || format!("{answer:?}"))
+    });
+    table.row("arguments-beyond-the-memory-of-a-user", |stage| {
+        // A user holds half of the memory at most, and is told to come later, whatever the protocol is.
+        stage.limits("memory_bytes = 16777216");
+        stage.most_mebibytes = 96;
+        let over_ssh = stage.shell();
+        let have = |number: usize| format!("have {number:040x}");
+        let lines = (0..150_000).map(have);
+        let content = [&start_of_fetch()[..], &packets(lines)].concat();
+        let token = stage.token("mallory");
+        let answer = stage.ask(post("own/m", FETCH, &format!("{V2}{token}"), &content))?;
+        refused(&answer, 429)?;
+        require(answer.header("retry-after").is_some(), || {
+            format!("{answer:?}")
+        })?;
+        let mut git = stage.connect_git();
+        git.send(git_request("/open/p", "\0version=2\0"))
+            .send(&content);
+        let text = String::from_utf8_lossy(&git.shut().ends()?).into_owned();
+        require(
+            text.contains("ERR the requests of this address hold too much memory"),
+            || text.chars().rev().take(200).collect(),
+        )?;
+        stage.logged_on("git", 429, "hold too much memory")?;
+        if over_ssh {
+            let output = stage
+                .ssh()
+                .converse("git-upload-pack 'own/m'", "version=2", &content);
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            require(text.contains("hold too much memory"), || text.clone())?;
+            stage.logged_on("ssh", 429, "hold too much memory")?;
+        }
         let answer = stage.fetch(Some("bob"), "team/a", &listing())?;
         require(answer.status == 200, || format!("{answer:?}"))
     });

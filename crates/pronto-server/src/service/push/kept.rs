@@ -6,8 +6,9 @@ use std::io::{self, Read};
 use pronto_io::budget::Budget;
 use pronto_wire::pktline;
 
-use super::{malformed_packet, without_room};
+use super::malformed_packet;
 use crate::Result;
+use crate::error::without_room;
 
 /// The size of the first piece. The next ones are twice as large each.
 const FIRST_PIECE_BYTES: usize = 4 << 10;
