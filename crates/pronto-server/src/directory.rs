@@ -17,6 +17,9 @@ const RECHECK: Duration = Duration::from_millis(500);
 /// The time between two looks at the file while tokens and keys are asked for that it did not have.
 const RECHECK_UNKNOWN: Duration = Duration::from_millis(20);
 
+/// The time between two attempts to read a file that is malformed, and has not changed since.
+const RECHECK_MALFORMED: Duration = Duration::from_secs(10);
+
 /// The users as a server knows them, indexed by their tokens and keys.
 #[derive(Debug)]
 pub struct Directory {
@@ -29,6 +32,30 @@ struct State {
     known: Arc<Known>,
     stamp: Option<Stamp>,
     checked: Option<Instant>,
+    /// The last attempt that failed: the file, and when.
+    failed: Option<(Option<Stamp>, Instant)>,
+}
+
+impl State {
+    /// Reads the file again, if it has changed.
+    fn look(&mut self, path: &Path) {
+        let stamp = stamp(path);
+        let has_just_failed = self
+            .failed
+            .is_some_and(|(failed, at)| failed == stamp && at.elapsed() < RECHECK_MALFORMED);
+        if stamp == self.stamp || has_just_failed {
+            return;
+        }
+        match Users::read(path) {
+            Ok(users) => {
+                self.known = Arc::new(Known::of(&users));
+                self.stamp = stamp;
+                self.failed = None;
+            }
+            // Reading a large file may take long, and anyone can ask for a token that is not known.
+            Err(_) => self.failed = Some((stamp, Instant::now())),
+        }
+    }
 }
 
 /// Properties that differ between two versions of the file.
@@ -45,6 +72,7 @@ struct Stamp {
 pub struct Known {
     by_token: HashMap<TokenHash, Arc<str>>,
     by_key: HashMap<KeyHash, Arc<str>>,
+    /// In their order.
     names: Vec<Arc<str>>,
 }
 
@@ -61,7 +89,10 @@ impl Known {
 
     /// Returns the user of that name.
     pub fn named(&self, name: &str) -> Option<&Arc<str>> {
-        self.names.iter().find(|known| known.as_ref() == name)
+        let found = self
+            .names
+            .binary_search_by(|known| known.as_ref().cmp(name));
+        found.ok().and_then(|at| self.names.get(at))
     }
 
     fn of(users: &Users) -> Self {
@@ -89,6 +120,7 @@ impl Known {
         self.by_token
             .insert(TokenHash::of(token), Arc::clone(&name));
         self.names.push(name);
+        self.names.sort_unstable();
     }
 }
 
@@ -104,6 +136,7 @@ impl Directory {
             known,
             stamp,
             checked: Some(Instant::now()),
+            failed: None,
         };
         Ok(Directory {
             path,
@@ -147,13 +180,7 @@ impl Directory {
         let is_due = state.checked.is_none_or(|last| last.elapsed() >= age);
         if self.path().is_some() && is_due {
             state.checked = Some(Instant::now());
-            let stamp = stamp(&self.path);
-            if stamp != state.stamp
-                && let Ok(users) = Users::read(&self.path)
-            {
-                state.known = Arc::new(Known::of(&users));
-                state.stamp = stamp;
-            }
+            state.look(&self.path);
         }
         Arc::clone(&state.known)
     }

@@ -1,6 +1,8 @@
 //! The file of users with the hashes of their tokens and their public keys. The server and the commands
 //! change it under a lock.
 
+pub(crate) mod text;
+
 use std::collections::HashSet;
 use std::io::ErrorKind as Io;
 use std::path::Path;
@@ -100,7 +102,7 @@ impl Users {
     /// Parses the text of the file.
     ///
     /// # Errors
-    /// The text is too long or malformed; a name or a hash is not allowed, or appears twice.
+    /// The text is too long or malformed, or has too many users; a name or a hash is not allowed, or appears twice.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let malformed = |message: String| Error::new(ErrorKind::Config, message);
         if text.len() as u64 > LARGEST_BYTES {
@@ -109,14 +111,9 @@ impl Users {
         let Ok(text) = std::str::from_utf8(text) else {
             return Err(malformed("it is not UTF-8".to_owned()));
         };
-        let mut users: Users = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
-            malformed(format!(
-                "line {line}: {}",
-                error.message().replace('\n', " ")
-            ))
-        })?;
+        let mut users = Users {
+            users: text::parse(text, MOST_USERS)?,
+        };
         users.users.sort_by(|one, other| one.name.cmp(&other.name));
         for pair in users.users.windows(2) {
             if let [one, other] = pair
@@ -306,9 +303,7 @@ pub fn change<T>(path: &Path, change: impl FnOnce(&mut Users) -> Result<T>) -> R
 
 /// Returns the text of the file, if it says the same when it is read.
 fn text_of(users: &Users) -> Result<String> {
-    let text = toml::to_string(users)
-        .map_err(|error| Error::new(ErrorKind::Config, "cannot write users").because(error))?;
-    let text = format!("# Managed by \"pronto serve user\" and \"pronto serve token\".\n\n{text}");
+    let text = text::write(&users.users)?;
     let unreadable = || {
         Error::new(
             ErrorKind::Config,
