@@ -13,8 +13,9 @@ use crate::reconcile::{Fingerprinter, Reconciler, Set};
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// The number of waiting frames above which no frame of the peer is processed.
+/// The number of answers that wait, and their bytes, above which no frame of the peer is processed.
 const MAX_WAITING: usize = 64;
+const MAX_WAITING_BYTES: usize = 1024 * 1024;
 
 /// Above this a published ref may not fit beside others; far below what a frame takes.
 const PUBLISH_BYTES: usize = 128 * 1024;
@@ -65,6 +66,11 @@ pub(super) struct Conversation<R> {
     pub(super) has_done: bool,
     pub(super) was_refused: bool,
     pub(super) report: Report,
+}
+
+/// Whether a frame tells the results for the peer's refs, or that they are told.
+fn is_result((kind, _): &(FrameType, Vec<u8>)) -> bool {
+    matches!(kind, FrameType::Publish | FrameType::Done)
 }
 
 impl<R: Repository> Conversation<R> {
@@ -154,8 +160,16 @@ impl<R: Repository> Conversation<R> {
         self.was_refused
     }
 
+    /// Returns whether the answers to another frame find room. The results for refs do not count: their number is that
+    /// of the peer's refs, and they need credit, which comes in a frame.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.len() < MAX_WAITING
+        let answers = self.waiting.iter().filter(|frame| !is_result(frame));
+        let (mut count, mut bytes) = (0, 0);
+        for (_, body) in answers {
+            count += 1;
+            bytes += body.len();
+        }
+        count < MAX_WAITING && bytes < MAX_WAITING_BYTES
     }
 
     pub(super) fn grant(&mut self, credit: Credit) {
@@ -184,10 +198,8 @@ impl<R: Repository> Conversation<R> {
         }
         self.put_waiting(writer)?;
         // Publish frames wait for credit of their own, and nothing of this side waits for them.
-        let is_free =
-            |(kind, _): &(FrameType, Vec<u8>)| matches!(kind, FrameType::Publish | FrameType::Done);
         if matches!(self.stage, Stage::Transfer)
-            && self.waiting.iter().all(is_free)
+            && self.waiting.iter().all(is_result)
             && let Some(admission) = &mut self.admission
         {
             let report = &mut self.report;
@@ -253,7 +265,9 @@ impl<R: Repository> Conversation<R> {
         match kind {
             FrameType::SegmentAck => return self.sending.acknowledged(body, &mut self.report),
             FrameType::Publish => {
-                return (self.receiving).published(body, &self.own, &mut self.report);
+                let bytes = (self.receiving).published(body, &self.own, &mut self.report)?;
+                self.set_bytes += bytes;
+                return self.hold();
             }
             _ => {}
         }

@@ -135,13 +135,14 @@ impl Receiving {
         Ok(())
     }
 
-    /// Handles the results for this side's refs at the peer.
+    /// Handles the results for this side's refs at the peer. Returns the memory that they take.
     pub(super) fn published(
         &mut self,
         body: &[u8],
         own: &[Offer],
         report: &mut Report,
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
+        let mut bytes = 0;
         for published in Publish::read(body)?.refs {
             let is_in_order = self
                 .last_published
@@ -154,9 +155,10 @@ impl Receiving {
                 return Err(malformed("the fate of a ref that was not offered"));
             }
             self.last_published = Some(published.name.clone());
+            bytes += size_of::<PublishedRef>() + published.name.len() + published.stored_as.len();
             report.published_there.push(published);
         }
-        Ok(())
+        Ok(bytes as u64)
     }
 }
 
