@@ -35,6 +35,17 @@ pub(super) fn tokens(
         }
         return Ok(normalise(definition, arguments)?.tokens);
     };
+    if let Some(option) = leading(arguments, &plain)
+        .iter()
+        .find(|word| is_own(below, definition, word))
+    {
+        let option = option.to_string_lossy();
+        let option = option.split('=').next().unwrap_or_default();
+        return Err(CliError::usage(format!(
+            "'{option}' is an option of '{}', and belongs behind that name",
+            path(below)
+        )));
+    }
     if let Some(option) = tokens.iter().find(|token| !is_global(definition, token)) {
         let (option, path) = (option.to_string_lossy(), path(below));
         let option = option.split('=').next().unwrap_or_default();
@@ -45,6 +56,27 @@ pub(super) fn tokens(
     tokens.push(below.get_name().into());
     tokens.extend(self::tokens(below, &plain[1..])?);
     Ok(tokens)
+}
+
+/// Returns the arguments before those in `plain`, which are the last ones.
+fn leading<'a>(all: &'a [OsString], plain: &[OsString]) -> &'a [OsString] {
+    all.get(..all.len().saturating_sub(plain.len()))
+        .unwrap_or_default()
+}
+
+/// Whether a word before the name of the command `below` is exactly an option of that command alone, though it may be
+/// an abbreviation of one of `definition`.
+fn is_own(below: &Definition, definition: &Definition, word: &OsStr) -> bool {
+    let word = word.to_string_lossy();
+    let name = word.split('=').next().unwrap_or_default();
+    let Some(name) = name.strip_prefix("--").filter(|name| !name.is_empty()) else {
+        return false;
+    };
+    let has = |command: &Definition| {
+        let mut arguments = command.get_arguments();
+        arguments.any(|argument| argument.get_long() == Some(name))
+    };
+    has(below) && !has(definition)
 }
 
 /// Whether a token in clap's form is an option that the commands below have, too.
@@ -103,6 +135,85 @@ mod tests {
         assert_eq!(tokens.expect("it is well formed"), expected);
         let error = read("netsync", &["trust", "a", "--only"]).expect_err("no value");
         assert!(error.contains("only"), "{error}");
+    }
+
+    #[test]
+    fn an_option_of_a_command_is_none_of_those_above() {
+        for words in [
+            ["--generation=7", "export", "s", "n", "d"],
+            ["--generation", "7", "export", "s", "n"],
+        ] {
+            let error = read("store", &words).expect_err("it is misplaced");
+            let expected = "'--generation' is an option of 'pronto store export'";
+            assert!(error.contains(expected), "{error}");
+        }
+        // The abbreviation of another one.
+        let tokens = read("store", &["--generation=7", "verify", "s"]).expect("a value");
+        assert_eq!(tokens, ["--generations=7", "verify", "--", "s"]);
+        let tokens = read("store", &["export", "--generation=7", "s", "n", "d"]).expect("exact");
+        assert_eq!(tokens, ["export", "--generation=7", "--", "s", "n", "d"]);
+    }
+
+    /// Collects the commands without commands of their own, by the words that name them.
+    fn leaves(
+        definition: &Definition,
+        names: &[String],
+        found: &mut Vec<(Vec<String>, Definition)>,
+    ) {
+        for below in definition.get_subcommands() {
+            let names = [names, &[below.get_name().to_owned()]].concat();
+            leaves(below, &names, found);
+        }
+        found.push((names.to_vec(), definition.clone()));
+    }
+
+    #[test]
+    fn values_of_flags_and_unknown_options_are_refused_by_their_names() {
+        let mut flags = 0;
+        for command in ["netsync", "serve", "store"] {
+            let mut found = Vec::new();
+            leaves(
+                &find(command).expect("it is native").definition(),
+                &[],
+                &mut found,
+            );
+            for (names, definition) in found {
+                let with = |option: &str| {
+                    let words = [&names[..], &[option.to_owned()]].concat();
+                    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                    let error = read(command, &words).expect_err(option);
+                    format!("{words:?}: {error}")
+                };
+                for option in ["--no-such-option", "--no-such-option=1", "-\u{7}"] {
+                    let error = with(option);
+                    let name = option.split('=').next().unwrap_or_default();
+                    assert!(error.contains(&format!("option '{name}'")), "{error}");
+                }
+                for argument in definition.get_arguments() {
+                    let Some(long) = argument.get_long() else {
+                        continue;
+                    };
+                    let least = argument
+                        .get_num_args()
+                        .map_or(0, |range| range.min_values());
+                    match argument.get_action().takes_values() {
+                        // It has a value or not.
+                        true if least == 0 => {}
+                        true => {
+                            let error = with(&format!("--{long}"));
+                            assert!(error.contains("requires a value"), "{error}");
+                        }
+                        false => {
+                            flags += 1;
+                            let error = with(&format!("--{long}=7"));
+                            let expected = format!("option `{long}' takes no value");
+                            assert!(error.contains(&expected), "{error}");
+                        }
+                    }
+                }
+            }
+        }
+        assert!(flags > 20, "{flags}");
     }
 
     #[test]

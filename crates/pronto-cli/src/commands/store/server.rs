@@ -25,18 +25,34 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
+/// The address of a database, and the option that gave it.
+#[derive(Clone, Copy)]
+pub(super) struct Generations<'a> {
+    pub(super) option: &'static str,
+    pub(super) address: Option<&'a str>,
+}
+
 /// Opens the store at `url`, with the database that has its generations.
 pub(super) fn open(
     url: &str,
-    generations: Option<&str>,
+    generations: Generations<'_>,
     context: &mut Context,
 ) -> Result<Store, CliError> {
     let environment = context.environment()?;
     let store = Store::open(url, &environment)?;
-    match generations {
+    match generations.address {
         None => Ok(store),
         Some(address) => {
-            let address = DatabaseAddress::parse(address, &environment)?;
+            let address = DatabaseAddress::parse(address, &environment);
+            // An option may be abbreviated to the name of another one (`--generation`).
+            let address = address.map_err(|error| {
+                let message = format!("option '{}': {}", generations.option, error.message());
+                let usage = CliError::usage(message);
+                match error.hint() {
+                    Some(hint) => usage.with_hint(hint),
+                    None => usage,
+                }
+            })?;
             store.with_generations(address).map_err(CliError::from)
         }
     }
@@ -44,7 +60,11 @@ pub(super) fn open(
 
 impl Common {
     pub(super) fn open(&self, url: &str, context: &mut Context) -> Result<Store, CliError> {
-        open(url, self.generations.as_deref(), context)
+        let generations = Generations {
+            option: "--generations",
+            address: self.generations.as_deref(),
+        };
+        open(url, generations, context)
     }
 
     pub(super) fn progress(&self, context: &mut Context) -> Arc<dyn Progress> {

@@ -10,7 +10,7 @@ use pronto::{Environment, Repository, Watch};
 use pronto_store::{EXPORT_OK, EXPORT_OK_FILE, Source};
 
 use super::arguments::{Common, Copy, Export};
-use super::server::{Place, open, scratch};
+use super::server::{Generations, Place, open, scratch};
 use crate::{CliError, Context, ExitCode};
 
 impl Export {
@@ -55,7 +55,11 @@ fn mark_visible(directory: &Path) -> Result<(), CliError> {
 impl Copy {
     pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
         let from = self.from.open(common, context)?;
-        let target = open(&self.target, self.target_generations.as_deref(), context)?;
+        let generations = Generations {
+            option: "--target-generations",
+            address: self.target_generations.as_deref(),
+        };
+        let target = open(&self.target, generations, context)?;
         let to = Place::open(target, &self.new_name)?;
         let generation = from.generation(self.generation)?;
         let scratch = scratch(self.scratch.as_deref(), context)?;
