@@ -74,7 +74,8 @@ impl PeerRepository {
             return Ok(None);
         };
         let full = offer.name.as_bstr();
-        let is_sound = names::is_shared(full) && name::is_valid(full, name::Form::Full);
+        let is_sound =
+            names::is_shared(full) && names::fits(full) && name::is_valid(full, name::Form::Full);
         if !is_sound || full == "refs/heads/HEAD" {
             return Ok(Some("the server takes no ref of this name".to_owned()));
         }
@@ -200,6 +201,10 @@ impl PeerRepository {
 }
 
 fn own_ref(repository: &Repository, name: &BStr) -> Result<Own> {
+    // Looking for such a name fails. It is refused with its reason, and the session goes on.
+    if !names::fits(name) {
+        return Ok(Own::Missing);
+    }
     let found = repository.refs().find(name)?;
     Ok(match found.map(|found| found.target) {
         Some(Target::Symbolic(_)) => Own::Symbolic,

@@ -90,15 +90,30 @@ pub(super) fn tracking(peer: &str, name: &[u8]) -> Option<BString> {
     let mut tracking = tracking_prefix(peer);
     tracking.push_str(short);
     let is_sound = is_shared(name.as_bstr())
+        && fits(name)
         && short != b"HEAD"
         && name::is_valid(name.as_bstr(), name::Form::Full)
         && name::is_valid(tracking.as_bstr(), name::Form::Full);
     is_sound.then_some(tracking)
 }
 
+/// Returns whether a file can have the name of the ref, and of its lock: no component is too long for a file system.
+pub(super) fn fits(name: &[u8]) -> bool {
+    const LONGEST_COMPONENT: usize = 255 - ".lock".len();
+    name.split(|byte| *byte == b'/')
+        .all(|component| component.len() <= LONGEST_COMPONENT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_no_file_can_have_are_refused() {
+        let name = |count: usize| format!("refs/heads/{}/y", "x".repeat(count)).into_bytes();
+        assert!(fits(&name(250)) && tracking("p", &name(250)).is_some());
+        assert!(!fits(&name(251)) && tracking("p", &name(251)).is_none());
+    }
 
     #[test]
     fn names_stay_in_their_place() {
