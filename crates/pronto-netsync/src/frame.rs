@@ -7,7 +7,7 @@
 mod reader;
 mod writer;
 
-pub use reader::{Frame, FrameReader};
+pub use reader::{Frame, FrameReader, MAX_PASSED_OVER_BYTES};
 pub use writer::FrameWriter;
 
 use crate::Error;

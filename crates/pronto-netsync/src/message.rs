@@ -9,7 +9,9 @@ mod transfer;
 
 pub(crate) use transfer::is_ref_name;
 
-pub use greeting::{Accept, Credit, Globs, Hello, ObjectFormat, Refusal, Role};
+pub use greeting::{
+    Accept, Credit, Globs, Hello, MAX_IDENTITY_BYTES, MAX_VERSIONS, ObjectFormat, Refusal, Role,
+};
 pub use transfer::{
     Cut, Done, Plan, Publish, PublishedRef, Resume, Segment, SegmentAck, SegmentEnd, SegmentKind,
     Sent, Stored, Want,

@@ -201,7 +201,7 @@ impl PeerRepository {
 }
 
 fn own_ref(repository: &Repository, name: &BStr) -> Result<Own> {
-    // Looking for such a name fails. It is refused with its reason, and the session goes on.
+    // Looking for such a name fails. It is refused with its reason, and the session continues.
     if !names::fits(name) {
         return Ok(Own::Missing);
     }

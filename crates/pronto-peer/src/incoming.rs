@@ -29,20 +29,24 @@ use pronto::objects::from_odb;
 use pronto::{ErrorKind, Repository, Result};
 use segment::{Arrived, Indexer, Segment};
 
+pub use segment::{MOST_PARENTS, MOST_PARENTS_OF_ALL};
+
 type Refusal = pronto_netsync::Error;
 
 /// The most that a segment may have that is not a single large object.
-const MOST_BYTES: u64 = 64 << 20;
-const MOST_OBJECTS: u64 = 1 << 18;
+pub const MOST_SEGMENT_BYTES: u64 = 64 << 20;
+
+/// The most objects of a segment.
+pub const MOST_SEGMENT_OBJECTS: u64 = 1 << 18;
 
 /// The time for which a session waits for an earlier one with the same peer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest object that is held, and the largest delta.
-pub(super) const MOST_OBJECT_BYTES: u64 = 16 << 20;
+pub const MOST_OBJECT_BYTES: u64 = 16 << 20;
 
 /// The largest blob that a delta may make, or be made of.
-pub(super) const MOST_DELTA_BYTES: u64 = 128 << 20;
+pub const MOST_DELTA_BYTES: u64 = 128 << 20;
 
 /// The delta bases that each store of a transfer keeps in memory, at most.
 const CACHED_BYTES: usize = 8 << 20;
@@ -163,7 +167,7 @@ impl Incoming {
         bytes: u64,
     ) -> Result<(), Refusal> {
         let is_bounded = match kind {
-            SegmentKind::Pack => bytes <= MOST_BYTES && objects <= MOST_OBJECTS,
+            SegmentKind::Pack => bytes <= MOST_SEGMENT_BYTES && objects <= MOST_SEGMENT_OBJECTS,
             SegmentKind::LargeBlob => objects == 1,
         };
         if !is_bounded {

@@ -43,6 +43,10 @@ use lobby::{Lobby, Network};
 use places::{Places, Signal};
 use pronto::Result;
 
+pub use super::incoming::{
+    MOST_DELTA_BYTES, MOST_OBJECT_BYTES, MOST_PARENTS, MOST_PARENTS_OF_ALL, MOST_SEGMENT_BYTES,
+    MOST_SEGMENT_OBJECTS,
+};
 pub use host::{Host, Opened, Visit};
 pub use listed::ListedPeers;
 

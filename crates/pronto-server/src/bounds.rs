@@ -1,16 +1,27 @@
 //! The table of inputs and their bounds in `docs/serve.md`, from the constants that hold.
 
-use std::collections::BTreeSet;
+mod constants;
+
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
 
 use pronto::upload_pack::{MOST_IDS, MOST_PREFIX_BYTES, MOST_PREFIXES};
 use pronto_wire::archive::MOST_ARGUMENTS;
 use pronto_wire::pktline::MAX_LINE;
 use pronto_wire::receive::MOST_OPTION_BYTES;
 
+use pronto_netsync::frame::{MAX_FRAME_BYTES, MAX_PASSED_OVER_BYTES};
+use pronto_netsync::message::{
+    MAX_GLOBS, MAX_HELD, MAX_IDENTITY_BYTES, MAX_NAME_BYTES, MAX_TEXT_BYTES, MAX_VERSIONS,
+};
+use pronto_netsync::reconcile::{self, MAX_VALUE_BYTES};
+use pronto_netsync::session::GREETING_BYTES;
+use pronto_peer::server::{
+    MOST_DELTA_BYTES, MOST_OBJECT_BYTES, MOST_PARENTS, MOST_PARENTS_OF_ALL, MOST_SEGMENT_BYTES,
+    MOST_SEGMENT_OBJECTS,
+};
+
 use crate::admission::{FOR_ADMINISTRATORS, FOR_USERS, GRACE};
-use crate::config::Limits;
+use crate::config::{Limits, Netsync};
 use crate::service::native;
 use crate::{authorization, command, connection, daemon, http, names, ssh, users, work};
 
@@ -68,10 +79,13 @@ fn rows() -> Vec<Row> {
         drain: _,
         failures_per_minute: _,
     } = &limits;
-    [places(&limits), requests(&limits), contents(&limits)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [
+        places(&limits),
+        requests(&limits),
+        contents(&limits),
+        sessions(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 fn seconds(time: std::time::Duration) -> String {
@@ -241,11 +255,16 @@ fn contents(limits: &Limits) -> Vec<Row> {
             "",
         )
         .costs(128, 5),
-        row("users", users::MOST_USERS, ""),
         row("tokens of a user", users::MOST_TOKENS, ""),
         row("public keys of a user", users::MOST_KEYS, ""),
         row("line of a public key", bytes(users::LONGEST_KEY_BYTES), ""),
+        row("users", users::MOST_USERS, "").costs(96, 5),
         row("file of users", bytes(users::LARGEST_BYTES), ""),
+        row(
+            "text about a user in the file of users",
+            bytes(users::text::LARGEST_USER_BYTES),
+            "",
+        ),
         row(
             "wrong tokens and failed logins of an address in a minute",
             limits.failures_per_minute,
@@ -254,196 +273,66 @@ fn contents(limits: &Limits) -> Vec<Row> {
     ]
 }
 
-/// Constants that bound something, but no input of a client: the file below `crates`, the name, and what it bounds.
-const NO_INPUTS: &[(&str, &str, &str)] = &[
-    (
-        "pronto-server/src/admission.rs",
-        "MOST_COUNTED",
-        "addresses that are remembered",
-    ),
-    (
-        "pronto-server/src/bundles.rs",
-        "MOST_HEADER_BYTES",
-        "headers that are kept",
-    ),
-    (
-        "pronto-server/src/config.rs",
-        "LARGEST_BYTES",
-        "a file of the operator",
-    ),
-    (
-        "pronto-server/src/keys.rs",
-        "LARGEST_RSA",
-        "the bits of a key, whose line is bounded",
-    ),
-    (
-        "pronto-server/src/keys.rs",
-        "LONGEST_BYTES",
-        "a line of the operator; those of users are shorter",
-    ),
-    (
-        "pronto-server/src/log.rs",
-        "MOST_CHARACTERS",
-        "text in the log",
-    ),
-    (
-        "pronto-server/src/packs.rs",
-        "MOST_MEMORY_BYTES",
-        "packs that are kept",
-    ),
-    (
-        "pronto-server/src/repositories.rs",
-        "MOST_LISTED",
-        "repositories of the operator",
-    ),
-    ("pronto-server/src/ssh.rs", "MOST_UNANSWERED", "a time"),
-    (
-        "pronto-server/src/ssh/host_key.rs",
-        "LARGEST_BYTES",
-        "a file of the operator",
-    ),
-    (
-        "pronto-server/src/ssh/session.rs",
-        "MOST_CHANNELS",
-        "channels one after the other",
-    ),
-    (
-        "pronto-server/src/store.rs",
-        "MOST_COMMANDS",
-        "processes of `pronto shell`",
-    ),
-    (
-        "pronto-server/src/tls.rs",
-        "LARGEST_BYTES",
-        "a file of the operator",
-    ),
-    (
-        "pronto-transfer/src/receive_pack/bands.rs",
-        "MOST_WAITING_BYTES",
-        "output of hooks",
-    ),
-    (
-        "pronto-transfer/src/receive_pack/connected.rs",
-        "MOST_COMMITS",
-        "a way of looking",
-    ),
-    (
-        "pronto-transfer/src/receive_pack/proc_receive.rs",
-        "MOST_PACKETS",
-        "the answer of a hook",
-    ),
-    (
-        "pronto-transfer/src/receive_pack/unpack.rs",
-        "MOST_MADE_BYTES",
-        "blobs, which are not held in memory",
-    ),
-    (
-        "pronto-transfer/src/upload_pack.rs",
-        "LARGEST_REQUEST_BYTES",
-        "requests of others than `serve`",
-    ),
-    (
-        "pronto-transfer/src/upload_pack/hook.rs",
-        "LONGEST_LINE",
-        "the answer of a hook",
-    ),
-    (
-        "pronto-transfer/src/upload_pack/packed.rs",
-        "MOST_NEWER",
-        "a way of looking",
-    ),
-    (
-        "pronto-transfer/src/upload_pack/packed.rs",
-        "MOST_REFS",
-        "refs of the repository",
-    ),
-    (
-        "pronto-wire/src/receive.rs",
-        "MOST_REQUEST_BYTES",
-        "commands of others than `serve`",
-    ),
-];
-
-/// The places below `crates` that read what clients send.
-const READERS: &[&str] = &[
-    "pronto-server/src",
-    "pronto-transfer/src/receive_pack",
-    "pronto-transfer/src/receive_pack.rs",
-    "pronto-transfer/src/upload_pack",
-    "pronto-transfer/src/upload_pack.rs",
-    "pronto-wire/src/archive.rs",
-    "pronto-wire/src/receive.rs",
-];
-
-/// Returns the bounds in a file, by their names.
-fn constants(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| {
-        let (_, rest) = line.split_once("const ")?;
-        let (name, _) = rest.split_once(':')?;
-        let starts = ["MOST_", "LONGEST_", "LARGEST_"];
-        let is_bound = starts.iter().any(|start| name.starts_with(start));
-        is_bound.then_some(name)
-    })
-}
-
-/// Collects the files of Rust at a path.
-fn sources(path: &Path, found: &mut Vec<PathBuf>) {
-    if path.is_file() {
-        found.push(path.to_owned());
-    }
-    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        sources(&entry.path(), found);
-    }
-}
-
-#[test]
-fn each_bound_of_the_code_is_in_the_table() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let own = include_str!("bounds.rs");
-    let mut unused: BTreeSet<_> = NO_INPUTS
-        .iter()
-        .map(|(file, name, _)| (*file, *name))
-        .collect();
-    let mut lacking = Vec::new();
-    for reader in READERS {
-        let mut files = Vec::new();
-        sources(&crates.join(reader), &mut files);
-        assert!(!files.is_empty(), "{reader} is not there");
-        for file in files {
-            let name = file
-                .strip_prefix(&crates)
-                .expect("it is below")
-                .display()
-                .to_string();
-            let module = file
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let text = std::fs::read_to_string(&file).expect("it is there");
-            for constant in constants(&text).filter(|_| module != "bounds") {
-                let is_in_table = [
-                    format!("{module}::{constant}"),
-                    // These are unique, and imported by their names.
-                    format!("({constant})"),
-                    format!(" {constant},"),
-                ];
-                let is_known = is_in_table.iter().any(|text| own.contains(text.as_str()));
-                let is_no_input = NO_INPUTS
-                    .iter()
-                    .any(|(file, known, _)| (*file, *known) == (&name, constant));
-                unused.retain(|known| *known != (name.as_str(), constant));
-                if !is_known && !is_no_input {
-                    lacking.push(format!("{name}: {constant}"));
-                }
-            }
-        }
-    }
-    assert!(
-        lacking.is_empty(),
-        "no row of the table, and not in NO_INPUTS: {lacking:?}"
-    );
-    assert!(unused.is_empty(), "there is no such constant: {unused:?}");
+/// The frames of netsync, and what they carry.
+fn sessions() -> Vec<Row> {
+    let differences = reconcile::Options::default();
+    vec![
+        row(
+            "memory of all sessions of netsync",
+            bytes(Netsync::default().memory_bytes),
+            "`memory_bytes` of `[netsync]`",
+        ),
+        row("greeting of netsync", bytes(GREETING_BYTES), ""),
+        row("versions in a greeting", MAX_VERSIONS, ""),
+        row("globs in a greeting, of each kind", MAX_GLOBS, ""),
+        row(
+            "identity of a repository in a greeting",
+            bytes(MAX_IDENTITY_BYTES),
+            "",
+        ),
+        row("name or glob in netsync", bytes(MAX_NAME_BYTES), ""),
+        row("frame of netsync", bytes(MAX_FRAME_BYTES), ""),
+        row(
+            "frames of unknown types of a session",
+            bytes(MAX_PASSED_OVER_BYTES),
+            "",
+        ),
+        row("text of an error of a peer", bytes(MAX_TEXT_BYTES), ""),
+        row(
+            "refs of a peer that differ, in memory",
+            bytes(differences.learned_bytes),
+            "",
+        )
+        .costs(192, 5),
+        row("ids of a ref of a peer", bytes(MAX_VALUE_BYTES), ""),
+        row(
+            "messages about refs, and about commits, of a session",
+            differences.turns,
+            "",
+        ),
+        row("commits without a ref that a peer names", MAX_HELD, ""),
+        row("segment of netsync", bytes(MOST_SEGMENT_BYTES), "").costs(64, 20),
+        row("objects of a segment", MOST_SEGMENT_OBJECTS, ""),
+        row(
+            "object of a segment, but for blobs alone, and delta",
+            bytes(MOST_OBJECT_BYTES),
+            "",
+        )
+        .costs(64, 5),
+        row(
+            "blob from a delta in a segment",
+            bytes(MOST_DELTA_BYTES),
+            "",
+        )
+        .costs(160, 20),
+        row("parents of a commit in a segment", MOST_PARENTS, ""),
+        row(
+            "parents of all commits of a segment",
+            MOST_PARENTS_OF_ALL,
+            "",
+        )
+        .costs(128, 20),
+    ]
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod frames;
 mod honest;
 mod judge;
 mod meter;
+mod peer;
 mod rows;
 mod server;
 mod site;

@@ -89,6 +89,13 @@ impl Stage {
         self.more.push('\n');
     }
 
+    /// Serves netsync, unless the row has set how.
+    pub(crate) fn netsync(&mut self) {
+        if !self.more.contains("[netsync]") {
+            self.set("[netsync]\nlisten = [\"127.0.0.1:0\"]");
+        }
+    }
+
     /// Sets lines of the section of HTTP.
     pub(crate) fn http(&mut self, lines: &str) {
         self.http.push_str(lines);

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::error::exceeded;
 
 /// The limit for bytes in frames of unknown types, which are skipped.
-const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
+pub const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
 
 /// A frame in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

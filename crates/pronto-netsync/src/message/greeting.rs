@@ -7,10 +7,10 @@ use crate::frame::Channel;
 use crate::varint::{self, Cursor};
 
 /// The largest number of versions.
-const MAX_VERSIONS: usize = 8;
+pub const MAX_VERSIONS: usize = 8;
 
 /// The longest identity of a repository.
-const MAX_IDENTITY_BYTES: usize = 64;
+pub const MAX_IDENTITY_BYTES: usize = 64;
 
 /// The format of the object ids of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,7 +69,7 @@ pub(super) struct Conversation<R> {
 }
 
 /// Whether a frame tells the results for the peer's refs, or that they are told.
-fn is_result((kind, _): &(FrameType, Vec<u8>)) -> bool {
+fn is_result(kind: FrameType) -> bool {
     matches!(kind, FrameType::Publish | FrameType::Done)
 }
 
@@ -163,7 +163,7 @@ impl<R: Repository> Conversation<R> {
     /// Returns whether the answers to another frame find room. The results for refs do not count: their number is that
     /// of the peer's refs, and they need credit, which comes in a frame.
     pub(super) fn has_room(&self) -> bool {
-        let answers = self.waiting.iter().filter(|frame| !is_result(frame));
+        let answers = self.waiting.iter().filter(|(kind, _)| !is_result(*kind));
         let (mut count, mut bytes) = (0, 0);
         for (_, body) in answers {
             count += 1;
@@ -199,7 +199,7 @@ impl<R: Repository> Conversation<R> {
         self.put_waiting(writer)?;
         // Publish frames wait for credit of their own, and nothing of this side waits for them.
         if matches!(self.stage, Stage::Transfer)
-            && self.waiting.iter().all(is_result)
+            && self.waiting.iter().all(|(kind, _)| is_result(*kind))
             && let Some(admission) = &mut self.admission
         {
             let report = &mut self.report;

@@ -38,10 +38,11 @@ const KEPT_BYTES: usize = 8 << 20;
 /// to 24 MiB; the sender, which searches for deltas, needs more time than two threads here.
 const MOST_THREADS: usize = 2;
 
-/// The largest number of parents of a commit, and of all commits of a segment together. They are
-/// held in memory, and a pack states them in very few bytes.
-const MOST_PARENTS: usize = 4096;
-const MOST_PARENTS_OF_ALL: usize = 1 << 20;
+/// The largest number of parents of a commit. They are held in memory, and a pack states them in very few bytes.
+pub const MOST_PARENTS: usize = 4096;
+
+/// The largest number of parents of all commits of a segment.
+pub const MOST_PARENTS_OF_ALL: usize = 1 << 20;
 
 /// A segment that is being received.
 pub(super) struct Segment {

@@ -4,7 +4,7 @@
 mod hosts;
 mod matrix;
 mod names;
-mod netsync;
+pub(super) mod netsync;
 mod removed;
 
 use super::Table;

@@ -8,6 +8,7 @@ mod arguments;
 mod catalogue;
 mod covered;
 mod doors;
+mod peers;
 
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ pub(super) fn table() -> Table {
             false => table.row_on_disk(group, "PRONTO_TEST_INPUTS=all runs it", attack),
         }
     }
+    peers::rows(&mut table);
     let reason = "the table of the document is the same";
     table.row_on_disk("users", "the file of users is the same", users);
     table.row_on_disk("keys-of-a-login", "logins are the same", keys_of_a_login);
@@ -57,11 +59,13 @@ pub(super) fn table() -> Table {
 /// Requires that each bound of the document is that of an input, or one that a named row covers.
 fn every_bound_has_a_row() -> Verdict {
     let inputs = catalogue();
+    let of_peers = peers::names();
     let rows: Vec<String> = super::all().iter().map(Row::full_name).collect();
     let bounds = bounds();
     for bound in &bounds {
         let has_input = inputs.iter().any(|input| input.bound == bound.input);
         let by_rows = covered::rows_of(&bound.input);
+        let has_input = has_input || of_peers.contains(&bound.input.as_str());
         require(has_input || !by_rows.is_empty(), || {
             format!("no row exceeds the bound '{}'", bound.input)
         })?;
@@ -73,12 +77,15 @@ fn every_bound_has_a_row() -> Verdict {
     }
     let is_known = |name: &str| bounds.iter().any(|bound| bound.input == name);
     let names = inputs.iter().map(|input| input.bound);
-    for name in names.chain(covered::names()) {
+    for name in names
+        .chain(covered::names())
+        .chain(of_peers.iter().copied())
+    {
         require(is_known(name), || {
             format!("docs/serve.md has no bound '{name}'")
         })?;
     }
-    Ok(())
+    peers::every_kind_has_an_input()
 }
 
 /// Adds the last user that there may be, and one more.
@@ -92,17 +99,34 @@ fn users(stage: &mut Stage) -> Verdict {
         text.push_str(&format!("\n[[user]]\nname = \"u{number}\"\n"));
     }
     std::fs::write(&file, text).map_err(|error| error.to_string())?;
-    // The file is read as a whole.
-    stage.most_mebibytes = 768;
+    let bounds = bounds();
+    let bound = bounds.iter().find(|bound| bound.input == "users");
+    let bound = bound.ok_or("there is no such bound")?;
     for (name, status) in [("last", 201), ("more", 403), ("again", 403)] {
         let body = format!("{{\"name\": \"{name}\"}}").into_bytes();
         let content = Content::Call("/api/v1/users", body);
+        let process = stage.server().id();
+        let meter = Meter::begin(process);
         let reply = doors::send(stage, Door::Http, Who::Administrator, &content)?;
         require(reply.status == Some(status), || {
             format!("{name}: {reply:?}")
         })?;
+        stays_below(meter.cost(), bound).map_err(|problem| format!("{name}: {problem}"))?;
     }
     Ok(())
+}
+
+/// Requires that a request has cost no more than the table says of its bound.
+fn stays_below(cost: Cost, bound: &Bound) -> Verdict {
+    let Cost { bytes, time } = cost;
+    let most = bound.memory_bytes.unwrap_or(BASE_BYTES);
+    require(bytes <= most, || {
+        format!("{} KiB, more than {} KiB", bytes >> 10, most >> 10)
+    })?;
+    let longest = bound.time.unwrap_or(BASE_TIME);
+    require(time <= longest, || {
+        format!("{time:?}, more than {longest:?}")
+    })
 }
 
 /// Tries as many keys as a connection may, and more.
@@ -240,15 +264,7 @@ impl Case<'_> {
             let text: String = text.chars().take(300).collect();
             format!("{}: {status:?} {text:?}, not {expected:?}", name())
         })?;
-        let most = bound.memory_bytes.unwrap_or(BASE_BYTES);
-        require(cost.bytes <= most, || {
-            let kib = cost.bytes >> 10;
-            format!("{}: {kib} KiB, more than {} KiB", name(), most >> 10)
-        })?;
-        let longest = bound.time.unwrap_or(BASE_TIME);
-        require(cost.time <= longest, || {
-            format!("{}: {:?}, more than {longest:?}", name(), cost.time)
-        })
+        stays_below(cost, bound).map_err(|problem| format!("{}: {problem}", name()))
     }
 }
 

@@ -12,11 +12,11 @@ use crate::stage::Stage;
 const CLIENTS: [&str; 5] = ["alice", "bob", "mallory", "root", "anonymous"];
 
 /// Serves netsync beside the other protocols, with a key of each user. A store cannot be served by it, and is left alone.
-pub(super) fn serve(stage: &mut Stage) {
+pub(in crate::rows) fn serve(stage: &mut Stage) {
     if stage.site.is_store() {
         return;
     }
-    stage.set("[netsync]\nlisten = [\"127.0.0.1:0\"]");
+    stage.netsync();
     make_key(&stage.site, "server");
     let private = home(&stage.site, "server").join(".config/pronto/netsync/key");
     let own = stage.site.path("pronto-netsync-key");
@@ -32,7 +32,7 @@ pub(super) fn serve(stage: &mut Stage) {
     }
 }
 
-fn home(site: &Site, who: &str) -> PathBuf {
+pub(in crate::rows) fn home(site: &Site, who: &str) -> PathBuf {
     site.path(format!("peers/{who}"))
 }
 
@@ -110,7 +110,7 @@ pub(super) fn ask(stage: &mut Stage, wanted: &Wanted<'_>) -> Vec<u8> {
     answer
 }
 
-fn address(stage: &mut Stage) -> SocketAddr {
+pub(in crate::rows) fn address(stage: &mut Stage) -> SocketAddr {
     let is_it =
         |event: &serde_json::Value| event["event"] == "listening" && event["protocol"] == "netsync";
     let event = stage.server().logged(is_it).expect("it listens");

@@ -88,6 +88,15 @@ const COVERED: &[(&str, &[&str])] = &[
     ("tokens of a user", &["accounts/tokens-without-end"]),
     ("public keys of a user", &["accounts/keys-without-end"]),
     ("users", &["inputs/users"]),
+    // `users::text` has the exact bound.
+    (
+        "text about a user in the file of users",
+        &["accounts/keys-without-end", "accounts/tokens-without-end"],
+    ),
+    (
+        "memory of all sessions of netsync",
+        &["inputs/netsync-memory"],
+    ),
     // `users::tests` has the exact bound.
     ("file of users", &["accounts/keys-with-long-comments"]),
     (

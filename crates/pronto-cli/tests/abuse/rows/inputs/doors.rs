@@ -40,7 +40,7 @@ impl Who {
         }
     }
 
-    fn user(self) -> Option<&'static str> {
+    pub(super) fn user(self) -> Option<&'static str> {
         match self {
             Who::Stranger => None,
             Who::Reader => Some("bob"),
@@ -50,7 +50,7 @@ impl Who {
         }
     }
 
-    fn repository(self) -> &'static str {
+    pub(super) fn repository(self) -> &'static str {
         match self {
             Who::Stranger => "open/p",
             Who::Keyed => "own/m",

@@ -1,0 +1,509 @@
+//! Frames of netsync: each kind and field at its bound, past it, far past it and stalled, from a stranger, from peers that
+//! may read, and from one that may push.
+
+mod catalogue;
+
+use std::path::PathBuf;
+
+use pronto_netsync::frame::FrameType;
+use pronto_netsync::message::{Cut, Plan, Role, Segment, SegmentKind, Want};
+use pronto_peer::{KeyPair, KnownPeer, KnownPeers, NetsyncAddress, Roles};
+
+use super::{Amount, BASE_TIME, VERBOSE, Who, stays_below};
+use crate::document::{Bound, bounds};
+use crate::meter::{Cost, Meter};
+use crate::peer::{End, IGNORED, Talk, UNKNOWN, answer, frame, hello, known};
+use crate::rows::Table;
+use crate::rows::access::netsync::{address, home, serve};
+use crate::stage::{Stage, Verdict, require};
+use catalogue::catalogue;
+
+/// The state of a session in which an input is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Point {
+    /// Nothing was sent.
+    Start,
+    /// Both sides have greeted.
+    Greeted,
+    /// The greeting was accepted; refs are compared.
+    Refs,
+    /// The refs that differ are known.
+    Settled,
+    /// The server knows which refs the peer has.
+    Cut,
+    /// Commits are compared.
+    Commits,
+    /// The peer wants nothing, and gives nothing.
+    Idle,
+    /// The server expects what it wants.
+    Wanted,
+    /// The peer has said how much it sends.
+    Planned,
+    /// A segment of so many objects and bytes has begun.
+    Segment(u64, u64),
+}
+
+impl Point {
+    /// Whether only a peer that may push gets there.
+    fn needs_write(self) -> bool {
+        matches!(self, Point::Wanted | Point::Planned | Point::Segment(..))
+    }
+}
+
+/// The expected answer to an input.
+#[derive(Clone, Debug)]
+pub(super) enum Expected {
+    /// A frame, in a session that continues.
+    Frame(FrameType),
+    /// Nothing: a frame of an unknown type behind it is what the server refuses.
+    Nothing,
+    /// An error whose text has these words.
+    Refused(&'static str),
+    /// The end of the connection.
+    Closed,
+}
+
+impl Expected {
+    fn fits(&self, end: &End) -> bool {
+        match (self, end) {
+            (Expected::Frame(kind), End::Frame(found)) => *kind as u8 == *found,
+            (Expected::Nothing, End::Refused(text)) => text.contains("a frame of unknown type 127"),
+            (Expected::Refused(words), End::Refused(text)) => text.contains(words),
+            (Expected::Closed, End::Closed) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The state of a session, for inputs that depend on it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) repository: &'static str,
+    /// The number of refs that the server has listed.
+    pub(super) listed: u64,
+    /// The names of these refs, sorted.
+    pub(super) names: Vec<Vec<u8>>,
+    pub(super) gives: bool,
+}
+
+impl Known {
+    fn of(peer: Peer) -> Self {
+        Known {
+            repository: peer.who.repository(),
+            gives: peer.pushes,
+            ..Known::default()
+        }
+    }
+}
+
+/// Makes the frames of an input of a size.
+type Make = Box<dyn Fn(&Known, usize) -> Vec<u8> + Send + Sync>;
+
+/// Makes the point of an input of a size.
+type PointOf = Box<dyn Fn(usize) -> Point + Send + Sync>;
+
+/// An input.
+pub(super) struct Input {
+    pub(super) name: &'static str,
+    pub(super) bound: &'static str,
+    /// The most, if it is not the bound of the document.
+    pub(super) size: Option<usize>,
+    pub(super) point: PointOf,
+    pub(super) far: usize,
+    pub(super) at: Expected,
+    pub(super) past: Expected,
+    pub(super) make: Make,
+}
+
+/// The peers: one whose key nobody knows, one that may read, one that may read and asks to push, and one that may push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Peer {
+    who: Who,
+    pushes: bool,
+}
+
+const PEERS: &[Peer] = &[
+    peer(Who::Stranger, false),
+    peer(Who::Stranger, true),
+    peer(Who::Reader, false),
+    peer(Who::Reader, true),
+    peer(Who::Writer, false),
+    peer(Who::Writer, true),
+];
+
+const fn peer(who: Who, pushes: bool) -> Peer {
+    Peer { who, pushes }
+}
+
+impl Peer {
+    fn key(self) -> &'static str {
+        self.who.user().unwrap_or("anonymous")
+    }
+
+    fn may(self) -> bool {
+        !self.pushes || self.who == Who::Writer
+    }
+
+    fn role(self) -> Role {
+        match self.pushes {
+            true => Role::Both,
+            false => Role::Sink,
+        }
+    }
+}
+
+/// Adds the rows, one for each group of points.
+pub(super) fn rows(table: &mut Table) {
+    let reason = "a store is not served by netsync";
+    let groups: &[(&str, fn(Point) -> bool)] = &[
+        ("netsync-greetings", |point| matches!(point, Point::Start)),
+        ("netsync-refs", |point| {
+            matches!(point, Point::Greeted | Point::Refs)
+        }),
+        ("netsync-wishes", |point| {
+            matches!(
+                point,
+                Point::Settled | Point::Cut | Point::Commits | Point::Idle
+            )
+        }),
+        ("netsync-segments", Point::needs_write),
+    ];
+    table.row_on_disk("netsync-memory", reason, memory);
+    for (name, is_of_group) in groups {
+        table.row_on_disk(*name, reason, move |stage| judge(stage, *is_of_group));
+    }
+}
+
+/// Holds the memory of all sessions with sessions that do nothing. It is given to others.
+fn memory(stage: &mut Stage) -> Verdict {
+    stage.alone();
+    stage.set("[netsync]\nmemory_bytes = 134217728\nlisten = [\"127.0.0.1:0\"]");
+    stage.limits("failures_per_minute = 100000");
+    stage.most_mebibytes = 320;
+    let site = Served::start(stage);
+    let stranger = peer(Who::Stranger, false);
+    let (mut holder, state) = site.reach(stranger, Point::Refs)?;
+    require(state.is_ok(), || format!("{state:?}"))?;
+    holder.send(&catalogue::differences(24 << 20));
+    // Strangers of one network have a part of the places, so these wait.
+    let wait = |_| {
+        let mut body = Vec::new();
+        hello(stranger.who.repository(), stranger.role()).write(&mut body);
+        let mut talk = site.open(stranger);
+        talk.send(&known(FrameType::Hello, &body));
+        talk
+    };
+    let _waiting: Vec<Talk> = (0..8).map(wait).collect();
+    let (_, state) = site.reach(peer(Who::Writer, true), Point::Wanted)?;
+    require(state.is_ok(), || format!("a user has no room: {state:?}"))
+}
+
+/// The bounds that have inputs here.
+pub(super) fn names() -> Vec<&'static str> {
+    catalogue().iter().map(|input| input.bound).collect()
+}
+
+/// The kinds of frames that inputs here send.
+pub(super) fn every_kind_has_an_input() -> Verdict {
+    let (state, bounds) = (Known::default(), bounds());
+    let firsts = catalogue().into_iter().filter_map(|input| {
+        let bound = bounds.iter().find(|bound| bound.input == input.bound)?;
+        let limit = input.size.unwrap_or(bound.count).min(1 << 16);
+        (input.make)(&state, limit + 1).get(4).copied()
+    });
+    let firsts: Vec<u8> = firsts.collect();
+    for kind in 1..IGNORED {
+        let header = [2, 0, 0, 0, kind, 0];
+        let refusal = pronto_netsync::frame::Header::parse(&header);
+        let is_known = !refusal.is_err_and(|error| error.to_string().contains("unknown type"));
+        let sent = firsts.contains(&kind);
+        require(!is_known || sent, || {
+            format!("no input begins with a frame of type {kind}")
+        })?;
+    }
+    Ok(())
+}
+
+/// Judges the inputs of a group, on one server.
+fn judge(stage: &mut Stage, is_of_group: fn(Point) -> bool) -> Verdict {
+    stage.alone();
+    stage.limits("stall_seconds = 2\nhead_seconds = 5\nfailures_per_minute = 100000");
+    let bounds = bounds();
+    let inputs: Vec<Input> = catalogue()
+        .into_iter()
+        .filter(|input| is_of_group((input.point)(1)))
+        .collect();
+    // A blob from a delta is made in a file, whose pages count as memory while they are mapped.
+    stage.most_mebibytes = 256;
+    let site = Served::start(stage);
+    for input in &inputs {
+        let bound = bounds.iter().find(|bound| bound.input == input.bound);
+        let bound = bound.ok_or_else(|| format!("there is no bound '{}'", input.bound))?;
+        for peer in PEERS.iter().copied() {
+            exceed(&site, input, bound, peer)
+                .map_err(|problem| format!("{}: {peer:?}: {problem}", input.name))?;
+        }
+    }
+    stall(stage, &site, &inputs, &bounds)
+}
+
+/// The server, and the keys of its peers.
+struct Served {
+    process: u32,
+    address: NetsyncAddress,
+    trusted: KnownPeers,
+    keys: PathBuf,
+}
+
+/// Trusts the key of the server.
+fn trust(stage: &Stage, address: &NetsyncAddress) -> KnownPeers {
+    let key = |who| home(&stage.site, who).join(".config/pronto/netsync/key");
+    let server = KeyPair::read(&key("server")).expect("a key");
+    let list = stage.site.path("peers/known_peers");
+    let trusted = KnownPeers::change(&list, |known| {
+        known.trust(KnownPeer {
+            name: "desk".to_owned(),
+            key: server.public(),
+            roles: Roles::parse("read,write").expect("roles"),
+            address: Some(format!("{}:{}", address.host, address.port)),
+            globs: pronto_netsync::message::Globs::default(),
+        })
+    });
+    trusted.expect("it is written");
+    KnownPeers::read(&list).expect("as written")
+}
+
+impl Served {
+    /// Starts a server of netsync, with keys of its users.
+    fn start(stage: &mut Stage) -> Self {
+        serve(stage);
+        let address = NetsyncAddress {
+            host: "127.0.0.1".to_owned(),
+            port: address(stage).port(),
+            path: Vec::new(),
+        };
+        Served {
+            process: stage.server().id(),
+            trusted: trust(stage, &address),
+            address,
+            keys: home(&stage.site, ""),
+        }
+    }
+
+    fn open(&self, peer: Peer) -> Talk {
+        let path = self
+            .keys
+            .join(peer.key())
+            .join(".config/pronto/netsync/key");
+        let key = KeyPair::read(&path).expect("a key");
+        Talk::open(&self.address, &key, &self.trusted)
+    }
+
+    /// Brings a session to a point. Returns the session's state, or its end if it ends before.
+    fn reach(&self, peer: Peer, point: Point) -> Result<(Talk, Result<Known, End>), String> {
+        let mut talk = self.open(peer);
+        let mut state = Known::of(peer);
+        if point == Point::Start {
+            return Ok((talk, Ok(state)));
+        }
+        match talk.greet(&hello(state.repository, peer.role()))? {
+            Ok(names) => (state.listed, state.names) = (names.len() as u64, names),
+            Err(end) => return Ok((talk, Err(end))),
+        }
+        if point == Point::Greeted {
+            return Ok((talk, Ok(state)));
+        }
+        talk.accept();
+        if point == Point::Refs {
+            return Ok((talk, Ok(state)));
+        }
+        let lacks = matches!(point, Point::Settled | Point::Cut | Point::Commits);
+        let gifts = match point.needs_write() || lacks {
+            true => vec![gift("refs/heads/gift")],
+            false => Vec::new(),
+        };
+        if let Err(end) = talk.settle(&answer(state.listed, lacks, &gifts))? {
+            return Ok((talk, Err(end)));
+        }
+        if point == Point::Settled {
+            return Ok((talk, Ok(state)));
+        }
+        let count = if lacks { state.listed as usize } else { 0 };
+        talk.send(&cut(count));
+        if point == Point::Cut {
+            return Ok((talk, Ok(state)));
+        }
+        talk.send(&want(&Want {
+            tips: vec![lacks; count],
+            budget_bytes: 1 << 40,
+            ..Want::default()
+        }));
+        let (end, _) = match point {
+            Point::Commits => talk.until(FrameType::CommitRange)?,
+            Point::Idle => talk.until(FrameType::Done)?,
+            _ => (End::Frame(0), Vec::new()),
+        };
+        if !matches!(end, End::Frame(_)) {
+            return Ok((talk, Err(end)));
+        }
+        if let Point::Planned | Point::Segment(..) = point {
+            talk.send(&plan());
+        }
+        if let Point::Segment(objects, bytes) = point {
+            talk.send(&segment(objects, bytes));
+        }
+        Ok((talk, Ok(state)))
+    }
+}
+
+/// A ref whose commit nobody has.
+pub(super) fn gift(name: &str) -> (Vec<u8>, Vec<u8>) {
+    (name.as_bytes().to_vec(), vec![0x5a; 20])
+}
+
+/// A cut of refs of which none is here.
+pub(super) fn cut(count: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    Cut {
+        tips: vec![false; count],
+    }
+    .write(&mut body);
+    known(FrameType::Cut, &body)
+}
+
+pub(super) fn want(want: &Want) -> Vec<u8> {
+    let mut body = Vec::new();
+    want.write(pronto_netsync::message::ObjectFormat::Sha1, &mut body);
+    known(FrameType::Want, &body)
+}
+
+fn plan() -> Vec<u8> {
+    let mut body = Vec::new();
+    Plan {
+        commits: 1,
+        ..Plan::default()
+    }
+    .write(&mut body);
+    known(FrameType::Plan, &body)
+}
+
+pub(super) fn segment(objects: u64, bytes: u64) -> Vec<u8> {
+    let mut body = Vec::new();
+    Segment {
+        id: 0,
+        kind: SegmentKind::Pack,
+        objects,
+        bytes,
+    }
+    .write(&mut body);
+    known(FrameType::Segment, &body)
+}
+
+/// Sends one input in all amounts as a peer. Those that are refused come first, as for other inputs.
+fn exceed(site: &Served, input: &Input, bound: &Bound, peer: Peer) -> Verdict {
+    let limit = input.size.unwrap_or(bound.count);
+    let needs_write = (input.point)(limit).needs_write();
+    if needs_write && !peer.pushes {
+        return Ok(());
+    }
+    for amount in [Amount::Far, Amount::Past, Amount::At] {
+        let count = match amount {
+            Amount::At => limit,
+            Amount::Past => limit + 1,
+            Amount::Far if input.far == 0 => continue,
+            Amount::Far => limit.saturating_mul(input.far),
+        };
+        let meter = Meter::begin(site.process);
+        let done = send(site, input, (amount, count), peer);
+        let cost = meter.cost();
+        if std::env::var_os(VERBOSE).is_some() {
+            let Cost { bytes, time } = cost;
+            let kib = bytes >> 10;
+            println!(
+                "== {}: {amount:?} {peer:?}: {kib} KiB, {time:?}",
+                input.name
+            );
+        }
+        done.map_err(|problem| format!("{amount:?}: {problem}"))?;
+        stays_below(cost, bound).map_err(|problem| format!("{amount:?}: {problem}"))?;
+    }
+    Ok(())
+}
+
+/// Sends one input, and judges the answer.
+fn send(site: &Served, input: &Input, (amount, count): (Amount, usize), peer: Peer) -> Verdict {
+    let denied = Expected::Refused("");
+    let point = (input.point)(count);
+    // A large input is made before the session that sends it, which must not stall.
+    let content = match point {
+        Point::Start => (input.make)(&Known::of(peer), count),
+        _ => match site.reach(peer, Point::Greeted)? {
+            (_, Ok(state)) => (input.make)(&state, count),
+            (_, Err(_)) => Vec::new(),
+        },
+    };
+    let (mut talk, state) = site.reach(peer, point)?;
+    if let Err(end) = state {
+        let is_denied = !peer.may() && denied.fits(&end);
+        return require(is_denied, || format!("{end:?} before"));
+    }
+    let expected = match amount {
+        Amount::At => &input.at,
+        _ => &input.past,
+    };
+    talk.send(&content);
+    if !matches!(expected, Expected::Closed) {
+        // Refused at the latest.
+        talk.send(&frame(UNKNOWN, 0, b""));
+    }
+    let awaited = match expected {
+        Expected::Frame(kind) => *kind,
+        _ => FrameType::Error,
+    };
+    let (end, _) = talk.until(awaited)?;
+    let is_denied = !peer.may() && denied.fits(&end);
+    require(expected.fits(&end) || is_denied, || {
+        format!("{end:?}, not {expected:?}")
+    })
+}
+
+/// Sends the first half of each input, and requires that the server gives the sessions up.
+fn stall(stage: &mut Stage, site: &Served, inputs: &[Input], bounds: &[Bound]) -> Verdict {
+    let meter = Meter::begin(site.process);
+    let mut all = Vec::new();
+    let peers = [peer(Who::Stranger, false), peer(Who::Writer, true)];
+    for input in inputs {
+        let bound = bounds.iter().find(|bound| bound.input == input.bound);
+        let limit = input.size.or(bound.map(|bound| bound.count)).unwrap_or(1);
+        // Large ones are tried with less.
+        let limit = limit.min(1 << 16);
+        let point = (input.point)(limit);
+        for peer in peers {
+            if point.needs_write() && !peer.pushes {
+                continue;
+            }
+            // A user has few sessions at once.
+            if all.len() >= 4 {
+                end_all(&mut all)?;
+            }
+            let (mut talk, state) = site.reach(peer, point)?;
+            let state = state.map_err(|end| format!("{}: {peer:?}: {end:?}", input.name))?;
+            let bytes = (input.make)(&state, limit);
+            talk.send(&bytes[..bytes.len() / 2]);
+            all.push(talk);
+        }
+    }
+    let count = inputs.len();
+    end_all(&mut all)?;
+    stage.measures("requests_under_way", |count| count == 0)?;
+    let Cost { time, .. } = meter.cost();
+    let longest = BASE_TIME * (1 + count as u32);
+    require(time <= longest, || format!("stalled peers take {time:?}"))
+}
+
+fn end_all(all: &mut Vec<Talk>) -> Verdict {
+    for mut talk in all.drain(..) {
+        talk.ends()?;
+    }
+    Ok(())
+}
