@@ -303,7 +303,7 @@ fn sessions() -> Vec<Row> {
             bytes(differences.learned_bytes),
             "",
         )
-        .costs(192, 5),
+        .costs(64, 5),
         row("ids of a ref of a peer", bytes(MAX_VALUE_BYTES), ""),
         row(
             "messages about refs, and about commits, of a session",

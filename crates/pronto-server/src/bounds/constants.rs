@@ -165,6 +165,11 @@ const NO_INPUTS: &[(&str, &str, &str)] = &[
         "a name of the operator",
     ),
     (
+        "pronto-peer/src/names.rs",
+        "LONGEST_COMPONENT",
+        "a ref that is refused by itself",
+    ),
+    (
         "pronto-peer/src/outgoing.rs",
         "MOST_BYTES",
         "a segment that is sent",
