@@ -12,6 +12,7 @@ mod advertise;
 mod bands;
 mod bounds;
 mod certificate;
+mod changes;
 mod checks;
 mod connected;
 mod deploy;

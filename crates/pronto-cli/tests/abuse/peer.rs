@@ -87,7 +87,7 @@ impl Talk {
         let (mut rest, end) = (bytes, Instant::now() + PATIENCE);
         while !self.is_closed
             && Instant::now() < end
-            && !(rest.is_empty() && !self.link.has_pending_output())
+            && (!rest.is_empty() || self.link.has_pending_output())
         {
             let written = match rest.is_empty() {
                 true => self.link.flush_pending().map(|()| 0),

@@ -67,12 +67,11 @@ fn parse_parts(text: &str, most: usize) -> Result<Vec<User>> {
 /// Returns the offsets of the lines that start users, except for the first line of the text.
 fn starts(text: &str) -> impl Iterator<Item = usize> {
     let mut at = 0;
-    let lines = text.split_inclusive('\n').filter_map(move |line| {
+    text.split_inclusive('\n').filter_map(move |line| {
         let start = at;
         at += line.len();
         (is_start(line) && start > 0).then_some(start)
-    });
-    lines
+    })
 }
 
 /// Whether a line starts a user: `[[user]]`, in any spelling of TOML but escapes.

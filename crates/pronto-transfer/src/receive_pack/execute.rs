@@ -202,73 +202,12 @@ impl Push<'_> {
         self.repository.abbreviate(id)
     }
 
-    /// Makes all changes in one transaction, which fails as a whole.
-    fn change_together(&mut self) -> Result<()> {
-        let mut edits = Vec::new();
-        for at in 0..self.commands.len() {
-            if !self.is_for_transaction(at) {
-                continue;
-            }
-            edits.extend(self.edit(at)?);
-            if self.commands.get(at).is_some_and(|it| it.error.is_some()) {
-                self.fail_all("atomic push failure");
-                return Ok(());
-            }
-        }
-        if let Some(landing) = &self.options.landing {
-            return self.land(&**landing, edits, true);
-        }
-        let repository = self.repository;
-        let mut transaction = repository.transaction();
-        for edit in edits {
-            transaction.push(edit);
-        }
-        if let Err(error) = transaction.commit() {
-            self.fail_transaction(error, "atomic transaction failed")?;
-        }
-        Ok(())
-    }
-
-    /// Makes each change that can be made: first deletions, then the others.
-    fn change_each(&mut self) -> Result<()> {
-        let repository = self.repository;
-        if let Some(landing) = &self.options.landing {
-            let mut edits = self.edits(true)?;
-            edits.extend(self.edits(false)?);
-            return self.land(&**landing, edits, false);
-        }
-        for deletes in [true, false] {
-            let mut transaction = repository.transaction();
-            for edit in self.edits(deletes)? {
-                transaction.push(edit);
-            }
-            match transaction.commit_each() {
-                Ok(refusals) => self.note_refusals(&refusals),
-                Err(error) => self.fail_transaction(error, "failed to update refs")?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Judges the commands that delete refs, or the others. Returns the changes of those that are accepted.
-    fn edits(&mut self, deletes: bool) -> Result<Vec<Edit>> {
-        let mut edits = Vec::new();
-        for at in 0..self.commands.len() {
-            let command = self.commands.get(at);
-            let is_due = command.is_some_and(|it| it.deletes() == deletes);
-            if is_due && self.is_for_transaction(at) {
-                edits.extend(self.edit(at)?);
-            }
-        }
-        Ok(edits)
-    }
-
-    fn is_for_transaction(&self, at: usize) -> bool {
+    pub(super) fn is_for_transaction(&self, at: usize) -> bool {
         let command = self.commands.get(at);
         command.is_some_and(|it| it.is_open() && it.proc_receive == ProcReceive::No)
     }
 
-    fn fail_transaction(&mut self, error: crate::Error, reason: &str) -> Result<()> {
+    pub(super) fn fail_transaction(&mut self, error: crate::Error, reason: &str) -> Result<()> {
         if *error.kind() == ErrorKind::Interrupted {
             return Err(error);
         }
@@ -277,7 +216,10 @@ impl Push<'_> {
         Ok(())
     }
 
-    fn note_refusals(&mut self, refusals: &[Refusal]) {
+    pub(super) fn note_refusals(&mut self, refusals: &[Refusal]) {
+        if refusals.is_empty() {
+            return;
+        }
         let namespace = self.repository.refs().namespace().to_owned();
         let mut reasons: HashMap<&BStr, &str> = HashMap::new();
         for refusal in refusals {
@@ -294,7 +236,7 @@ impl Push<'_> {
     }
 
     /// Judges the command at `at`. Returns its change if it is accepted and there is something to change.
-    fn edit(&mut self, at: usize) -> Result<Option<Edit>> {
+    pub(super) fn edit(&mut self, at: usize) -> Result<Option<Edit>> {
         let Some(command) = self.commands.get(at) else {
             return Ok(None);
         };

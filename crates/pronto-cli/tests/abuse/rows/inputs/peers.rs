@@ -153,10 +153,13 @@ impl Peer {
     }
 }
 
+/// Says whether a point belongs to a row.
+type IsOfGroup = fn(Point) -> bool;
+
 /// Adds the rows, one for each group of points.
 pub(super) fn rows(table: &mut Table) {
     let reason = "a store is not served by netsync";
-    let groups: &[(&str, fn(Point) -> bool)] = &[
+    let groups: &[(&str, IsOfGroup)] = &[
         ("netsync-greetings", |point| matches!(point, Point::Start)),
         ("netsync-refs", |point| {
             matches!(point, Point::Greeted | Point::Refs)
@@ -171,7 +174,7 @@ pub(super) fn rows(table: &mut Table) {
     ];
     table.row_on_disk("netsync-memory", reason, memory);
     for (name, is_of_group) in groups {
-        table.row_on_disk(*name, reason, move |stage| judge(stage, *is_of_group));
+        table.row_on_disk(name, reason, move |stage| judge(stage, *is_of_group));
     }
 }
 
