@@ -210,3 +210,40 @@ fn kill(process: u32) {
         let _ = rustix::process::kill_process(process, Signal::KILL);
     }
 }
+
+/// More refs than one transaction of `receive-pack` changes.
+const MANY: usize = 33_000;
+
+#[test]
+fn a_push_of_many_refs_makes_all_but_those_that_are_refused() {
+    let scene = Scene::new();
+    let lines = (0..MANY).map(|at| format!("create refs/tags/{at:05} HEAD\n"));
+    let list = scene.path().join("list");
+    std::fs::write(&list, lines.collect::<String>()).expect("a file");
+    let mut make = scene.command("git", "source");
+    make.args(["update-ref", "--stdin"]);
+    make.stdin(std::fs::File::open(&list).expect("a file"));
+    assert!(make.status().expect("it starts").success());
+    scene.git("target.git", &["config", "core.logAllRefUpdates", "false"]);
+    // One name is taken by a directory, in the second transaction.
+    let blocked = format!("refs/tags/{:05}/below", MANY - 10);
+    scene.git("source", &["push", "-q", "origin", "HEAD:refs/heads/main"]);
+    scene.git("target.git", &["update-ref", &blocked, "main"]);
+
+    let receive = format!("--receive-pack={} receive-pack", pronto_path().display());
+    let push = scene.run("git", "source", &["push", &receive, "--tags", "origin"]);
+    assert_eq!(push.status.code(), Some(1), "{}", stderr(&push));
+    let refused = stderr(&push).matches("[remote rejected]").count();
+    assert_eq!(refused, 1, "{}", stderr(&push));
+    let tags = scene.git(
+        "target.git",
+        &["for-each-ref", "--count=40000", "refs/tags"],
+    );
+    assert_eq!(tags.lines().count(), MANY);
+    assert!(
+        !scene
+            .path()
+            .join("target.git/refs/tags/00000.lock")
+            .exists()
+    );
+}
