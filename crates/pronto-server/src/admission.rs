@@ -2,13 +2,14 @@
 //!
 //! A connection costs little before its first request. A request of Git needs one of a fixed number of
 //! slots, of which each user has at most a share. It waits for its turn a limited time, in a queue of
-//! limited length, and is then refused with the advice to try again later.
+//! limited length in which accounts take turns, and is then refused with the advice to try again later.
 //!
 //! Slots and places in the queue have classes: clients without a user never get the last quarter, which is for
 //! users, and users who do not manage the server never get the last sixteenth. A peer for which the server waits
 //! loses its slot to the next in the queue. What requests compute is bounded by the turns of their account.
 
 mod peer;
+mod slots;
 mod turns;
 
 use std::collections::HashMap;
@@ -18,12 +19,12 @@ use std::time::{Duration, Instant};
 
 use pronto_io::budget::{Account, Budget};
 use pronto_io::pool::cores;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
 
 pub(crate) use peer::Peer;
+use slots::{Slots, Ticket};
 use turns::Turns;
 
 /// The time that a peer may let the server wait while others wait for its slot.
@@ -45,7 +46,7 @@ const PERIOD: Duration = Duration::from_secs(60);
 const MOST_COUNTED: usize = 65_536;
 
 /// The network that an address stands for: the address, or the first 64 bits of one of IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Network(IpAddr);
 
 impl Network {
@@ -67,7 +68,7 @@ impl std::fmt::Display for Network {
 }
 
 /// The owner of slots: a user, or those without a user of one network.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Owner {
     /// A user who manages the server.
     Administrator(Arc<str>),
@@ -75,52 +76,16 @@ pub(crate) enum Owner {
     Network(Network),
 }
 
-/// The rights to a number of things, by the class of their owner.
-#[derive(Debug)]
-struct Classes {
-    all: Arc<Semaphore>,
-    /// Those that only owners get who do not manage the server.
-    ordinary: Arc<Semaphore>,
-    /// Those that owners without a user get.
-    strangers: Arc<Semaphore>,
-}
-
-impl Classes {
-    fn new(count: usize) -> Self {
-        let without = |part: usize| Arc::new(Semaphore::new(count - count / part));
-        Classes {
-            all: Arc::new(Semaphore::new(count)),
-            ordinary: without(FOR_ADMINISTRATORS),
-            strangers: without(FOR_USERS),
-        }
-    }
-
-    /// Returns those that an owner needs, the most special one first.
-    fn of(&self, owner: &Owner) -> Vec<Arc<Semaphore>> {
-        let classes = match owner {
-            Owner::Administrator(_) => vec![&self.all],
-            Owner::User(_) => vec![&self.ordinary, &self.all],
-            Owner::Network(_) => vec![&self.strangers, &self.ordinary, &self.all],
-        };
-        classes.into_iter().map(Arc::clone).collect()
-    }
-}
-
-/// The share of an owner.
+/// The share of an owner, beside its slots.
 #[derive(Clone, Debug)]
 struct Share {
-    slots: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
     memory: Arc<Account>,
     turns: Arc<Turns>,
 }
 
 impl Share {
     fn is_used(&self) -> bool {
-        Arc::strong_count(&self.slots) > 1
-            || Arc::strong_count(&self.waiting) > 1
-            || Arc::strong_count(&self.memory) > 1
-            || Arc::strong_count(&self.turns) > 1
+        Arc::strong_count(&self.memory) > 1 || Arc::strong_count(&self.turns) > 1
     }
 }
 
@@ -129,45 +94,12 @@ impl Share {
 pub(crate) struct Admission {
     limits: Limits,
     connections: Mutex<Connections>,
-    slots: Classes,
-    waiting: Classes,
+    slots: Slots,
     owners: Mutex<HashMap<Owner, Share>>,
-    holders: Arc<Mutex<Holders>>,
     memory: Arc<Account>,
     memory_of_strangers: Arc<Account>,
     turns_of_strangers: Arc<Turns>,
     failures: Mutex<HashMap<Network, Failures>>,
-}
-
-/// The requests that have a slot.
-#[derive(Debug, Default)]
-struct Holders {
-    next: u64,
-    by_number: HashMap<u64, Holder>,
-}
-
-/// A request that has a slot.
-#[derive(Debug)]
-struct Holder {
-    /// The rights that it holds.
-    rights: Vec<Arc<Semaphore>>,
-    peer: Arc<Peer>,
-}
-
-impl Holders {
-    /// Takes the slot away from the peer that has let the server wait for longest, if that was too long, of
-    /// those that hold `right`.
-    fn evict(&self, right: &Arc<Semaphore>) {
-        let has_right = |holder: &&Holder| holder.rights.iter().any(|it| Arc::ptr_eq(it, right));
-        let holders = self.by_number.values().filter(has_right);
-        let stalling = holders.filter_map(|holder| {
-            let stalls = holder.peer.stalls().filter(|time| *time >= GRACE)?;
-            (!holder.peer.is_evicted()).then_some((stalls, &holder.peer))
-        });
-        if let Some((_, peer)) = stalling.max_by_key(|(stalls, _)| *stalls) {
-            peer.evict();
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -203,9 +135,7 @@ impl Full {
 impl Admission {
     pub(crate) fn new(limits: &Limits) -> Self {
         Admission {
-            slots: Classes::new(limits.requests),
-            waiting: Classes::new(limits.queue),
-            holders: Arc::default(),
+            slots: Slots::new(limits),
             memory: Arc::new(Account::new("all clients", limits.memory_bytes)),
             memory_of_strangers: Arc::new(Account::new(
                 "clients without a user",
@@ -253,73 +183,11 @@ impl Admission {
             Owner::Network(_) => Arc::clone(&self.turns_of_strangers),
             Owner::User(_) | Owner::Administrator(_) => share.turns,
         };
-        let mut rights = vec![share.slots];
-        rights.extend(self.slots.of(owner));
-        // Without a queue, a request is served at once or not at all.
-        if let Some(permits) = all_at_once(&rights) {
-            return Ok(self.hold(rights, permits, turns));
-        }
-        let overloaded = |message| Error::new(ErrorKind::Overloaded, message);
-        let mut places = vec![share.waiting];
-        places.extend(self.waiting.of(owner));
-        let Some(_places) = all_at_once(&places) else {
-            let message = "too many requests wait; try again later";
-            return Err(Error::new(ErrorKind::QueueFull, message));
-        };
-        let end = tokio::time::Instant::now() + self.limits.wait;
-        let mut permits = Vec::with_capacity(rights.len());
-        for right in &rights {
-            match self.wait_for(right, end).await {
-                Some(permit) => permits.push(permit),
-                None if permits.is_empty() => {
-                    let message = "too many of your requests are under way; try again later";
-                    return Err(Error::new(ErrorKind::TooMany, message));
-                }
-                None => return Err(overloaded("the server is busy; try again later")),
-            }
-        }
-        Ok(self.hold(rights, permits, turns))
-    }
-
-    /// Waits for a right until `end`. Peers that let the server wait too long lose it meanwhile.
-    async fn wait_for(
-        &self,
-        right: &Arc<Semaphore>,
-        end: tokio::time::Instant,
-    ) -> Option<OwnedSemaphorePermit> {
-        let permit = Arc::clone(right).acquire_owned();
-        tokio::pin!(permit);
-        loop {
-            let next = end.min(tokio::time::Instant::now() + LOOK);
-            match tokio::time::timeout_at(next, &mut permit).await {
-                Ok(permit) => return permit.ok(),
-                Err(_) if next == end => return None,
-                Err(_) => locked(&self.holders).evict(right),
-            }
-        }
-    }
-
-    fn hold(
-        &self,
-        rights: Vec<Arc<Semaphore>>,
-        permits: Vec<OwnedSemaphorePermit>,
-        turns: Arc<Turns>,
-    ) -> Slot {
-        let peer = Arc::new(Peer::with_turns(turns));
-        let mut holders = locked(&self.holders);
-        let number = holders.next;
-        holders.next += 1;
-        let holder = Holder {
-            rights,
-            peer: Arc::clone(&peer),
-        };
-        holders.by_number.insert(number, holder);
-        Slot {
+        let (ticket, peer) = self.slots.take(owner, turns, self.limits.wait).await?;
+        Ok(Slot {
             peer,
-            number,
-            holders: Arc::clone(&self.holders),
-            _permits: permits,
-        }
+            _ticket: ticket,
+        })
     }
 
     /// Returns the memory that a request of the owner may hold.
@@ -346,8 +214,6 @@ impl Admission {
             Owner::Network(_) => "this address",
         };
         let share = Share {
-            slots: Arc::new(Semaphore::new(self.limits.requests_per_user)),
-            waiting: Arc::new(Semaphore::new(self.limits.queue.div_ceil(2))),
             memory: Arc::new(Account::new(name, self.limits.memory_bytes.div_ceil(2))),
             turns: Arc::new(Turns::new(cores())),
         };
@@ -397,21 +263,11 @@ impl Admission {
     }
 }
 
-/// Takes one permit of each, or none.
-fn all_at_once(rights: &[Arc<Semaphore>]) -> Option<Vec<OwnedSemaphorePermit>> {
-    let permits = rights
-        .iter()
-        .map(|right| Arc::clone(right).try_acquire_owned());
-    permits.collect::<Result<_, _>>().ok()
-}
-
 /// The right to serve a request.
 #[derive(Debug)]
 pub(crate) struct Slot {
     peer: Arc<Peer>,
-    number: u64,
-    holders: Arc<Mutex<Holders>>,
-    _permits: Vec<OwnedSemaphorePermit>,
+    _ticket: Ticket,
 }
 
 impl Slot {
@@ -424,7 +280,6 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.peer.end_work();
-        locked(&self.holders).by_number.remove(&self.number);
     }
 }
 

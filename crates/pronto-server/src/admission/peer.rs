@@ -72,9 +72,13 @@ impl Peer {
             work.is_begun && work.turn.is_none()
         };
         if let Some(turns) = self.turns.as_ref().filter(|_| is_missing) {
-            // One thread works for a request.
             let turn = turns.take();
-            self.work().turn = turn;
+            let mut work = self.work();
+            // The other direction of the request may have taken one meanwhile, or the request may have ended.
+            match work.is_begun && work.turn.is_none() {
+                true => work.turn = turn,
+                false => turn.into_iter().for_each(|turn| turns.give_back(turn)),
+            }
         }
     }
 

@@ -114,6 +114,130 @@ async fn strangers_do_not_fill_the_queue() {
     assert_eq!(refused, 17 - 6, "six places are for strangers");
 }
 
+/// Lets a request of each owner wait, in this order, and returns them with what they get.
+async fn waiting(
+    admission: &Arc<Admission>,
+    owners: impl IntoIterator<Item = Owner>,
+) -> Vec<tokio::task::JoinHandle<Result<Slot>>> {
+    let mut all = Vec::new();
+    for owner in owners {
+        let admission = Arc::clone(admission);
+        all.push(tokio::spawn(async move { admission.slot(&owner).await }));
+        tokio::task::yield_now().await;
+    }
+    all
+}
+
+fn patient_admission(requests: usize, requests_per_user: usize, queue: usize) -> Arc<Admission> {
+    Arc::new(Admission::new(&Limits {
+        requests,
+        requests_per_user,
+        queue,
+        wait: Duration::from_secs(3600),
+        ..Limits::default()
+    }))
+}
+
+#[tokio::test]
+async fn requests_that_wait_do_not_look() {
+    let admission = patient_admission(1, 1, 4096);
+    let _held = admission.slot(&network(0)).await.expect("free");
+    let begun = Instant::now();
+    let owners = (0..2000).map(|number: u32| network((number % 200 + 1) as u8));
+    let all = waiting(&admission, owners).await;
+    tokio::time::sleep(4 * LOOK).await;
+    let looks = admission.slots.looks();
+    let most = begun.elapsed().as_millis() / LOOK.as_millis();
+    assert!(looks > 0 && u128::from(looks) <= most, "{looks} looks");
+    for one in &all {
+        assert!(!one.is_finished(), "it waits");
+        one.abort();
+    }
+    // Without requests that wait, nothing looks.
+    tokio::time::sleep(2 * LOOK).await;
+    let looks = admission.slots.looks();
+    tokio::time::sleep(2 * LOOK).await;
+    assert_eq!(admission.slots.looks(), looks);
+}
+
+#[tokio::test]
+async fn a_request_waits_behind_one_of_each_other_account() {
+    let admission = patient_admission(4, 1, 4096);
+    let one_of = |number: u8| Owner::User(format!("user{number}").into());
+    let mut held = Vec::new();
+    for number in 1..=3 {
+        held.push(admission.slot(&network(number)).await.expect("free"));
+    }
+    let user = admission.slot(&one_of(0)).await.expect("kept for users");
+    // Each account has a share of one slot, so all of these wait.
+    let hostile = (0..1000).map(|number: u32| network((number % 3 + 4) as u8));
+    let mut hostile = waiting(&admission, hostile).await;
+    let honest = waiting(&admission, [network(9), one_of(1)]).await;
+    let is_served = |index: usize| {
+        let one = honest.get(index);
+        one.is_some_and(tokio::task::JoinHandle::is_finished)
+    };
+    drop(user);
+    tokio::task::yield_now().await;
+    assert!(is_served(1), "a user is next");
+    let mut freed = 0;
+    while !is_served(0) {
+        freed += 1;
+        let ended = hostile
+            .iter()
+            .position(tokio::task::JoinHandle::is_finished);
+        match (held.pop(), ended) {
+            (Some(slot), _) => drop(slot),
+            // Its slot goes with the result of its task.
+            (None, Some(index)) => drop(hostile.remove(index)),
+            (None, None) => unreachable!("slots are held by these alone"),
+        }
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(
+        freed, 4,
+        "one for each account before this one, and its own"
+    );
+}
+
+#[tokio::test]
+async fn the_longest_queue_gives_its_places_to_others() {
+    let admission = patient_admission(2, 1, 16);
+    let _one = admission.slot(&network(1)).await.expect("free");
+    let _two = admission
+        .slot(&Owner::User("a".into()))
+        .await
+        .expect("free");
+    let many = |number: u8| std::iter::repeat_n(network(number), 8);
+    // A quarter of the 16 places is for users, and an account has at most 8.
+    let hostile = waiting(&admission, many(2).chain(many(3))).await;
+    let honest = waiting(&admission, [network(4), network(5)]).await;
+    let count = |all: &[tokio::task::JoinHandle<Result<Slot>>]| {
+        all.iter().filter(|one| one.is_finished()).count()
+    };
+    for _ in 0..4 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((count(&hostile), count(&honest)), (4 + 2, 0));
+}
+
+#[tokio::test]
+async fn a_request_that_gives_up_leaves_nothing_behind() {
+    let admission = patient_admission(1, 1, 16);
+    let held = admission.slot(&network(1)).await.expect("free");
+    for one in waiting(&admission, (2..8).map(network)).await {
+        one.abort();
+        // It has been cancelled.
+        let _ = one.await;
+    }
+    drop(held);
+    let slot = admission.slot(&network(9)).await.expect("free");
+    drop(slot);
+    assert!(admission.slots.is_unused());
+}
+
 #[tokio::test]
 async fn a_peer_that_stalls_loses_its_slot() {
     let admission = Arc::new(Admission::new(&Limits {

@@ -1,0 +1,492 @@
+//! The slots of requests, and the requests that wait for one.
+//!
+//! A request that waits does nothing: the one that leaves gives its slot to the next, and one task looks for peers that
+//! stall, for all of them. The next is found by account: users and clients without a user take turns, and within these
+//! two the accounts that wait. So a request stands behind one of each other account, however many that one has.
+//!
+//! The places to wait are shared in the same way. Where all are taken, the newest request of the account with the most
+//! leaves its place to one of an account with fewer.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::turns::Turns;
+use super::{FOR_ADMINISTRATORS, FOR_USERS, GRACE, LOOK, Owner, Peer, locked};
+use crate::config::Limits;
+use crate::{Error, ErrorKind, Result};
+
+/// The number of classes of owners.
+const CLASSES: usize = 3;
+
+/// The classes: clients without a user, users, and users who manage the server.
+const STRANGERS: usize = 0;
+const USERS: usize = 1;
+const ADMINISTRATORS: usize = 2;
+
+fn class_of(owner: &Owner) -> usize {
+    match owner {
+        Owner::Network(_) => STRANGERS,
+        Owner::User(_) => USERS,
+        Owner::Administrator(_) => ADMINISTRATORS,
+    }
+}
+
+/// A number of things, by the class of those that have them. A class also has those of the classes before it.
+#[derive(Debug)]
+struct Classes {
+    most: [usize; CLASSES],
+    used: [usize; CLASSES],
+}
+
+impl Classes {
+    fn new(count: usize) -> Self {
+        let without = |part: usize| count - count / part;
+        Classes {
+            most: [without(FOR_USERS), without(FOR_ADMINISTRATORS), count],
+            used: [0; CLASSES],
+        }
+    }
+
+    /// Returns the number that those of the class and of the ones before it have.
+    fn up_to(&self, class: usize) -> usize {
+        self.used.iter().take(class + 1).sum()
+    }
+
+    /// Returns whether the classes up to this one have as many as they may.
+    fn is_full(&self, class: usize) -> bool {
+        let most = self.most.get(class);
+        most.is_none_or(|most| self.up_to(class) >= *most)
+    }
+
+    /// Returns the first bound that leaves no room for one of the class.
+    fn bound(&self, class: usize) -> Option<usize> {
+        (class..CLASSES).find(|class| self.is_full(*class))
+    }
+
+    fn add(&mut self, class: usize) {
+        if let Some(used) = self.used.get_mut(class) {
+            *used += 1;
+        }
+    }
+
+    fn remove(&mut self, class: usize) {
+        if let Some(used) = self.used.get_mut(class) {
+            *used = used.saturating_sub(1);
+        }
+    }
+}
+
+/// The accounts of a class that wait.
+#[derive(Debug, Default)]
+struct Crowd {
+    /// Those whose share has room, in turn.
+    ready: BTreeMap<u64, Owner>,
+    /// All, by the number of their requests that wait.
+    by_length: BTreeSet<(usize, Owner)>,
+}
+
+/// The requests of an account.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Those that have a slot.
+    held: usize,
+    waiting: BTreeMap<u64, Waiting>,
+    /// The place among those whose turn comes.
+    ready: Option<u64>,
+}
+
+/// A request that waits.
+#[derive(Debug)]
+struct Waiting {
+    turns: Arc<Turns>,
+    /// Takes the peer when the request has a slot; is dropped when it has lost its place.
+    granted: oneshot::Sender<Arc<Peer>>,
+}
+
+/// A request that has a slot.
+#[derive(Debug)]
+struct Holder {
+    owner: Owner,
+    peer: Arc<Peer>,
+}
+
+#[derive(Debug)]
+struct State {
+    slots: Classes,
+    /// The slots that one owner may have.
+    share: usize,
+    places: Classes,
+    /// The places that one owner may have.
+    share_of_places: usize,
+    owners: HashMap<Owner, Queue>,
+    crowds: [Crowd; CLASSES],
+    holders: HashMap<u64, Holder>,
+    next: u64,
+    /// The class that had the last slot for which others waited.
+    last: usize,
+    /// Whether a task looks for peers that stall.
+    is_watched: bool,
+    /// The looks for such peers.
+    looks: u64,
+}
+
+/// The slots of a server.
+#[derive(Clone, Debug)]
+pub(super) struct Slots(Arc<Mutex<State>>);
+
+/// A request that has a slot, or waits for one.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    slots: Slots,
+    owner: Owner,
+    number: u64,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        locked(&self.slots.0).leave(&self.owner, self.number);
+    }
+}
+
+/// The first answer to a request.
+enum Entered {
+    Granted(Arc<Peer>),
+    /// The request waits.
+    Waits(oneshot::Receiver<Arc<Peer>>),
+    /// There is no place to wait.
+    Refused,
+}
+
+impl Slots {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Slots(Arc::new(Mutex::new(State {
+            slots: Classes::new(limits.requests),
+            share: limits.requests_per_user,
+            places: Classes::new(limits.queue),
+            share_of_places: limits.queue.div_ceil(2),
+            owners: HashMap::new(),
+            crowds: Default::default(),
+            holders: HashMap::new(),
+            next: 0,
+            last: STRANGERS,
+            is_watched: false,
+            looks: 0,
+        })))
+    }
+
+    /// Waits for a slot of the owner, for at most `wait`.
+    ///
+    /// # Errors
+    /// The queue is full, or the wait takes too long.
+    pub(super) async fn take(
+        &self,
+        owner: &Owner,
+        turns: Arc<Turns>,
+        wait: Duration,
+    ) -> Result<(Ticket, Arc<Peer>)> {
+        let (number, entered) = locked(&self.0).enter(owner, turns);
+        let queue_full = || {
+            let message = "too many requests wait; try again later";
+            Error::new(ErrorKind::QueueFull, message)
+        };
+        let ticket = Ticket {
+            slots: self.clone(),
+            owner: owner.clone(),
+            number,
+        };
+        let mut granted = match entered {
+            Entered::Granted(peer) => return Ok((ticket, peer)),
+            Entered::Refused => return Err(queue_full()),
+            Entered::Waits(granted) => granted,
+        };
+        self.watch();
+        match tokio::time::timeout(wait, &mut granted).await {
+            Ok(Ok(peer)) => return Ok((ticket, peer)),
+            Ok(Err(_)) => return Err(queue_full()),
+            Err(_) => {}
+        }
+        let has_share = locked(&self.0).has_its_share(owner);
+        // It may have come at the last moment.
+        match granted.try_recv() {
+            Ok(peer) => Ok((ticket, peer)),
+            Err(_) if has_share => {
+                let message = "too many of your requests are under way; try again later";
+                Err(Error::new(ErrorKind::TooMany, message))
+            }
+            Err(_) => {
+                let message = "the server is busy; try again later";
+                Err(Error::new(ErrorKind::Overloaded, message))
+            }
+        }
+    }
+
+    /// Looks for peers that stall as long as requests wait, once for all of them.
+    fn watch(&self) {
+        if std::mem::replace(&mut locked(&self.0).is_watched, true) {
+            return;
+        }
+        let state = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                if !locked(&state).look() {
+                    return;
+                }
+            }
+        });
+    }
+
+    #[cfg(test)]
+    pub(super) fn looks(&self) -> u64 {
+        locked(&self.0).looks
+    }
+
+    /// Returns whether nothing is remembered of any request.
+    #[cfg(test)]
+    pub(super) fn is_unused(&self) -> bool {
+        let state = locked(&self.0);
+        let is_empty = |crowd: &Crowd| crowd.ready.is_empty() && crowd.by_length.is_empty();
+        state.owners.is_empty()
+            && state.holders.is_empty()
+            && state.crowds.iter().all(is_empty)
+            && state.slots.up_to(ADMINISTRATORS) == 0
+            && state.places.up_to(ADMINISTRATORS) == 0
+    }
+}
+
+impl State {
+    /// Gives a request a slot, or a place to wait.
+    fn enter(&mut self, owner: &Owner, turns: Arc<Turns>) -> (u64, Entered) {
+        let (number, class) = (self.next, class_of(owner));
+        self.next += 1;
+        let held = self.owners.get(owner).map_or(0, |queue| queue.held);
+        // A slot that becomes free is given to those that wait first.
+        if held < self.share && self.slots.bound(class).is_none() {
+            return (number, Entered::Granted(self.grant(owner, number, turns)));
+        }
+        let waiting = self.waiting_of(owner);
+        if waiting >= self.share_of_places || !self.make_place(class, waiting) {
+            return (number, Entered::Refused);
+        }
+        let (granted, receiver) = oneshot::channel();
+        let queue = self.owners.entry(owner.clone()).or_default();
+        queue.waiting.insert(number, Waiting { turns, granted });
+        self.places.add(class);
+        self.changed(owner, waiting);
+        (number, Entered::Waits(receiver))
+    }
+
+    fn waiting_of(&self, owner: &Owner) -> usize {
+        let queue = self.owners.get(owner);
+        queue.map_or(0, |queue| queue.waiting.len())
+    }
+
+    fn has_its_share(&self, owner: &Owner) -> bool {
+        let queue = self.owners.get(owner);
+        queue.is_some_and(|queue| queue.held >= self.share)
+    }
+
+    /// Makes a place for a request whose owner has so many that wait. Returns whether there is one.
+    fn make_place(&mut self, class: usize, waiting: usize) -> bool {
+        let Some(bound) = self.places.bound(class) else {
+            return true;
+        };
+        let longest = (self.crowds.iter().take(bound + 1))
+            .filter_map(|crowd| crowd.by_length.last())
+            .max_by_key(|(length, _)| *length);
+        match longest {
+            Some((length, owner)) if *length > waiting + 1 => {
+                let owner = owner.clone();
+                let newest = self.owners.get(&owner);
+                let newest = newest.and_then(|queue| queue.waiting.last_key_value());
+                let newest = newest.map(|(number, _)| *number);
+                // Its request sees that no answer will come.
+                newest.is_some_and(|number| self.forget_waiting(&owner, number).is_some())
+            }
+            _ => false,
+        }
+    }
+
+    fn grant(&mut self, owner: &Owner, number: u64, turns: Arc<Turns>) -> Arc<Peer> {
+        let peer = Arc::new(Peer::with_turns(turns));
+        self.owners.entry(owner.clone()).or_default().held += 1;
+        self.slots.add(class_of(owner));
+        let holder = Holder {
+            owner: owner.clone(),
+            peer: Arc::clone(&peer),
+        };
+        self.holders.insert(number, holder);
+        peer
+    }
+
+    /// Ends a request, whether it has a slot, waits, or was refused.
+    fn leave(&mut self, owner: &Owner, number: u64) {
+        if self.holders.remove(&number).is_none() {
+            self.forget_waiting(owner, number);
+            return;
+        }
+        self.slots.remove(class_of(owner));
+        if let Some(queue) = self.owners.get_mut(owner) {
+            queue.held = queue.held.saturating_sub(1);
+        }
+        self.changed(owner, self.waiting_of(owner));
+        while let Some(class) = self.next_class() {
+            self.serve_first_of(class);
+        }
+    }
+
+    /// Returns the class whose turn it is, of those that have room and wait.
+    fn next_class(&self) -> Option<usize> {
+        let order = match self.last {
+            USERS => [ADMINISTRATORS, STRANGERS, USERS],
+            _ => [ADMINISTRATORS, USERS, STRANGERS],
+        };
+        let is_waiting = |class: usize| {
+            let crowd = self.crowds.get(class);
+            crowd.is_some_and(|crowd| !crowd.ready.is_empty())
+        };
+        let mut order = order.into_iter();
+        order.find(|class| is_waiting(*class) && self.slots.bound(*class).is_none())
+    }
+
+    /// Gives a slot to the account of the class whose turn it is.
+    fn serve_first_of(&mut self, class: usize) {
+        let crowd = self.crowds.get_mut(class);
+        let Some((_, owner)) = crowd.and_then(|crowd| crowd.ready.pop_first()) else {
+            return;
+        };
+        if class != ADMINISTRATORS {
+            self.last = class;
+        }
+        let mut oldest = None;
+        if let Some(queue) = self.owners.get_mut(&owner) {
+            queue.ready = None;
+            oldest = queue.waiting.first_key_value().map(|(number, _)| *number);
+        }
+        let waiting = oldest.and_then(|number| {
+            let waiting = self.forget_waiting(&owner, number);
+            waiting.map(|waiting| (number, waiting))
+        });
+        if let Some((number, waiting)) = waiting {
+            let peer = self.grant(&owner, number, waiting.turns);
+            // One that is gone has a ticket, which takes the slot back.
+            let _ = waiting.granted.send(peer);
+            self.changed(&owner, self.waiting_of(&owner));
+        }
+    }
+
+    /// Removes a request that waits.
+    fn forget_waiting(&mut self, owner: &Owner, number: u64) -> Option<Waiting> {
+        let queue = self.owners.get_mut(owner)?;
+        let before = queue.waiting.len();
+        let found = queue.waiting.remove(&number)?;
+        self.places.remove(class_of(owner));
+        self.changed(owner, before);
+        Some(found)
+    }
+
+    /// Notes where an account stands, of which `before` requests have waited.
+    fn changed(&mut self, owner: &Owner, before: usize) {
+        let (share, number) = (self.share, self.next);
+        let Some(queue) = self.owners.get_mut(owner) else {
+            return;
+        };
+        let Some(crowd) = self.crowds.get_mut(class_of(owner)) else {
+            return;
+        };
+        let now = queue.waiting.len();
+        if now != before {
+            crowd.by_length.remove(&(before, owner.clone()));
+        }
+        if now > 0 {
+            crowd.by_length.insert((now, owner.clone()));
+        }
+        match (now > 0 && queue.held < share, queue.ready) {
+            (true, None) => {
+                self.next += 1;
+                queue.ready = Some(number);
+                crowd.ready.insert(number, owner.clone());
+            }
+            (false, Some(place)) => {
+                queue.ready = None;
+                crowd.ready.remove(&place);
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+        if queue.held == 0 && now == 0 {
+            self.owners.remove(owner);
+        }
+    }
+
+    /// Takes slots away from peers that stall, the longest ones first, as far as others wait for them. Returns whether
+    /// requests wait.
+    fn look(&mut self) -> bool {
+        self.looks += 1;
+        if self.places.up_to(ADMINISTRATORS) == 0 {
+            self.is_watched = false;
+            return false;
+        }
+        let mut wanted = Wanted::of(self);
+        let mut stalling = Vec::new();
+        for holder in self.holders.values() {
+            match holder.peer.stalls().filter(|time| *time >= GRACE) {
+                // Its slot is on its way.
+                _ if holder.peer.is_evicted() => {
+                    wanted.take(&holder.owner, self);
+                }
+                Some(time) => stalling.push((time, holder)),
+                None => {}
+            }
+        }
+        stalling.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        for (_, holder) in stalling {
+            if wanted.take(&holder.owner, self) {
+                holder.peer.evict();
+            }
+        }
+        true
+    }
+}
+
+/// The slots for which requests wait.
+struct Wanted {
+    /// Under each bound that has no room.
+    of_bounds: [usize; CLASSES],
+    /// Those that were found for requests of accounts that have their share.
+    of_owners: HashMap<Owner, usize>,
+}
+
+impl Wanted {
+    fn of(state: &State) -> Self {
+        let of_bounds = std::array::from_fn(|class| {
+            let mut crowds = state.crowds.iter().take(class + 1);
+            let is_ready = crowds.any(|crowd| !crowd.ready.is_empty());
+            match is_ready && state.slots.is_full(class) {
+                true => state.places.up_to(class),
+                false => 0,
+            }
+        });
+        Wanted {
+            of_bounds,
+            of_owners: HashMap::new(),
+        }
+    }
+
+    /// Returns whether a request waits for a slot of this owner. One less does after that.
+    fn take(&mut self, owner: &Owner, state: &State) -> bool {
+        let mut is_wanted = false;
+        for wanted in self.of_bounds.iter_mut().skip(class_of(owner)) {
+            is_wanted |= *wanted > 0;
+            *wanted = wanted.saturating_sub(1);
+        }
+        if let Some(queue) = state.owners.get(owner).filter(|it| it.held >= state.share) {
+            let found = self.of_owners.entry(owner.clone()).or_default();
+            is_wanted |= *found < queue.waiting.len();
+            *found += 1;
+        }
+        is_wanted
+    }
+}
