@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -268,6 +269,26 @@ impl Environment {
     /// Makes `path`, an argument of the caller, absolute: from the current directory.
     pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
+    }
+
+    /// Returns the name by which the caller knows `directory`: that of `PWD`, which may lead through symbolic links, if it
+    /// is the same directory.
+    pub fn logical_dir<'a>(&'a self, directory: &'a Path) -> &'a Path {
+        let identity = |path: &Path| {
+            let found = std::fs::metadata(path).ok()?;
+            Some((found.dev(), found.ino()))
+        };
+        let named = self.path("PWD").filter(|named| {
+            let found = identity(named);
+            named.is_absolute() && found.is_some() && found == identity(directory)
+        });
+        named.unwrap_or(directory)
+    }
+
+    /// Makes `path`, an argument of the caller, absolute as Git writes it into files and messages: from the current
+    /// directory by [its name in `PWD`](Self::logical_dir).
+    pub fn absolute_by_name(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.logical_dir(&self.current_dir).join(path)
     }
 
     /// Makes `path` absolute that comes from a setting, from a variable or as the address of a remote: from

@@ -1,6 +1,5 @@
 //! The conditions of `includeIf.<condition>.path`.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
@@ -98,16 +97,8 @@ fn logical(spoken: &Path, environment: &Environment) -> BString {
     if spoken.is_absolute() {
         return path::as_bytes(spoken).to_owned();
     }
-    let here = environment.working_dir();
-    let identity = |path: &Path| {
-        let found = std::fs::metadata(path).ok()?;
-        Some((found.dev(), found.ino()))
-    };
-    let named = environment.path("PWD").filter(|named| {
-        let named = identity(named);
-        named.is_some() && named == identity(here)
-    });
-    let mut text = path::as_bytes(named.unwrap_or(here)).to_owned();
+    let here = environment.logical_dir(environment.working_dir());
+    let mut text = path::as_bytes(here).to_owned();
     if !text.ends_with(b"/") && !text.is_empty() {
         text.push(b'/');
     }

@@ -11,7 +11,8 @@ use crate::{Error, ErrorKind, Result, path};
 /// The source of a clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
-    /// The URL to record in the new repository: an address, or an absolute path.
+    /// The URL to record in the new repository: an address, or an absolute path with the links
+    /// through which the caller came to the current directory.
     pub(super) url: BString,
     /// The repository itself, if it is on this machine and was named by its path.
     pub(super) local: Option<PathBuf>,
@@ -21,7 +22,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn find(name: &BStr, environment: &Environment) -> Result<Self> {
-        let given = environment.absolute(path::borrow(name));
+        let given = environment.absolute_by_name(path::borrow(name));
         let local = repository_at(&given);
         let bundle = match local {
             Some(_) => None,
