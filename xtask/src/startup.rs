@@ -12,18 +12,18 @@ use self::counts::Counts;
 
 /// The calls and what they may cost: instructions, page faults and system calls.
 const BOUNDS: [(&str, Counts); 8] = [
-    ("version", Counts::new(0, 0, 0)),
-    ("rev-parse HEAD", Counts::new(0, 0, 0)),
-    ("rev-parse --show-toplevel", Counts::new(0, 0, 0)),
-    ("config --get user.name", Counts::new(0, 0, 0)),
-    ("symbolic-ref HEAD", Counts::new(0, 0, 0)),
+    ("version", Counts::new(206_000, 115, 20)),
+    ("rev-parse HEAD", Counts::new(334_000, 138, 62)),
+    ("rev-parse --show-toplevel", Counts::new(311_000, 134, 49)),
+    ("config --get user.name", Counts::new(309_000, 140, 54)),
+    ("symbolic-ref HEAD", Counts::new(355_000, 139, 60)),
     ("status --porcelain", Counts::new(0, 0, 0)),
     ("ls-files", Counts::new(0, 0, 0)),
     ("show-ref", Counts::new(0, 0, 0)),
 ];
 
-/// How many addresses the start of the program may mend.
-const RELOCATIONS: u64 = 0;
+/// The number of addresses that the start of the program may mend.
+const RELOCATIONS: u64 = 12_500;
 
 const FILES: usize = 50;
 

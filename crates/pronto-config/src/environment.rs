@@ -141,7 +141,7 @@ impl Environment {
         self.session_id.as_deref().map(|id| id.as_str())
     }
 
-    /// Gives this session an id, which `make` returns when somebody asks for it.
+    /// Gives this session an id, which `make` returns when it is asked for.
     pub fn set_session_id(&mut self, make: impl FnOnce() -> String + Send + 'static) {
         self.session_id = Some(Arc::new(LazyLock::new(Box::new(make))));
     }

@@ -4,6 +4,7 @@
 use crate::glob::matches_path;
 use bstr::{BStr, BString, ByteSlice};
 use gix_glob::Pattern;
+use pronto_io::short::Short as _;
 
 /// The patterns that hold for the whole worktree.
 #[derive(Clone, Debug, Default)]
@@ -76,9 +77,14 @@ impl Patterns {
 
 impl List {
     fn parse(content: Vec<u8>) -> List {
-        let lines = gix_ignore::parse(&content, false)
-            .map(|(pattern, line, _)| (pattern, line))
-            .collect();
+        // Most files named `info/exclude` have comments only, and need no parser.
+        let is_comment = |line: &[u8]| line.is_empty() || line.starts_with(b"#");
+        let lines = match content.each_line().all(is_comment) {
+            true => Vec::new(),
+            false => gix_ignore::parse(&content, false)
+                .map(|(pattern, line, _)| (pattern, line))
+                .collect(),
+        };
         List { lines, content }
     }
 

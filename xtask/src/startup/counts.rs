@@ -10,7 +10,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 /// Runs of which the lowest number of page faults counts: it varies by one or two with the addresses.
 const RUNS: usize = 9;
 
-/// What a call costs.
+/// The costs of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     instructions: u64,
@@ -127,7 +127,7 @@ fn page_faults(command: &mut Command) -> Result<u64, String> {
     command.stdout(Stdio::null());
     let mut process = command.spawn().map_err(failed)?;
     let id = Pid::from_child(&process);
-    // The kernel keeps the numbers of the process until somebody waits for it.
+    // The kernel keeps the numbers of the process until its parent waits for it.
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     rustix::process::waitid(WaitId::Pid(id), ended).map_err(|error| failed(error.into()))?;
     let state = fs::read_to_string(format!("/proc/{}/stat", process.id())).map_err(failed)?;

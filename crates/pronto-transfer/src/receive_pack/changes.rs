@@ -12,7 +12,7 @@ use super::Push;
 use crate::refs::Edit;
 use crate::{ErrorKind, Result};
 
-/// How many refs one transaction changes, if it need not be all.
+/// The number of refs that one transaction changes, if it need not be all.
 const MOST_REFS: usize = 32_768;
 
 /// The memory that a transaction takes for each ref.

@@ -65,10 +65,10 @@ pub(super) struct Resolving {
     pub(super) relay: Option<Uri>,
 }
 
-/// How long a lookup takes where the client sets no limit.
+/// The longest time of a lookup where the client sets no limit.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(300);
 
-/// How many addresses of a host are tried: the list of the client has places for so many.
+/// The number of addresses of a host that are tried: the list of the client has places for so many.
 const MOST_ADDRESSES: usize = 16;
 
 /// Divides `HOST:PORT`, where the host can be an IPv6 address in brackets.
