@@ -119,11 +119,9 @@ mod tests {
     }
 
     #[test]
-    fn getent_and_the_library_know_the_same_hosts() {
+    fn a_name_is_looked_up() {
         let found = resolve("localhost", 80, LONG).expect("a host");
-        assert!(found.iter().all(|address| address.ip().is_loopback()));
-        let asked = ask_getent("localhost").expect("a program").expect("it ran");
-        assert!(!asked.is_empty() && asked.iter().all(IpAddr::is_loopback));
+        assert!(!found.is_empty() && found.iter().all(|address| address.ip().is_loopback()));
     }
 
     #[test]

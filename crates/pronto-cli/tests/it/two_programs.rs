@@ -209,3 +209,27 @@ fn the_server_alone_runs_every_command() {
     let output = run(process(server_path()).arg("version"));
     assert!(stdout(&output).starts_with("pronto version "));
 }
+
+#[test]
+fn a_static_program_looks_up_hosts() {
+    let path = std::env::var("PATH").expect("a path");
+    // Without `getent`, the C library in the program looks them up.
+    for path in [path.as_str(), "/nonexistent"] {
+        let mut command = Command::new(pronto_path());
+        let output = run(command
+            .args(["ls-remote", "git://localhost:1/repository"])
+            .env("PATH", path));
+        let said = stderr(&output);
+        assert!(
+            said.contains("localhost[0: 127.0.0.1]") || said.contains("localhost[0: ::1]"),
+            "{said}"
+        );
+    }
+    let output =
+        run(Command::new(pronto_path()).args(["ls-remote", "git://no-such-host.invalid/x"]));
+    assert!(
+        stderr(&output).contains("unable to look up no-such-host.invalid"),
+        "{}",
+        stderr(&output)
+    );
+}

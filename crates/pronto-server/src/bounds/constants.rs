@@ -54,6 +54,11 @@ const NO_INPUTS: &[(&str, &str, &str)] = &[
         "addresses that are remembered",
     ),
     (
+        "pronto-transfer/src/receive_pack/changes.rs",
+        "MOST_REFS",
+        "refs of one transaction",
+    ),
+    (
         "pronto-server/src/bundles.rs",
         "MOST_HEADER_BYTES",
         "headers that are kept",
