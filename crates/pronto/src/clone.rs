@@ -321,7 +321,10 @@ impl<'a> Work<'a> {
     fn use_references(&self, objects: &Path) -> Result<Vec<PathBuf>> {
         let (mut directories, mut missing) = (Vec::new(), Vec::new());
         for (given, required) in &self.options.references {
-            let found = source::Source::find(path::as_bytes(given), self.environment);
+            // Unlike the source, a reference is recorded by its real path.
+            let named = self.environment.absolute(given);
+            let real = std::fs::canonicalize(&named).unwrap_or(named);
+            let found = source::Source::find(path::as_bytes(&real), self.environment);
             match found.ok().and_then(|source| source.local) {
                 Some(git_dir) => directories.push(local::objects_of(&git_dir)),
                 None if *required => {
