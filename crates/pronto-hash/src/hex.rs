@@ -43,8 +43,10 @@ impl std::error::Error for NotAnId {}
 
 /// Parses an object id of 40 (SHA-1) or 64 (SHA-256) hexadecimal digits of either case.
 ///
+/// Costs a lookup in a table for each digit, and allocates nothing.
+///
 /// # Errors
-/// The length is another, or a byte is no digit.
+/// [`NotAnId`]: the length is another, or a byte is no digit.
 pub fn parse_hex(digits: &[u8]) -> Result<ObjectId, NotAnId> {
     if !matches!(digits.len(), 40 | LONGEST) {
         return Err(NotAnId);

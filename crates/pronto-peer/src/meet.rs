@@ -3,9 +3,8 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
-use pronto_netsync::ErrorKind as PeerErrorKind;
-
 use pronto_io::hosts;
+use pronto_netsync::ErrorKind as PeerErrorKind;
 
 use super::address::{NetsyncAddress, with_port};
 use super::keys::{KeyPair, PublicKey};

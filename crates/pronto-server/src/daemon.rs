@@ -180,7 +180,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                     Service::ReceivePack => discard(&socket, &mut input),
                     Service::UploadArchive | Service::UploadPack => {
                         if let Err(error) = &done
-                            && is_untold(error)
+                            && is_unreported(error)
                         {
                             let packet = packet(&record::text(error, &job.id));
                             // A client that is gone needs no answer.
@@ -224,9 +224,9 @@ impl Job {
     }
 }
 
-/// Returns whether the service has told the client nothing about an error, which came while it read a request: the
-/// answer to that has not begun.
-fn is_untold(error: &Error) -> bool {
+/// Returns whether the client has no answer that reports this error: it arose while the request was read, before the
+/// answer began.
+fn is_unreported(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooMany)
 }
 

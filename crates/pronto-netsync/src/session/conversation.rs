@@ -68,7 +68,7 @@ pub(super) struct Conversation<R> {
     pub(super) report: Report,
 }
 
-/// Whether a frame tells the results for the peer's refs, or that they are told.
+/// Returns whether a frame has results for the peer's refs, or ends the list of them.
 fn is_result(kind: FrameType) -> bool {
     matches!(kind, FrameType::Publish | FrameType::Done)
 }

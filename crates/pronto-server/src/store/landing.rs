@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice as _};
-use pronto::ObjectId;
 use pronto::receive_pack::{self, CheckedPush, Landing, Verdict};
 use pronto::refs::{self, Edit, Target};
 use pronto_store::{
@@ -175,7 +174,7 @@ fn new_pack(path: &Path) -> Result<NewPack> {
     let broken = || Error::new(ErrorKind::Repository, "the received pack is malformed");
     let stem = path.file_stem().and_then(|stem| stem.to_str());
     let id = stem.and_then(|stem| stem.strip_prefix("pack-"));
-    let id = id.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok());
+    let id = id.and_then(|id| pronto::hash::parse_hex(id.as_bytes()).ok());
     let mut header = [0; 12];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
     read.map_err(|error| broken().because(error).at_path(path))?;
@@ -289,7 +288,7 @@ mod tests {
 
     #[test]
     fn refusals_have_the_reasons_of_git() {
-        let id = |byte: u8| ObjectId::from_bytes_or_panic(&[byte; 20]);
+        let id = |byte: u8| pronto::ObjectId::from_bytes_or_panic(&[byte; 20]);
         let name = BStr::new("refs/heads/a");
         let reason = |verdict, expected: Expected, is_atomic| match convert(
             verdict, name, &expected, is_atomic,

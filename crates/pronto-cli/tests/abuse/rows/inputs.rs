@@ -167,6 +167,17 @@ enum Amount {
     Far,
 }
 
+impl Amount {
+    /// Returns the size of an input with this limit, which is `far` times as large at most; `None` if there is none.
+    fn of(self, limit: usize, far: usize) -> Option<usize> {
+        match self {
+            Amount::At => Some(limit),
+            Amount::Past => Some(limit + 1),
+            Amount::Far => (far > 0).then(|| limit.saturating_mul(far)),
+        }
+    }
+}
+
 /// Judges the inputs of a group, on one server.
 fn judge(stage: &mut Stage, inputs: &[Input]) -> Verdict {
     let bounds = bounds();
@@ -187,11 +198,8 @@ fn exceed(stage: &mut Stage, input: &Input, bound: &Bound, doors: &[Door]) -> Ve
     let limit = input.size.unwrap_or(bound.count);
     let known = Known::of(stage);
     for amount in [Amount::Far, Amount::Past, Amount::At] {
-        let count = match amount {
-            Amount::At => limit,
-            Amount::Past => limit + 1,
-            Amount::Far if input.far == 0 => continue,
-            Amount::Far => limit.saturating_mul(input.far),
+        let Some(count) = amount.of(limit, input.far) else {
+            continue;
         };
         for who in input.who {
             let usable = doors.iter().filter(|door| input.doors.contains(door));

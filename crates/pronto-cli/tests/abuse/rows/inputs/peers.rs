@@ -411,11 +411,8 @@ fn exceed(site: &Served, input: &Input, bound: &Bound, peer: Peer) -> Verdict {
         return Ok(());
     }
     for amount in [Amount::Far, Amount::Past, Amount::At] {
-        let count = match amount {
-            Amount::At => limit,
-            Amount::Past => limit + 1,
-            Amount::Far if input.far == 0 => continue,
-            Amount::Far => limit.saturating_mul(input.far),
+        let Some(count) = amount.of(limit, input.far) else {
+            continue;
         };
         let meter = Meter::begin(site.process);
         let done = send(site, input, (amount, count), peer);
