@@ -129,8 +129,21 @@ impl Kind {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
             .stdin(Stdio::null());
+        if matches!(self, Kind::Git(path, _) if path.is_relative()) {
+            send_pushes_whole(&mut command);
+        }
         command
     }
+}
+
+/// Has git send a push of the scenario as a whole. A larger one is streamed, and then the installed git of Debian 12 (libcurl
+/// 7.88 with GnuTLS) can wait for itself: by HTTP/2 libcurl asks `git remote-https` for more after the end of the push, which
+/// it reads from `git send-pack`, which waits for the report.
+fn send_pushes_whole(command: &mut Command) {
+    command
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "http.postBuffer")
+        .env("GIT_CONFIG_VALUE_0", "16777216");
 }
 
 /// The arguments of git.
