@@ -149,6 +149,12 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         &self.learned
     }
 
+    /// Ends the exchange and returns the entries of [`learned`](Self::learned), which are moved, not copied.
+    pub fn into_learned(mut self) -> Vec<Entry> {
+        self.learned();
+        self.learned
+    }
+
     /// Returns the positions of this side's entries that the peer lacks, sorted.
     pub fn lacking(&mut self) -> &[usize] {
         self.lacking.sort_unstable();

@@ -30,8 +30,8 @@ impl<R: Repository> Conversation<R> {
         }
         self.hold()?;
         if is_done {
-            // Each ref is held as it was learned, and as an offer.
-            self.set_bytes += 2 * learned;
+            // Each ref that was learned becomes an offer.
+            self.set_bytes += learned;
             self.refs_are_known()
         } else {
             Ok(())
@@ -47,8 +47,8 @@ impl<R: Repository> Conversation<R> {
         };
         self.lacked = reconciler.lacking().to_vec();
         let format = admission.object_format;
-        let theirs: Vec<Offer> = (reconciler.learned().iter())
-            .map(|entry| offer(format, &entry.key, &entry.value))
+        let theirs: Vec<Offer> = (reconciler.into_learned().into_iter())
+            .map(|entry| offer(format, entry))
             .collect::<Result<_, _>>()?;
         let repository = &mut admission.repository;
         self.complete = repository.complete(&theirs)?;
@@ -280,24 +280,25 @@ impl<R: Repository> Conversation<R> {
 }
 
 /// Parses an entry of the peer's set of refs.
-fn offer(format: ObjectFormat, name: &[u8], value: &[u8]) -> Result<Offer, Error> {
+fn offer(format: ObjectFormat, entry: reconcile::Entry) -> Result<Offer, Error> {
     let broken = || malformed("an entry that is no ref");
+    let reconcile::Entry { key: name, value } = entry;
     let (id, peeled) = value
         .split_at_checked(format.id_bytes())
         .ok_or_else(broken)?;
     // A branch is a commit. What else is peeled leads to where the repository beneath says.
     let may_be_peeled = peeled.len() == id.len() && !name.starts_with(b"refs/heads/");
-    let is_sound = is_ref_name(name) && (peeled.is_empty() || may_be_peeled);
+    let is_sound = is_ref_name(&name) && (peeled.is_empty() || may_be_peeled);
     if !is_sound {
         return Err(broken());
     }
     let read = |bytes| ObjectId::try_from(bytes).map_err(|_| broken());
     Ok(Offer {
-        name: name.to_vec(),
         id: read(id)?,
         peeled: match peeled {
             [] => None,
             bytes => Some(read(bytes)?),
         },
+        name,
     })
 }
