@@ -26,8 +26,8 @@ pub struct ContentHasher<'a> {
     /// The store for the objects, if they are written.
     store: Option<&'a Store>,
     streamed_from: u64,
-    /// Made, with the index it asks, when the first content has to be converted.
-    converter: Option<(ToGit, Index)>,
+    /// Made when the first content has to be converted. As in Git, attributes come from files only: the index is not read.
+    converter: Option<ToGit>,
 }
 
 /// Makes objects of `kind`; stores them if `writes`.
@@ -92,9 +92,8 @@ impl ContentHasher<'_> {
             return finish(content);
         };
         let repository = self.repository;
-        let objects = repository.objects()?;
-        let (converter, index) = self.converter()?;
-        let mut in_index = |out: &mut Vec<u8>| Ok(staged_blob(index, objects, path, out));
+        let converter = self.converter()?;
+        let mut in_index = |_: &mut Vec<u8>| Ok(false);
         let converted = converter.convert(path, content, &mut in_index);
         let result = converted
             .map_err(from_worktree)
@@ -107,12 +106,12 @@ impl ContentHasher<'_> {
 
     fn keeps(&mut self, path: Option<&BStr>) -> Result<bool> {
         match path {
-            Some(path) => self.converter()?.0.keeps(path).map_err(from_worktree),
+            Some(path) => self.converter()?.keeps(path).map_err(from_worktree),
             None => Ok(true),
         }
     }
 
-    fn converter(&mut self) -> Result<&mut (ToGit, Index)> {
+    fn converter(&mut self) -> Result<&mut ToGit> {
         if self.converter.is_none() {
             let repository = self.repository;
             let mut settings = repository.filter_settings()?;
@@ -120,10 +119,9 @@ impl ContentHasher<'_> {
                 settings.safe_crlf = SafeCrlf::Ignore;
                 settings.tolerates_encodings = true;
             }
-            let index = repository.index()?;
+            let index = Index::empty(repository.object_hash());
             let attributes = attributes::attributes_of_files(repository, &index)?;
-            let converter = ToGit::new(attributes.stack(), Arc::new(settings));
-            self.converter = Some((converter, index));
+            self.converter = Some(ToGit::new(attributes.stack(), Arc::new(settings)));
         }
         match &mut self.converter {
             Some(converter) => Ok(converter),
