@@ -28,6 +28,7 @@
 mod collision;
 mod digester;
 mod hex;
+mod id_cache;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 mod many;
@@ -39,6 +40,7 @@ pub use collision::Collision;
 pub use digester::{Digester, digest};
 pub use gix_hash::{Kind, ObjectId, Prefix, oid};
 pub use hex::{Hex, NotAnId, hex, parse_hex};
+pub use id_cache::IdCache;
 pub use many::{Backend, ManyDigester, Message, digest_many};
 pub use stream::{Body, DigestStream};
 pub use trailer::TrailerDigester;

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
 use pronto::refs::{Broken, Head, name};
-use pronto_hash::ObjectId;
+use pronto_hash::{IdCache, ObjectId};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         digits,
         context,
         count: 0,
+        existing: IdCache::default(),
     };
     if args.verify {
         return list.verify();
@@ -113,6 +114,8 @@ struct List<'a> {
     digits: Option<usize>,
     context: &'a mut Context,
     count: usize,
+    /// Which objects exist.
+    existing: IdCache<bool>,
 }
 
 impl List<'_> {
@@ -167,7 +170,8 @@ impl List<'_> {
         peeled: Option<ObjectId>,
     ) -> Result<(), CliError> {
         self.count += 1;
-        if !self.repository.objects()?.contains(&id)? {
+        let objects = self.repository.objects()?;
+        if !(self.existing).get_or_ask(&id, || objects.contains(&id))? {
             return Err(CliError::fatal(format!(
                 "git show-ref: bad ref {name} ({id})"
             )));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_hash::ObjectId;
+use pronto_hash::{IdCache, ObjectId};
 use pronto_odb::Store;
 use pronto_wire::advertisement::RemoteRef;
 
@@ -339,6 +339,7 @@ pub(super) fn followed_tags(
         .filter_map(|entry| entry.local.as_ref().map(|local| &local.name))
         .collect();
     let mut found = Vec::new();
+    let mut existing = IdCache::default();
     for theirs in refs {
         let is_new = theirs.name.starts_with(b"refs/tags/")
             && !work.ours.contains_key(&theirs.name)
@@ -348,8 +349,9 @@ pub(super) fn followed_tags(
         };
         let mut is_here = fetched.contains(&id);
         for id in [Some(id), theirs.peeled].into_iter().flatten() {
-            is_here =
-                is_here || fetched.contains(&id) || store.contains(&id).map_err(from_store)?;
+            let mut exists =
+                || existing.get_or_ask(&id, || store.contains(&id).map_err(from_store));
+            is_here = is_here || fetched.contains(&id) || exists()?;
         }
         if is_here && is_storable(theirs.name.as_bstr()) {
             found.push(Mapped {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gix_object::Kind as ObjectKind;
-use pronto_hash::{ObjectId, oid};
+use pronto_hash::{IdCache, ObjectId, oid};
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Position};
 use pronto_wire::ErrorKind as WireKind;
@@ -30,6 +30,8 @@ pub struct History<'a> {
     graph: Option<&'a CommitGraph>,
     positions: Vec<Position>,
     buffer: Vec<u8>,
+    /// The commits that ids lead to: many refs may lead to one.
+    peeled: IdCache<ObjectId>,
 }
 
 impl<'a> History<'a> {
@@ -41,6 +43,7 @@ impl<'a> History<'a> {
             graph: None,
             positions: Vec::new(),
             buffer: Vec::new(),
+            peeled: IdCache::default(),
         }
     }
 
@@ -71,19 +74,34 @@ impl<'a> History<'a> {
     /// # Errors
     /// An object cannot be read.
     pub fn peel(&mut self, id: &oid) -> Result<Option<ObjectId>, pronto_odb::Error> {
-        let mut id = id.to_owned();
-        for _ in 0..MAX_TAGS {
-            match self.store.find(&id, &mut self.buffer)? {
-                Some(ObjectKind::Commit) => return Ok(Some(id)),
-                Some(ObjectKind::Tag) => match tag_target(&self.buffer) {
-                    Some(target) => id = target,
-                    None => return Ok(None),
-                },
-                _ => return Ok(None),
-            }
+        let (store, buffer) = (self.store, &mut self.buffer);
+        // What leads to no commit now may do so later, and is not kept.
+        let ask = || peel(store, id, buffer).map_err(Some)?.ok_or(None);
+        match self.peeled.get_or_ask(id, ask) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(None) => Ok(None),
+            Err(Some(error)) => Err(error),
         }
-        Ok(None)
     }
+}
+
+fn peel(
+    store: &Store,
+    id: &oid,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<ObjectId>, pronto_odb::Error> {
+    let mut id = id.to_owned();
+    for _ in 0..MAX_TAGS {
+        match store.find(&id, buffer)? {
+            Some(ObjectKind::Commit) => return Ok(Some(id)),
+            Some(ObjectKind::Tag) => match tag_target(buffer) {
+                Some(target) => id = target,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
 }
 
 /// Tags of tags of tags are followed only so far.

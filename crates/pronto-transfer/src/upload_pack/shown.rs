@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
-use pronto_hash::ObjectId;
+use pronto_hash::{IdCache, ObjectId};
 
 use super::hidden::Hidden;
 use crate::objects::from_odb;
@@ -165,10 +165,12 @@ impl View<'_> {
     /// Peels tags, and drops refs to objects that do not exist.
     fn peel(&self, found: &mut Vec<Shown>) -> Result<()> {
         let store = self.repository.objects()?;
+        // Many refs may lead to one object.
+        let mut headers = IdCache::default();
         let mut kept = Vec::with_capacity(found.len());
         for mut reference in found.drain(..) {
             if let (Some(id), None) = (reference.id.filter(|id| !id.is_null()), reference.peeled) {
-                let header = store.header(&id).map_err(from_odb)?;
+                let header = headers.get_or_ask(&id, || store.header(&id).map_err(from_odb))?;
                 match header.map(|header| header.kind) {
                     // As in Git, `HEAD` is shown whatever it leads to.
                     None if reference.name != "HEAD" => continue,

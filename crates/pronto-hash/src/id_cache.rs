@@ -1,0 +1,80 @@
+//! A small cache of answers about object ids.
+
+use crate::{ObjectId, oid};
+
+/// The number of slots: one for each value of the last byte of an id.
+const SLOTS: usize = 256;
+
+/// Keeps the last answer for each value of the last byte of an id: for loops over many ids of which some return, such as
+/// the values of all refs, where looking up an object costs system calls. It has 256 slots, which are allocated by the first
+/// answer, and costs no search.
+#[derive(Clone, Debug)]
+pub struct IdCache<T> {
+    slots: Vec<Option<(ObjectId, T)>>,
+}
+
+impl<T> Default for IdCache<T> {
+    fn default() -> Self {
+        IdCache { slots: Vec::new() }
+    }
+}
+
+impl<T: Clone> IdCache<T> {
+    /// Returns the answer for `id`: the one that is kept, or that of `ask`, which is then kept.
+    ///
+    /// # Errors
+    /// Those of `ask`. Errors are not kept.
+    pub fn get_or_ask<E>(&mut self, id: &oid, ask: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let slot = usize::from(id.as_bytes().last().copied().unwrap_or(0));
+        if let Some(Some((known, answer))) = self.slots.get(slot)
+            && **known == *id
+        {
+            return Ok(answer.clone());
+        }
+        let answer = ask()?;
+        if self.slots.is_empty() {
+            self.slots.resize(SLOTS, None);
+        }
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = Some((id.to_owned(), answer.clone()));
+        }
+        Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(first: u8, last: u8) -> ObjectId {
+        let mut bytes = [first; 20];
+        bytes[19] = last;
+        ObjectId::try_from(&bytes[..]).expect("it has the length of an id")
+    }
+
+    #[test]
+    fn an_id_that_returns_is_not_asked_for_again() {
+        let mut cache = IdCache::default();
+        let mut asked = Vec::new();
+        // The second and third share a slot.
+        let ids = [id(1, 1), id(1, 2), id(2, 2), id(2, 2), id(1, 1), id(1, 2)];
+        for id in ids {
+            let answer = cache.get_or_ask(&id, || {
+                asked.push(id);
+                Ok::<_, ()>(id.to_string())
+            });
+            assert_eq!(answer, Ok(id.to_string()));
+        }
+        assert_eq!(asked, [ids[0], ids[1], ids[2], ids[5]]);
+    }
+
+    #[test]
+    fn errors_are_asked_for_again() {
+        let mut cache = IdCache::default();
+        assert_eq!(
+            cache.get_or_ask(&id(1, 1), || Err::<u8, _>("no")),
+            Err("no")
+        );
+        assert_eq!(cache.get_or_ask(&id(1, 1), || Ok::<_, &str>(1)), Ok(1));
+    }
+}
