@@ -95,7 +95,9 @@ def make_repositories(git, directory, files, refs):
             file.write(f"{number}\n" * (number % 50 + 1))
     with open(os.path.join(first, ".gitignore"), "w") as file:
         file.write("*.o\n")
-    for name, value in [("user.name", "a"), ("user.email", "a@x"), ("alias.short", "rev-parse HEAD")]:
+    # No maintenance in the background, which would pack the objects while they are copied.
+    settings = {"user.name": "a", "user.email": "a@x", "alias.short": "rev-parse HEAD", "maintenance.auto": "false"}
+    for name, value in settings.items():
         run(first, "config", name, value)
     run(first, "add", ".")
     run(first, "commit", "-q", "-m", "first")

@@ -3,8 +3,9 @@
 
 usage: bench/start-order.py PRONTO > crates/pronto-cli/start-order.txt
 
-PRONTO is an optimised program with symbols (`cargo build --release`). Needs valgrind, nm and git. Patterns have no
-hashes, so that they hold for other builds.
+PRONTO is an optimised program with symbols (`cargo build --release`). Needs valgrind, nm, cc and git. Patterns have no
+hashes, so that they hold for other builds. Of the C library, which is not built with a section for each function, the list
+has members of the archive.
 """
 
 import bisect
@@ -19,13 +20,15 @@ CALLS = [
     "status --porcelain", "ls-files", "cat-file -p HEAD", "show-ref", "rev-list -1 HEAD", "add d/f1", "diff-index HEAD",
     "check-ignore d/f1", "check-attr text d/f1", "hash-object d/f1", "update-index --refresh", "remote", "worktree list",
     "checkout -q d/f2", "commit -q -m x", "--help", "no-such-command", "log -1", "diff-files", "ls-tree HEAD",
+    "switch -q -c other", "rev-parse --abbrev-ref HEAD", "remote get-url origin", "ls-remote .", "fetch -q .",
 ]
 
 # Names of one function that the list has. Trivial functions have thousands.
-MOST_NAMES = 12
+MOST_NAMES = 400
 
 HEADER = """\
-# Functions that small calls run, in the order of their first call, as patterns of the names of their sections.
+# Functions that small calls run, in the order of their first call, as patterns of the names of their sections, and
+# members of the C library (libc.a:NAME.o).
 # The linker puts them side by side (build.rs), so that a small call touches few pages. Names that are not there are
 # skipped. bench/start-order.py makes this list.
 """
@@ -39,6 +42,20 @@ def pattern(name):
     return re.sub(r"\.llvm\.\d+$", "*", name)
 
 
+def members_of_libc():
+    """Returns the member of the C library that each of its functions is in."""
+    library = subprocess.run(["cc", "-print-file-name=libc.a"], capture_output=True, text=True, check=True).stdout.strip()
+    found, member = {}, None
+    table = subprocess.run(["nm", "--defined-only", library], capture_output=True, text=True).stdout
+    for line in table.splitlines():
+        fields = line.split()
+        if len(fields) == 1:
+            member = fields[0].rstrip(":")
+        elif len(fields) == 3 and fields[1] in "tTwWi":
+            found.setdefault(fields[2], member)
+    return found
+
+
 def make_repository(directory):
     run = lambda *words: subprocess.run(["git", "-C", directory, *words], check=True)
     run("init", "-q", "-b", "main")
@@ -50,6 +67,7 @@ def make_repository(directory):
     run("config", "user.email", "a@x")
     run("add", ".")
     run("commit", "-q", "-m", "one")
+    run("remote", "add", "origin", "../origin.git")
 
 
 def main():
@@ -63,6 +81,7 @@ def main():
         names.setdefault(address, []).append(name)
     addresses = sorted(names)
     patterns = {}
+    members = members_of_libc()
     with tempfile.TemporaryDirectory() as directory:
         make_repository(directory)
         counts = os.path.join(directory, ".git/counts")
@@ -82,6 +101,8 @@ def main():
                         for name in names[addresses[at]][:MOST_NAMES]:
                             if found := pattern(name):
                                 patterns.setdefault(found)
+                            elif name in members:
+                                patterns.setdefault(f"libc.a:{members[name]}")
     print(HEADER, end="")
     print("\n".join(patterns))
 

@@ -134,9 +134,12 @@ fn arguments_of_lld() -> Option<[String; 2]> {
 fn order_of_functions(list: &str) -> String {
     let mut script = "SECTIONS {\n  .text.start : {\n".to_owned();
     for name in list.lines().filter(|line| !line.starts_with('#')) {
-        script.push_str("    *(.text.");
-        script.push_str(name);
-        script.push_str(")\n");
+        let part = match name.contains(':') {
+            // A member of the C library: `libc.a:malloc.o`.
+            true => format!("    *{name}(.text .text.*)\n"),
+            false => format!("    *(.text.{name})\n"),
+        };
+        script.push_str(&part);
     }
     script.push_str("  }\n} INSERT BEFORE .text;\n");
     script
