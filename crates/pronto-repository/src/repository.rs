@@ -1,6 +1,5 @@
 //! A repository: its location, its configuration, and access to its contents.
 
-pub mod date;
 pub mod errors;
 pub mod expiry;
 pub mod gitmodules;

@@ -6,6 +6,7 @@ use crate::{Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{Flags, Index};
+use pronto_object::TagRef;
 use pronto_odb::{Matches, Store};
 
 /// The operation in progress.
@@ -317,11 +318,7 @@ impl Reader<'_> {
             if kind != Some(gix_object::Kind::Tag) {
                 break;
             }
-            let line = content
-                .lines()
-                .next()
-                .and_then(|line| line.strip_prefix(b"object "));
-            match line.and_then(|hex| pronto_hash::parse_hex(hex).ok()) {
+            match TagRef::new(&content).target() {
                 Some(target) => id = target,
                 None => break,
             }
