@@ -48,20 +48,6 @@ pub enum Outcome {
     EmptyMessage,
 }
 
-/// Files that show an operation that ends with a commit, or has prepared one.
-const IN_PROGRESS: [&str; 10] = [
-    "MERGE_HEAD",
-    "MERGE_MODE",
-    "MERGE_MSG",
-    "SQUASH_MSG",
-    "CHERRY_PICK_HEAD",
-    "REVERT_HEAD",
-    "sequencer",
-    "rebase-merge",
-    "rebase-apply",
-    "rr-cache",
-];
-
 /// The number of trees from which on a first commit stores them as a pack. Each loose file would
 /// need a directory as well, because none exist.
 const PACKED_FROM_AT_FIRST: usize = 16;
@@ -125,14 +111,7 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
 }
 
 fn refuse_what_is_for_git(repository: &Repository, options: &Options) -> Result<()> {
-    let is_there = |name: &&str| match repository.refs().tables() {
-        Some(_) if name.ends_with("_HEAD") => repository
-            .refs()
-            .find(name)
-            .is_ok_and(|found| found.is_some()),
-        _ => repository.git_path(name).exists(),
-    };
-    if IN_PROGRESS.iter().any(is_there) {
+    if repository.in_progress().concerns_commit() {
         return Err(lacks("commits that end an operation"));
     }
     let config = repository.config();

@@ -5,6 +5,7 @@ pub mod expiry;
 pub mod gitmodules;
 pub mod hooks;
 pub mod identity;
+pub mod in_progress;
 pub mod init;
 pub mod links;
 pub mod notice;
