@@ -10,6 +10,8 @@ use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_index::{Edit, Flags, mode};
 use pronto_io::watch::Watch;
+use pronto_object::commit::NewCommit;
+use pronto_object::message::{self, Cleanup};
 use pronto_odb::{PACKED_FROM, Sharing};
 
 use crate::errors::from_index;
@@ -19,10 +21,6 @@ use crate::refs::Expected;
 use crate::session::WorktreeSession;
 use crate::write_tree::{self, Made};
 use crate::{Error, ErrorKind, Repository, Result, hooks, refresh, shared};
-
-pub mod message;
-
-use message::Cleanup;
 
 /// Options of a commit.
 #[derive(Clone, Debug, Default)]
@@ -49,20 +47,6 @@ pub enum Outcome {
     /// The message is empty: nothing was recorded.
     EmptyMessage,
 }
-
-/// Files that show an operation that ends with a commit, or has prepared one.
-const IN_PROGRESS: [&str; 10] = [
-    "MERGE_HEAD",
-    "MERGE_MODE",
-    "MERGE_MSG",
-    "SQUASH_MSG",
-    "CHERRY_PICK_HEAD",
-    "REVERT_HEAD",
-    "sequencer",
-    "rebase-merge",
-    "rebase-apply",
-    "rr-cache",
-];
 
 /// The number of trees from which on a first commit stores them as a pack. Each loose file would
 /// need a directory as well, because none exist.
@@ -111,27 +95,23 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     if message::is_empty(text.as_bstr(), cleanup) && !options.allow_empty_message {
         return Ok(Outcome::EmptyMessage);
     }
-    let parent = head.map(|id| format!("parent {id}\n")).unwrap_or_default();
-    let mut content =
-        format!("tree {tree}\n{parent}author {author}\ncommitter {committer}\n\n").into_bytes();
-    content.extend_from_slice(&text);
+    let new = NewCommit {
+        tree,
+        parents: head.into_iter().collect(),
+        author,
+        committer,
+        message: text.clone(),
+    };
     let id = repository
         .objects()?
-        .write(Kind::Commit, &content)
+        .write(Kind::Commit, &new.encode())
         .map_err(from_odb)?;
     move_to(repository, id, head, text.as_bstr())?;
     Ok(Outcome::Done(id))
 }
 
 fn refuse_what_is_for_git(repository: &Repository, options: &Options) -> Result<()> {
-    let is_there = |name: &&str| match repository.refs().tables() {
-        Some(_) if name.ends_with("_HEAD") => repository
-            .refs()
-            .find(name)
-            .is_ok_and(|found| found.is_some()),
-        _ => repository.git_path(name).exists(),
-    };
-    if IN_PROGRESS.iter().any(is_there) {
+    if repository.in_progress().concerns_commit() {
         return Err(lacks("commits that end an operation"));
     }
     let config = repository.config();

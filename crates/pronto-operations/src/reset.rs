@@ -21,7 +21,7 @@ use crate::refs::Expected;
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
-use crate::{Error, ErrorKind, Repository, Result, index, read_tree, switch};
+use crate::{Error, ErrorKind, Repository, Result, in_progress, index, read_tree, switch};
 use pronto_repository::Notice;
 
 mod files;
@@ -215,13 +215,13 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         }
     }
     if moves {
-        switch::remove_operation_state(repository)?;
+        in_progress::cancel(repository)?;
     }
     Ok(Outcome::Done(report))
 }
 
 fn refuse_in_a_merge(repository: &Repository, mode: Mode) -> Result<()> {
-    let merges = repository.git_path("MERGE_HEAD").exists();
+    let merges = repository.in_progress().merge();
     if !merges
         && repository
             .sparse_index()?

@@ -16,19 +16,19 @@ use pronto_worktree::unpack::Refusals;
 
 use crate::refs::{Expected, Head, RefName, bad_name};
 use crate::status::{self, Upstream};
-use crate::{Error, ErrorKind, Repository, Result, hooks};
+use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress};
 
 pub(crate) use branch::invalid_name;
 pub use branch::{NewBranch, Tracking, UpstreamSetup, set_upstream};
 pub(crate) use branch::{check_tracking, create_branch_at};
 pub use left_behind::LeftBehind;
 pub(crate) use left_behind::{short_id, title};
+pub use pronto_repository::in_progress::Cancelled;
 pub use remotes::Candidates;
 pub use remotes::remote_branches_named;
 pub use start::Start;
 pub use start::start_at;
-pub(crate) use state::remove_operation_state;
-pub use state::{Cancelled, refuse_while_in_progress};
+pub use state::refuse_while_in_progress;
 
 pub(crate) use branch::Point;
 pub(crate) use move_files::MovedFiles;
@@ -252,7 +252,7 @@ fn move_head(
         forget_log_of_unborn(repository, old)?;
         report.new_head = NewHead::Branch(to.name.clone(), change);
     }
-    report.cancelled = remove_operation_state(repository)?;
+    report.cancelled = in_progress::cancel(repository)?;
     if let Some(commit) = to.commit {
         report.commit = Some((short_id(repository, commit)?, title(repository, commit)?));
     }

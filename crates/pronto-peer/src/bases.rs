@@ -14,9 +14,10 @@ use pronto_odb::{ObjectSet, Store};
 use pronto_pack::indexer::Existing;
 
 use super::walk;
-use pronto::links::{links_in, tree_entries};
+use pronto::links::links_in;
 use pronto::objects::from_odb;
 use pronto::{Repository, Result};
+use pronto_object::TreeEntries;
 
 /// A commit and its parents.
 pub(super) struct Link {
@@ -172,7 +173,7 @@ impl Bases {
             if found != Some(ObjectKind::Tree) {
                 continue;
             }
-            for entry in tree_entries(&content, length).filter(|entry| !entry.is_submodule()) {
+            for entry in TreeEntries::new(&content, length).filter(|entry| !entry.is_submodule()) {
                 let Ok(child) = ObjectId::try_from(entry.id) else {
                     continue;
                 };

@@ -16,9 +16,10 @@ use pronto_netsync::repository::Offer;
 use pronto_odb::{Numbered, ObjectSet, Store};
 
 use super::walk;
-use pronto::links::{RawEntries, RawEntry, links_in, tag_target, tree_entries};
+use pronto::links::links_in;
 use pronto::objects::from_odb;
 use pronto::{Repository, Result};
+use pronto_object::{TagRef, TreeEntries, TreeEntry};
 
 /// Checks received history. It takes one bit for each object of the repository and each set, and
 /// 12 bytes for each received commit.
@@ -76,7 +77,7 @@ impl Contained {
         id_len: usize,
         unread: &mut Vec<ObjectId>,
     ) -> Result<()> {
-        for entry in tree_entries(tree, id_len).filter(|entry| !entry.is_submodule()) {
+        for entry in TreeEntries::new(tree, id_len).filter(|entry| !entry.is_submodule()) {
             let Ok(child) = ObjectId::try_from(entry.id) else {
                 continue;
             };
@@ -251,7 +252,7 @@ impl<'a> Judge<'a> {
             match self.arrived.find(&id, &mut content).map_err(from_odb)? {
                 None => return Ok(Ok(self.known.tags.get(&id).copied().unwrap_or(id))),
                 Some(ObjectKind::Commit) => return Ok(Ok(id)),
-                Some(ObjectKind::Tag) => match tag_target(&content) {
+                Some(ObjectKind::Tag) => match TagRef::new(&content).target() {
                     Some(target) => id = target,
                     None => return Ok(Err(id)),
                 },
@@ -280,9 +281,9 @@ impl<'a> Judge<'a> {
             for base in &before {
                 contents.push(self.tree(base)?.unwrap_or_default());
             }
-            let entries = |tree| tree_entries(tree, id_len).peekable();
+            let entries = |tree| TreeEntries::new(tree, id_len).peekable();
             let mut parents: Vec<_> = contents.iter().map(|tree| entries(tree)).collect();
-            for entry in tree_entries(&content, id_len) {
+            for entry in TreeEntries::new(&content, id_len) {
                 let same = parents
                     .iter_mut()
                     .filter_map(|tree| same_place(tree, &entry));
@@ -354,16 +355,19 @@ impl<'a> Judge<'a> {
 /// Returns the id at the place of `entry` in a parent's tree, of which the rest is `parent`: an entry
 /// of the same name that is a directory if and only if `entry` is. Trees that are not sorted as Git
 /// sorts them can hide it; then more is judged.
-fn same_place<'a>(parent: &mut Peekable<RawEntries<'a>>, entry: &RawEntry<'_>) -> Option<&'a [u8]> {
+fn same_place<'a>(
+    parent: &mut Peekable<TreeEntries<'a>>,
+    entry: &TreeEntry<'_>,
+) -> Option<&'a [u8]> {
     while (parent.next_if(|other| compare(other, entry) == Ordering::Less)).is_some() {}
     let same = parent.next_if(|other| compare(other, entry) == Ordering::Equal)?;
     (!same.is_submodule()).then_some(same.id)
 }
 
 /// Compares entries in the order of a tree, where a directory has a slash at its end.
-fn compare(one: &RawEntry<'_>, other: &RawEntry<'_>) -> Ordering {
+fn compare(one: &TreeEntry<'_>, other: &TreeEntry<'_>) -> Ordering {
     let common = one.name.len().min(other.name.len());
-    let next = |entry: &RawEntry<'_>| match entry.name.get(common) {
+    let next = |entry: &TreeEntry<'_>| match entry.name.get(common) {
         Some(&byte) => byte,
         None if entry.is_directory() => b'/',
         None => 0,

@@ -44,10 +44,10 @@ use pronto_netsync::message::{MAX_HELD, ObjectFormat, Plan, PublishedRef, Resume
 use pronto_netsync::repository::{Offer, OutgoingSegment, Progress, Repository, Request};
 use pronto_netsync::{Error, ErrorKind};
 
-use pronto::links::tag_target;
 use pronto::objects::from_odb;
 use pronto::upload_pack::hidden::Hidden;
 use pronto::{Result, refs, refs::Target};
+use pronto_object::TagRef;
 
 pub use address::{DEFAULT_PORT, NetsyncAddress};
 pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
@@ -272,7 +272,9 @@ impl PeerRepository {
         while id != commit && self.known_tags.insert(id, commit).is_none() {
             store.find(&id, &mut content).map_err(from_odb)?;
             let malformed = || pronto::Error::new(pronto::ErrorKind::Object, "malformed tag");
-            id = tag_target(&content).ok_or_else(|| malformed().on_object(id))?;
+            id = TagRef::new(&content)
+                .target()
+                .ok_or_else(|| malformed().on_object(id))?;
         }
         Ok(())
     }

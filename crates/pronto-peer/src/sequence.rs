@@ -14,9 +14,10 @@ use pronto_odb::packing::Member;
 use pronto_pack::bitmap::name_hash;
 
 use super::walk::New;
-use pronto::links::{links_in, tag_target, tree_entries};
+use pronto::links::links_in;
 use pronto::objects::from_odb;
 use pronto::{Error, ErrorKind, Result};
+use pronto_object::{TagRef, TreeEntries};
 
 /// Returns the objects one by one.
 pub(super) struct Sequence {
@@ -108,7 +109,7 @@ impl Sequence {
             }
             self.store.find(&id, &mut self.buffer).map_err(from_odb)?;
             let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
-            let target = tag_target(&self.buffer).ok_or_else(malformed)?;
+            let target = TagRef::new(&self.buffer).target().ok_or_else(malformed)?;
             chain.push(id);
             id = target;
         }
@@ -161,7 +162,8 @@ impl Sequence {
         let by_name: Vec<HashMap<_, _>> = contents
             .iter()
             .map(|content| {
-                let entries = tree_entries(content, length).filter(|entry| !entry.is_submodule());
+                let entries =
+                    TreeEntries::new(content, length).filter(|entry| !entry.is_submodule());
                 entries
                     .map(|entry| (entry.name, (entry.id, entry.is_directory())))
                     .collect()
@@ -173,7 +175,7 @@ impl Sequence {
             name => name_hash(name, b"/"),
         };
         let mut children = Vec::new();
-        for entry in tree_entries(&content, length) {
+        for entry in TreeEntries::new(&content, length) {
             let before: Vec<_> = (by_name.iter())
                 .filter_map(|base| base.get(entry.name))
                 .collect();

@@ -17,10 +17,10 @@ use pronto_pack::commit_graph::{
     ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position,
 };
 
-use crate::links::CommitLinks;
 use crate::objects::from_odb;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::CommitLinks;
 
 pub use paint::{Painting, Until, leads_beyond};
 

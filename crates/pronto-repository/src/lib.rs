@@ -15,7 +15,8 @@ pub use repository::{
     Notice, Original, PackNotice, PushNotice, Repository, SentKind, Severity, Side,
 };
 pub use repository::{
-    date, errors, expiry, gitmodules, hooks, identity, init, links, objects, packs, refs, shallow,
+    errors, expiry, gitmodules, hooks, identity, in_progress, init, links, objects, packs, refs,
+    shallow,
 };
 pub use storage::{
     bitmaps, commit_graph, fsck, last_used, local, multi_pack_index, pack_objects, prune, repack,

@@ -1,11 +1,11 @@
 //! A repository: its location, its configuration, and access to its contents.
 
-pub mod date;
 pub mod errors;
 pub mod expiry;
 pub mod gitmodules;
 pub mod hooks;
 pub mod identity;
+pub mod in_progress;
 pub mod init;
 pub mod links;
 pub mod notice;

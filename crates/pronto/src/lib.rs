@@ -111,8 +111,8 @@ pub use pronto_repository::{
     config, environment, glob, lock, path, quote,
 };
 pub use pronto_repository::{
-    bitmaps, commit_graph, expiry, fsck, gitmodules, history, hooks, identity, init, links,
-    multi_pack_index, objects, pack_objects, packs, prune, reachable, reflog, refs, repack,
+    bitmaps, commit_graph, expiry, fsck, gitmodules, history, hooks, identity, in_progress, init,
+    links, multi_pack_index, objects, pack_objects, packs, prune, reachable, reflog, refs, repack,
     repository, revision, shallow, walk,
 };
 use pronto_repository::{durability, local};

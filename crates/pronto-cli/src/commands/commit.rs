@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
 use pronto::Watch;
-use pronto::commit::message::{Cleanup, joined};
 use pronto::commit::{Options, Outcome};
+use pronto_object::message::{Cleanup, joined};
 
 use crate::{CliError, Context, ExitCode};
 

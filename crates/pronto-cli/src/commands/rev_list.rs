@@ -14,6 +14,7 @@ use pronto::revision::{RevisionSet, SetMember};
 use pronto::walk::{CommitWalk, Start, Walked};
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
+use pronto_object::TagRef;
 
 use crate::{CliError, Context, ExitCode};
 use arguments::Request;
@@ -89,9 +90,10 @@ impl Starts {
             if kind == ObjectKind::Tag {
                 store.find(&id, &mut content)?;
                 let malformed = || CliError::fatal(format!("bad tag object {id}"));
-                let tag = pronto::links::parse_tag(&content).ok_or_else(malformed)?;
-                name = tag.name.to_owned();
-                (target, wanted) = (Some(tag.target), Some(tag.kind));
+                let tag = TagRef::new(&content);
+                name = tag.name().ok_or_else(malformed)?.to_owned();
+                target = Some(tag.target().ok_or_else(malformed)?);
+                wanted = Some(tag.target_kind().ok_or_else(malformed)?);
             }
             match is_excluded {
                 true => self.excluded.push(id),

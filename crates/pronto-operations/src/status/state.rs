@@ -6,7 +6,9 @@ use crate::{Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{Flags, Index};
+use pronto_object::TagRef;
 use pronto_odb::{Matches, Store};
+use pronto_repository::in_progress::{BISECT_START_FILE, InProgress, RebaseBackend};
 
 /// The operation in progress.
 #[derive(Clone, Debug, Default)]
@@ -72,20 +74,21 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     /// Reads the operation in progress. `head` is the commit of `HEAD` if it is detached.
     pub(super) fn read(&self, head: Option<ObjectId>, detached_from: bool) -> Result<State> {
+        let present = self.repository.in_progress();
         let picked = self.operation("CHERRY_PICK_HEAD")?;
         let mut state = State {
             has_picked_commit: picked.is_some(),
             ..State::default()
         };
-        if self.exists("MERGE_HEAD") {
+        if present.merge() {
             state.merge = true;
-            self.read_rebase(&mut state, head)?;
-        } else if !self.read_rebase(&mut state, head)? {
+            self.read_rebase(&present, &mut state, head)?;
+        } else if !self.read_rebase(&present, &mut state, head)? {
             state.cherry_pick = picked;
         }
-        if self.exists("BISECT_LOG") {
+        if present.bisect() {
             state.bisect = true;
-            state.bisecting_from = self.branch("BISECT_START")?;
+            state.bisecting_from = self.branch(BISECT_START_FILE)?;
         }
         state.revert = self.operation("REVERT_HEAD")?;
         match self.sequenced() {
@@ -103,10 +106,6 @@ impl Reader<'_> {
             self.read_detached(&mut state, head)?;
         }
         Ok(state)
-    }
-
-    fn exists(&self, name: &str) -> bool {
-        self.repository.git_path(name).exists()
     }
 
     fn text(&self, name: &str) -> Option<BString> {
@@ -142,33 +141,36 @@ impl Reader<'_> {
         }
     }
 
-    fn read_rebase(&self, state: &mut State, head: Option<ObjectId>) -> Result<bool> {
-        if self.exists("rebase-apply") {
-            if self.exists("rebase-apply/applying") {
-                state.am = true;
-                let patch = self.repository.git_path("rebase-apply/patch");
-                state.am_empty_patch = patch.metadata().is_ok_and(|metadata| metadata.len() == 0);
-            } else {
-                state.rebase = Some(Rebase {
-                    branch: self.branch("rebase-apply/head-name")?,
-                    onto: self.branch("rebase-apply/onto")?,
-                    has_message: true,
-                    ..Rebase::default()
-                });
-            }
-        } else if self.exists("rebase-merge") {
-            state.rebase = Some(Rebase {
-                interactive: self.exists("rebase-merge/interactive"),
+    fn read_rebase(
+        &self,
+        present: &InProgress<'_>,
+        state: &mut State,
+        head: Option<ObjectId>,
+    ) -> Result<bool> {
+        if present.am() {
+            state.am = true;
+            let patch = self.repository.git_path("rebase-apply/patch");
+            state.am_empty_patch = patch.metadata().is_ok_and(|metadata| metadata.len() == 0);
+            return Ok(true);
+        }
+        state.rebase = match present.rebase() {
+            None => return Ok(false),
+            Some(RebaseBackend::Apply) => Some(Rebase {
+                branch: self.branch("rebase-apply/head-name")?,
+                onto: self.branch("rebase-apply/onto")?,
+                has_message: true,
+                ..Rebase::default()
+            }),
+            Some(RebaseBackend::Merge { interactive }) => Some(Rebase {
+                interactive,
                 branch: self.branch("rebase-merge/head-name")?,
                 onto: self.branch("rebase-merge/onto")?,
                 done: self.commands("rebase-merge/done")?.unwrap_or_default(),
                 left: self.commands("rebase-merge/git-rebase-todo")?,
-                has_message: self.exists("MERGE_MSG"),
+                has_message: present.has("MERGE_MSG"),
                 splitting: self.is_splitting(head)?,
-            });
-        } else {
-            return Ok(false);
-        }
+            }),
+        };
         Ok(true)
     }
 
@@ -317,11 +319,7 @@ impl Reader<'_> {
             if kind != Some(gix_object::Kind::Tag) {
                 break;
             }
-            let line = content
-                .lines()
-                .next()
-                .and_then(|line| line.strip_prefix(b"object "));
-            match line.and_then(|hex| pronto_hash::parse_hex(hex).ok()) {
+            match TagRef::new(&content).target() {
                 Some(target) => id = target,
                 None => break,
             }

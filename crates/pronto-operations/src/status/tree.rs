@@ -1,7 +1,7 @@
 //! The tree of a commit.
 
 use pronto_hash::ObjectId;
-use pronto_io::short::Short as _;
+use pronto_object::CommitRef;
 use pronto_odb::Store;
 
 use crate::{Error, ErrorKind, Result};
@@ -15,10 +15,7 @@ pub(super) fn objects(error: pronto_odb::Error) -> Error {
 pub(super) fn tree_of(store: &Store, id: ObjectId) -> Result<ObjectId> {
     let mut content = Vec::new();
     let found = store.find(&id, &mut content).map_err(objects)?;
-    let hex = content
-        .strip_prefix(b"tree ")
-        .and_then(|rest| rest.each_line().next());
-    match (found, hex.and_then(|hex| pronto_hash::parse_hex(hex).ok())) {
+    match (found, CommitRef::new(&content).tree()) {
         (Some(gix_object::Kind::Commit), Some(tree)) => Ok(tree),
         _ => Err(Error::new(ErrorKind::Object, format!("bad object {id}"))),
     }

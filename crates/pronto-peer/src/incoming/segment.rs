@@ -21,8 +21,8 @@ use crate::bases::{Bases, Link, SegmentBases};
 use crate::{failed, refused};
 use pronto::Notice;
 use pronto::fsck::{Inspector, Levels, Scope};
-use pronto::links::parse_commit;
 use pronto::{ErrorKind, Repository, Result, packs};
+use pronto_object::CommitLinks;
 
 /// The largest number of pieces that wait for the indexer.
 const WAITING_PIECES: usize = 4;
@@ -277,7 +277,7 @@ impl Inspect for Look<'_> {
         content: &[u8],
     ) -> Result<(), pronto_pack::Error> {
         if kind == ObjectKind::Commit
-            && let Some(links) = parse_commit(content)
+            && let Some(links) = CommitLinks::parse(content)
         {
             let mut parents = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
             *parents += links.parents.len();

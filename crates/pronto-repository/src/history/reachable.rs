@@ -9,10 +9,10 @@ use pronto_io::watch::Watch;
 use pronto_odb::{Bitmapped, Store};
 use pronto_pack::bitmap::Bits;
 
-use crate::links::{tag_target, tree_entries};
 use crate::objects::from_odb;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::{TagRef, TreeEntries};
 
 /// The reachable objects, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -266,7 +266,7 @@ impl<'a> Walk<'a> {
             Some(ObjectKind::Tag) => {
                 self.add(&id)?;
                 store.find(&id, &mut self.buffer).map_err(from_odb)?;
-                let target = tag_target(&self.buffer);
+                let target = TagRef::new(&self.buffer).target();
                 if target.is_none() && !self.lenient {
                     return Err(Error::new(ErrorKind::Object, "malformed tag").on_object(id));
                 }
@@ -310,7 +310,7 @@ impl<'a> Walk<'a> {
             }
         }
         let before = self.trees.len();
-        for entry in tree_entries(&content, id.kind().len_in_bytes()) {
+        for entry in TreeEntries::new(&content, id.kind().len_in_bytes()) {
             let Ok(child) = ObjectId::try_from(entry.id) else {
                 continue;
             };

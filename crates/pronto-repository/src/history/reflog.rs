@@ -16,9 +16,9 @@ use crate::lock::{Lock, Marking};
 use crate::refs::{LogLine, RefNameRef, name, tables::logged_names};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-pub use crate::date::parse_expiry;
 pub use expire::{ExpireOptions, Logs};
 pub use outcome::{ExpiredLog, Rewrite, Verdict};
+pub use pronto_object::date::parse_expiry;
 
 /// The deepest nesting of directories of reflogs.
 const MAX_DEPTH: usize = 256;

@@ -20,12 +20,12 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::short::Short as _;
 
-pub use crate::date::{approximate_date, parse_date, parse_expiry};
-pub use crate::links::CommitLinks;
 pub use abbreviate::DEFAULT_ABBREVIATION;
 pub use full_name::FullName;
 pub use parser::RevisionParser;
 pub use path::{TreeEntries, TreeEntry};
+pub use pronto_object::CommitLinks;
+pub use pronto_object::date::{approximate_date, parse_date, parse_expiry};
 pub use selection::RefSelection;
 pub use set::{RevisionSet, SetMember};
 

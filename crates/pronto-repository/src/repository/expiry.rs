@@ -2,7 +2,7 @@
 
 use bstr::BStr;
 
-use crate::date;
+use pronto_object::date;
 
 /// The age at which unused things expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

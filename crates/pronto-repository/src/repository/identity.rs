@@ -4,12 +4,14 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_date::Time;
 
 use pronto_config::account;
+use pronto_object::date;
 
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Result, date};
+use crate::{Error, ErrorKind, Result};
 
-pub use crate::date::local_now as now;
+pub use pronto_object::Signature;
+pub use pronto_object::date::local_now as now;
 
 /// Which of the two people behind a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,27 +42,6 @@ pub enum Care {
     Strict,
     /// Guesses will do: for logs.
     Lenient,
-}
-
-/// A person at a time, as commits, tags and logs record it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signature {
-    /// The name.
-    pub name: BString,
-    /// The address.
-    pub email: BString,
-    /// When.
-    pub time: Time,
-}
-
-impl std::fmt::Display for Signature {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let minutes = self.time.offset / 60;
-        let sign = if minutes < 0 { '-' } else { '+' };
-        let (hours, rest) = (minutes.abs() / 60, minutes.abs() % 60);
-        let (name, email, seconds) = (&self.name, &self.email, self.time.seconds);
-        write!(f, "{name} <{email}> {seconds} {sign}{hours:02}{rest:02}")
-    }
 }
 
 const ADVICE: &str = "Please tell me who you are.\n\nRun\n\n\

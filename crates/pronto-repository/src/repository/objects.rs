@@ -10,11 +10,11 @@ use pronto_hash::{ObjectId, oid};
 use pronto_odb::{Options, Store};
 
 use crate::durability::Component;
-use crate::links::tag_target;
 use crate::packs::loose_compression;
 use crate::repository::Notice;
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path, quote};
+use pronto_object::TagRef;
 
 pub use crate::errors::from_odb;
 
@@ -129,7 +129,8 @@ impl Repository {
             }
             objects.find(&current, &mut buffer).map_err(from_odb)?;
             claimed = tag_kind(&buffer);
-            current = tag_target(&buffer)
+            current = TagRef::new(&buffer)
+                .target()
                 .ok_or_else(|| Error::new(ErrorKind::Object, "malformed tag").on_object(current))?;
         }
         Ok(None)

@@ -44,10 +44,10 @@ use pronto_pack::writer::sink::Streamed;
 
 use crate::history::reachable::ids;
 use crate::history::{Painting, Until};
-use crate::links::tag_target;
 use crate::objects::from_odb;
 use crate::packs::compression;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::TagRef;
 
 pub use filter::Filter;
 pub use filtered::{Tips, select_filtered};
@@ -410,7 +410,7 @@ impl<'a> Walk<'a> {
                         found.map_err(from_odb)?;
                         let malformed =
                             || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
-                        match tag_target(&self.buffer) {
+                        match TagRef::new(&self.buffer).target() {
                             Some(target) => id = target,
                             None if is_known => break,
                             None => return Err(malformed()),

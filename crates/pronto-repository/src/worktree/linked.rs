@@ -9,6 +9,7 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::config::{Loader, Origin, OriginKind, Scope};
 use crate::environment::Environment;
+use crate::in_progress::{BISECT_START_FILE, REBASED_BRANCH_FILES, REBASED_REFS_FILE};
 use crate::refs::{Resolved, Target};
 use crate::siblings::DIRECTORY;
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -259,9 +260,8 @@ impl Repository {
         };
         let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
         self.branch_of(git_dir).is_some_and(|branch| branch == full)
-            || holds("rebase-merge/head-name", full)
-            || holds("rebase-apply/head-name", full)
-            || holds("BISECT_START", short)
+            || REBASED_BRANCH_FILES.iter().any(|file| holds(file, full))
+            || holds(BISECT_START_FILE, short)
     }
 
     /// The ref that `HEAD` of the worktree of `git_dir` points to.
@@ -313,15 +313,15 @@ impl Repository {
 pub fn branches_in_progress(git_dir: &Path) -> Vec<BString> {
     let text = |name: &str| untrusted::content(git_dir.join(name)).unwrap_or_default();
     let mut found: Vec<BString> = Vec::new();
-    for name in ["rebase-merge/head-name", "rebase-apply/head-name"] {
+    for name in REBASED_BRANCH_FILES {
         let full = text(name);
         found.extend(Some(full.trim_end().into()).filter(|full: &BString| is_branch(full)));
     }
     // Each reference of the file is followed by the lines of its two ids.
-    let moved = text("rebase-merge/update-refs");
+    let moved = text(REBASED_REFS_FILE);
     let moved = moved.lines().map(BString::from);
     found.extend(moved.filter(is_branch));
-    let start = text("BISECT_START");
+    let start = text(BISECT_START_FILE);
     if !start.is_empty() {
         found.push([b"refs/heads/", start.trim_end()].concat().into());
     }

@@ -7,7 +7,6 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 
-use crate::links::header_time;
 use crate::refs::{Resolved, name};
 use crate::remote::from_store;
 use crate::revision::{RevisionSet, SetMember};
@@ -141,7 +140,7 @@ fn is_of_time(repository: &Repository, id: ObjectId, walk: &WalkOptions) -> Resu
     let mut content = Vec::new();
     let store = repository.objects()?;
     store.find(&id, &mut content).map_err(from_store)?;
-    let Some(time) = header_time(&content, "tagger") else {
+    let Some(time) = pronto_object::header_time(&content, "tagger") else {
         return Ok(true);
     };
     Ok(walk.since.is_none_or(|since| since < time) && walk.until.is_none_or(|until| until > time))

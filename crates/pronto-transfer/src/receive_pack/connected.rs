@@ -16,9 +16,9 @@ use super::advertise::for_each_alternate_tip;
 use super::{Command, Push};
 use crate::Result;
 use crate::interrupted;
-use crate::links::{parse_commit, tag_target};
 use crate::objects::from_odb;
 use crate::remote::{Cuts, from_store, is_connected};
+use pronto_object::{CommitLinks, TagRef};
 
 /// After as many commits without an end, all refs are considered.
 const MOST_COMMITS: usize = 20_000;
@@ -154,12 +154,12 @@ impl Push<'_> {
             }
             left -= 1;
             match store.find(&id, &mut buffer).map_err(from_store)? {
-                Some(ObjectKind::Commit) => match parse_commit(&buffer) {
+                Some(ObjectKind::Commit) => match CommitLinks::parse(&buffer) {
                     Some(_) if cuts.contains(&id) => {}
                     Some(links) => waiting.extend(links.parents),
                     None => return Ok(None),
                 },
-                Some(ObjectKind::Tag) => match tag_target(&buffer) {
+                Some(ObjectKind::Tag) => match TagRef::new(&buffer).target() {
                     Some(target) => waiting.push(target),
                     None => return Ok(None),
                 },
@@ -199,7 +199,11 @@ impl Push<'_> {
                 continue;
             }
             if received.find(&id, &mut buffer).map_err(from_store)? == Some(ObjectKind::Commit) {
-                waiting.extend(parse_commit(&buffer).into_iter().flat_map(|it| it.parents));
+                waiting.extend(
+                    CommitLinks::parse(&buffer)
+                        .into_iter()
+                        .flat_map(|it| it.parents),
+                );
             }
         }
         Ok(false)

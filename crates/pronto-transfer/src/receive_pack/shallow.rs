@@ -7,9 +7,9 @@ use pronto_hash::ObjectId;
 
 use super::Push;
 use super::connected::Known;
-use crate::links::{parse_commit, tag_target};
 use crate::remote::from_store;
 use crate::{Result, shallow};
+use pronto_object::{CommitLinks, TagRef};
 
 impl Push<'_> {
     /// The commits at which the history of this repository is cut off.
@@ -79,9 +79,13 @@ impl Push<'_> {
             let found = store.find(&id, &mut buffer).map_err(from_store)?;
             match found {
                 Some(ObjectKind::Commit) => {
-                    waiting.extend(parse_commit(&buffer).into_iter().flat_map(|it| it.parents));
+                    waiting.extend(
+                        CommitLinks::parse(&buffer)
+                            .into_iter()
+                            .flat_map(|it| it.parents),
+                    );
                 }
-                Some(ObjectKind::Tag) => waiting.extend(tag_target(&buffer)),
+                Some(ObjectKind::Tag) => waiting.extend(TagRef::new(&buffer).target()),
                 _ => {}
             }
         }

@@ -10,8 +10,8 @@ use pronto_odb::Store;
 
 use super::connectivity::{Cuts, from_store};
 use super::negotiate::History;
-use crate::links::{tag_target, tree_entries};
 use crate::{Error, ErrorKind, Result};
+use pronto_object::{TagRef, TreeEntries};
 
 /// An object that the other side did not send. `Display` writes the lines of Git's `rev-list`, with their prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Search<'_> {
                 Some(ObjectKind::Commit) => commits.push(id),
                 Some(ObjectKind::Tree) => trees.push(id),
                 Some(ObjectKind::Blob) => {}
-                Some(ObjectKind::Tag) => match tag_target(&self.content) {
+                Some(ObjectKind::Tag) => match TagRef::new(&self.content).target() {
                     Some(target) => id = target,
                     None => return Ok(Some(Absent::Tip(id))),
                 },
@@ -242,7 +242,7 @@ impl Search<'_> {
                 return Ok(Some(Absent::Tree(id)));
             }
             let start = left.len();
-            for entry in tree_entries(&self.content, length) {
+            for entry in TreeEntries::new(&self.content, length) {
                 if let (false, Ok(child)) = (entry.is_submodule(), ObjectId::try_from(entry.id)) {
                     left.push((child, entry.is_directory()));
                 }

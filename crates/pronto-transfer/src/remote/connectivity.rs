@@ -13,8 +13,8 @@ use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 
 use super::negotiate::History;
-use crate::links::{CommitLinks, parse_commit, tag_target, tree_entries};
 use crate::{Error, ErrorKind, Result};
+use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
 /// Collects what the objects of a pack link to.
 pub struct Links<'a> {
@@ -119,14 +119,14 @@ impl Inspect for Links<'_> {
         let mut collector = self.borrow();
         match kind {
             ObjectKind::Tree => {
-                for entry in tree_entries(content, self.hash.len_in_bytes()) {
+                for entry in TreeEntries::new(content, self.hash.len_in_bytes()) {
                     if !entry.is_submodule() {
                         collector.add(entry.id);
                     }
                 }
             }
             ObjectKind::Commit => {
-                if let Some(links) = parse_commit(content) {
+                if let Some(links) = CommitLinks::parse(content) {
                     collector.add(links.tree.as_slice());
                     if !self.shallow.contains(id) {
                         for parent in &links.parents {
@@ -136,7 +136,7 @@ impl Inspect for Links<'_> {
                 }
             }
             _ => {
-                if let Some(target) = tag_target(content) {
+                if let Some(target) = TagRef::new(content).target() {
                     collector.add(target.as_slice());
                 }
             }
@@ -264,7 +264,7 @@ impl Walk<'_> {
                     return Ok(true);
                 }
                 Some(ObjectKind::Blob) => return Ok(true),
-                Some(ObjectKind::Tag) => match tag_target(&content) {
+                Some(ObjectKind::Tag) => match TagRef::new(&content).target() {
                     Some(target) => id = target,
                     None => return Ok(false),
                 },
@@ -349,12 +349,12 @@ impl Walk<'_> {
             }
             // What a submodule was at does not have to be here.
             let mut bases: HashMap<&[u8], (&[u8], bool)> = HashMap::new();
-            for entry in tree_entries(&base_content, length) {
+            for entry in TreeEntries::new(&base_content, length) {
                 if !entry.is_submodule() {
                     bases.insert(entry.name, (entry.id, entry.is_directory()));
                 }
             }
-            for entry in tree_entries(&content, length) {
+            for entry in TreeEntries::new(&content, length) {
                 let before = bases.get(entry.name).copied();
                 if entry.is_submodule() || before == Some((entry.id, entry.is_directory())) {
                     continue;

@@ -11,7 +11,7 @@ use pronto_wire::fetch::Nothing;
 use pronto_wire::negotiate::{Commit, Commits, Consecutive, Skipping, Tips};
 
 use crate::config::Config;
-use crate::links::{CommitLinks, parse_commit, tag_target};
+use pronto_object::{CommitLinks, TagRef};
 
 /// Returns the negotiator that `fetch.negotiationAlgorithm` chooses.
 pub(crate) fn negotiator<'a>(config: &Config, commits: History<'a>) -> Box<dyn Tips + 'a> {
@@ -60,7 +60,7 @@ impl<'a> History<'a> {
         if found != Some(ObjectKind::Commit) {
             return Ok(None);
         }
-        let mut links = parse_commit(&self.buffer);
+        let mut links = CommitLinks::parse(&self.buffer);
         if let Some(links) = &mut links
             && self.shallow.contains(id)
         {
@@ -94,7 +94,7 @@ fn peel(
     for _ in 0..MAX_TAGS {
         match store.find(&id, buffer)? {
             Some(ObjectKind::Commit) => return Ok(Some(id)),
-            Some(ObjectKind::Tag) => match tag_target(buffer) {
+            Some(ObjectKind::Tag) => match TagRef::new(buffer).target() {
                 Some(target) => id = target,
                 None => return Ok(None),
             },

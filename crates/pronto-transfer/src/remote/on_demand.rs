@@ -13,8 +13,8 @@ use pronto_odb::{Promised, Store};
 
 use super::Exact;
 use crate::environment::Environment;
-use crate::links::tree_entries;
 use crate::{ErrorKind, Repository, Result};
+use pronto_object::TreeEntries;
 
 /// Lets `repository` fetch missing objects from its promisor remotes when they are read, if it is a partial clone and
 /// `GIT_NO_LAZY_FETCH` is not set. Each object is a request of its own; a tree arrives with all trees below it.
@@ -108,7 +108,7 @@ fn is_referred_to(id: &ObjectId, store: &Store) -> Result<bool> {
             None | Some(ObjectKind::Blob) => false,
             Some(ObjectKind::Tree) => {
                 store.find_at(location, other, &mut content)?;
-                tree_entries(&content, length).any(|entry| entry.id == id.as_bytes())
+                TreeEntries::new(&content, length).any(|entry| entry.id == id.as_bytes())
             }
             Some(ObjectKind::Commit | ObjectKind::Tag) => {
                 store.find_at(location, other, &mut content)?;

@@ -16,9 +16,9 @@ use pronto_odb::packing::{Contents, Member};
 use pronto_pack::idx::Index;
 
 use super::from_store;
-use crate::links::{parse_commit, tag_target, tree_entries};
 use crate::packs::{from_pack, writer_options};
 use crate::{ErrorKind, Repository, Result};
+use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
 /// Makes a promisor pack in `directory` of the objects that only this repository has and that are
 /// reachable from `links`: what the objects of a received promisor pack link to. `store` has the
@@ -102,15 +102,15 @@ impl Promised {
 fn add_links(kind: ObjectKind, content: &[u8], id_len: usize, links: &mut Vec<ObjectId>) {
     match kind {
         ObjectKind::Blob => {}
-        ObjectKind::Tag => links.extend(tag_target(content)),
+        ObjectKind::Tag => links.extend(TagRef::new(content).target()),
         ObjectKind::Commit => {
-            if let Some(commit) = parse_commit(content) {
+            if let Some(commit) = CommitLinks::parse(content) {
                 links.push(commit.tree);
                 links.extend(commit.parents);
             }
         }
         ObjectKind::Tree => {
-            let entries = tree_entries(content, id_len).filter(|entry| !entry.is_submodule());
+            let entries = TreeEntries::new(content, id_len).filter(|entry| !entry.is_submodule());
             links.extend(entries.filter_map(|entry| ObjectId::try_from(entry.id).ok()));
         }
     }

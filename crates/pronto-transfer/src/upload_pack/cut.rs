@@ -13,9 +13,10 @@ use pronto_wire::request::{INFINITE_DEPTH, Line};
 
 use super::shown::View;
 use super::{MOST_IDS, broken, too_much};
-use crate::links::{CommitLinks, links_in};
+use crate::links::links_in;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::CommitLinks;
 
 /// The lines of the client about the end of its history.
 #[derive(Debug, Default)]

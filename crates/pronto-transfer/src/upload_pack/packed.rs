@@ -22,9 +22,9 @@ use super::hidden::Hidden;
 use super::shown::View;
 use crate::bundle::{Header, Reference, Version};
 use crate::interrupted;
-use crate::links::tag_target;
 use crate::objects::from_odb;
 use crate::{Repository, Result};
+use pronto_object::TagRef;
 
 /// The most refs of a header: a client makes a ref of each.
 const MOST_REFS: usize = 4096;
@@ -225,7 +225,7 @@ impl Tips<'_> {
                     Some(ObjectKind::Tag) => {
                         let store = self.repository.objects()?;
                         store.find(&next, &mut self.buffer).map_err(from_odb)?;
-                        queue.extend(tag_target(&self.buffer));
+                        queue.extend(TagRef::new(&self.buffer).target());
                     }
                     _ => {}
                 }

@@ -10,9 +10,9 @@ use pronto_odb::Store;
 
 use super::{Outcome, Work, objects};
 use crate::checkout_tree;
-use crate::links::tree_entries;
 use crate::remote::from_store;
 use crate::{ErrorKind, Repository, Result};
+use pronto_object::TreeEntries;
 
 /// Writes the files of `commit` into the worktree of the repository, then the index. `head` is
 /// the full name of the branch, or `HEAD`.
@@ -67,7 +67,7 @@ fn fetch_contents(
                 continue;
             }
         }
-        for entry in tree_entries(&content, id.kind().len_in_bytes()) {
+        for entry in TreeEntries::new(&content, id.kind().len_in_bytes()) {
             let Ok(child) = ObjectId::try_from(entry.id) else {
                 continue;
             };

@@ -1,7 +1,6 @@
 //! The properties of objects by which refs are sorted.
 
 use super::Listed;
-use crate::links::header_time;
 use crate::remote::from_store;
 use crate::{Error, ErrorKind, ObjectKind, Repository, Result};
 
@@ -52,7 +51,7 @@ impl Properties {
             .find(&id, buffer)
             .map_err(from_store)?
             .ok_or_else(missing)?;
-        let date = |field: &str| header_time(buffer, field).unwrap_or(0);
+        let date = |field: &str| pronto_object::header_time(buffer, field).unwrap_or(0);
         match header.kind {
             ObjectKind::Tag => properties.tagger_date = date("tagger"),
             _ => {

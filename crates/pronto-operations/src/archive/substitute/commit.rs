@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use pronto_hash::ObjectId;
+use pronto_object::{CommitRef, IdentityRef};
 
 use super::super::unsupported;
 use crate::{Error, Repository, Result};
@@ -41,11 +42,14 @@ impl Commit {
     pub(super) fn read(repository: &Repository, id: ObjectId) -> Result<Self> {
         let mut content = Vec::new();
         let links = repository.commit_links(&id, &mut content)?;
-        let end = content.find(b"\n\n").ok_or_else(malformed)?;
-        let (head, message) = (&content[..end], &content[end + 2..]);
-        let value = |name: &[u8]| head.lines().rev().find_map(|line| line.strip_prefix(name));
-        let person = |name| value(name).and_then(Person::parse).ok_or_else(malformed);
-        let encoding = value(b"encoding ").map(BString::from);
+        let commit = CommitRef::new(&content);
+        let person = |name| {
+            commit
+                .header(name)
+                .and_then(|line| Person::parse(line))
+                .ok_or_else(malformed)
+        };
+        let encoding = commit.encoding().map(BString::from);
         let is_utf8 = |name: &BString| {
             name.eq_ignore_ascii_case(b"utf-8") || name.eq_ignore_ascii_case(b"utf8")
         };
@@ -55,10 +59,10 @@ impl Commit {
         Ok(Commit {
             tree: links.tree,
             parents: links.parents,
-            author: person(b"author ")?,
-            committer: person(b"committer ")?,
+            author: person("author")?,
+            committer: person("committer")?,
             encoding,
-            message: message.into(),
+            message: commit.message().into(),
         })
     }
 
@@ -114,28 +118,23 @@ impl Commit {
 impl Person {
     /// Parses `NAME <EMAIL> SECONDS ZONE`. Returns `None` for everything else.
     fn parse(line: &[u8]) -> Option<Self> {
-        let (name, rest) = line.split_once_str("<")?;
-        let (email, time) = rest.split_once_str("> ")?;
-        if time.contains(&b'>') || email.contains(&b'>') {
-            return None;
-        }
-        let (seconds, zone) = time.to_str().ok()?.split_once(' ')?;
-        let (sign, digits) = zone.split_at_checked(1)?;
-        let is_zone = matches!(sign, "+" | "-") && digits.len() == 4;
-        if !is_zone
-            || !digits
-                .bytes()
-                .chain(seconds.bytes())
-                .all(|byte| byte.is_ascii_digit())
-        {
-            return None;
-        }
+        let identity = IdentityRef::parse(line)?;
+        let (name, email) = (identity.name, identity.email);
+        let (seconds, zone) = (
+            identity.seconds?.to_str().ok()?,
+            identity.zone?.to_str().ok()?,
+        );
+        let space = if name.is_empty() { "" } else { " " };
+        let usual = format!("{space}<{email}> {seconds} {zone}");
+        let is_usual =
+            zone.len() == 5 && line.strip_prefix(name.as_bytes()) == Some(usual.as_bytes());
         Some(Person {
-            name: name.trim_end().into(),
+            name: name.into(),
             email: email.into(),
             seconds: seconds.parse().ok()?,
             zone: zone.to_owned(),
         })
+        .filter(|_| is_usual)
     }
 
     /// Returns the date in the form of a placeholder, or `None` for unknown and relative forms.

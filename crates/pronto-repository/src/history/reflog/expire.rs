@@ -14,7 +14,9 @@ use super::rewrite::{Judge, Rewriting};
 use crate::config::EntryRef;
 use crate::history::Number;
 use crate::refs::{LogLine, name};
-use crate::{Error, ErrorKind, Repository, Result, date, identity};
+use pronto_object::date;
+
+use crate::{Error, ErrorKind, Repository, Result, identity};
 
 const DAY: i64 = 24 * 60 * 60;
 const DEFAULT_DAYS: i64 = 90;

@@ -1,10 +1,11 @@
-//! Data of commits: parents, dates and messages.
+//! The links of commits, with grafts and shallow boundaries.
 
-use bstr::{BStr, ByteSlice};
+use bstr::ByteSlice;
 use pronto_hash::{ObjectId, oid};
 
-use crate::links::{CommitLinks, links_in};
+use crate::links::links_in;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::CommitLinks;
 
 impl Repository {
     /// Returns the links of the commit `id`. `buffer` holds its content afterwards.
@@ -59,62 +60,5 @@ impl Repository {
         }
         ids.sort_unstable();
         Ok(self.shallow.get_or_init(|| ids))
-    }
-}
-
-/// The message of a commit or a tag: what follows the first empty line.
-pub(super) fn message(content: &[u8]) -> &BStr {
-    let start = content.find(b"\n\n").map_or(content.len(), |at| at + 2);
-    content[start..].as_bstr()
-}
-
-/// The first paragraph of the message, on one line.
-pub(super) fn subject(content: &[u8]) -> String {
-    let paragraph = message(content)
-        .lines()
-        .skip_while(|line| line.trim_ascii().is_empty());
-    let lines: Vec<&[u8]> = paragraph
-        .take_while(|line| !line.trim_ascii().is_empty())
-        .collect();
-    lines.join(&b' ').to_str_lossy().into_owned()
-}
-
-/// The day on which the author wrote it: `2005-04-07`.
-pub(super) fn author_date(content: &[u8]) -> Option<String> {
-    let author = content
-        .lines()
-        .find_map(|line| line.strip_prefix(b"author "))?;
-    short_date(author)
-}
-
-/// The day in a line that ends with a name, an address, a time and a zone.
-pub(super) fn short_date(who: &[u8]) -> Option<String> {
-    let after = who.rfind_byte(b'>')? + 1;
-    let time = gix_date::parse_header(who[after..].trim_ascii().to_str().ok()?)?;
-    time.format(gix_date::time::format::SHORT).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::links::parse_commit as parse;
-
-    #[test]
-    fn commits_are_taken_apart() {
-        let (a, b) = ("a".repeat(40), "b".repeat(40));
-        let text = format!(
-            "tree {a}\nparent {a}\nparent {b}\nauthor A <a@b> 1112911993 -0700\n\
-             committer C <c@d> 1112912053 -0700\n\nOne\ntwo\n\nthree\n"
-        );
-        let links = parse(text.as_bytes()).expect("it is well formed");
-        assert_eq!(links.tree.to_string(), a);
-        assert_eq!(links.parents.len(), 2);
-        assert_eq!(links.time, 1_112_912_053);
-        assert_eq!(subject(text.as_bytes()), "One two");
-        assert_eq!(author_date(text.as_bytes()).as_deref(), Some("2005-04-07"));
-        for length in 0..80 {
-            let _ = parse(&text.as_bytes()[..length]);
-        }
-        assert_eq!(parse(b"tree x\n"), None);
     }
 }

@@ -5,10 +5,10 @@ use pronto_hash::ObjectId;
 
 use super::full_name::FullName;
 use super::tracking;
-use crate::date;
 use crate::refs::{LogLine, name};
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::date;
 
 /// Numbers from here on are dates, not positions in a log.
 const FIRST_DATE: u64 = 100_000_000;

@@ -3,6 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, Prefix};
+use pronto_object::{CommitRef, IdentityRef, TagRef, date};
 use pronto_odb::Matches;
 
 use super::full_name::FullName;
@@ -303,26 +304,26 @@ impl Repository {
         let kind = self.objects()?.find(&id, &mut content).map_err(from_odb)?;
         Ok(match kind {
             Some(ObjectKind::Commit) => {
-                let date = super::commit::author_date(&content).unwrap_or_default();
-                let subject = super::commit::subject(&content);
-                format!("{short} commit {date} - {subject}")
+                let commit = CommitRef::new(&content);
+                let date = short_date(commit.author());
+                format!("{short} commit {date} - {}", commit.subject())
             }
             Some(ObjectKind::Tag) => {
-                let line = |start: &str| {
-                    let found = content
-                        .lines()
-                        .find_map(|line| line.strip_prefix(start.as_bytes()));
-                    found.unwrap_or_default().as_bstr().to_string()
-                };
-                let tagger = line("tagger ");
-                let date = super::commit::short_date(tagger.as_bytes()).unwrap_or_default();
-                format!("{short} tag {date} - {}", line("tag "))
+                let tag = TagRef::new(&content);
+                let date = short_date(tag.tagger());
+                format!("{short} tag {date} - {}", tag.name().unwrap_or_default())
             }
             Some(ObjectKind::Tree) => format!("{short} tree"),
             Some(ObjectKind::Blob) => format!("{short} blob"),
             None => format!("{short} [bad object]"),
         })
     }
+}
+
+/// Formats the day of an identity (`--date=short`).
+fn short_date(identity: Option<IdentityRef<'_>>) -> String {
+    let time = identity.and_then(IdentityRef::time);
+    time.and_then(date::short).unwrap_or_default()
 }
 
 /// In which order kinds of objects are listed.

@@ -6,9 +6,9 @@ use pronto_hash::ObjectId;
 
 use super::Want;
 use crate::history::Commits;
-use crate::links::tag_target;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::TagRef;
 
 /// The largest number of steps of one name.
 const MAX_STEPS: usize = 4096;
@@ -216,7 +216,7 @@ impl Repository {
                     self.objects()?
                         .find(&current, &mut buffer)
                         .map_err(from_odb)?;
-                    let target = tag_target(&buffer);
+                    let target = TagRef::new(&buffer).target();
                     current = target.ok_or_else(|| {
                         Error::new(ErrorKind::Object, "malformed tag").on_object(current)
                     })?;

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
+use pronto_object::CommitRef;
 use regex::bytes::Regex;
 
-use super::commit;
 use crate::{Repository, Result};
 
 impl Repository {
@@ -36,7 +36,7 @@ impl Repository {
         while let Some(next) = queue.heap.pop() {
             let mut content = Vec::new();
             let links = self.commit_links(&next.id, &mut content)?;
-            if wanted.is_match(commit::message(&content)) != negative {
+            if wanted.is_match(CommitRef::new(&content).message()) != negative {
                 return Ok(Some(next.id));
             }
             for parent in links.parents {

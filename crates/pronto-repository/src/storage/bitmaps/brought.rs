@@ -13,9 +13,9 @@ use pronto_pack::bitmap::name_hash;
 
 use super::commits::{Number, Ordered};
 use super::{Objects, Work};
-use crate::links::{RawEntry, tree_entries};
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
+use pronto_object::{TreeEntries, TreeEntry};
 
 /// The number of parents that a commit is compared with. More would save little.
 const COMPARED: usize = 2;
@@ -228,9 +228,9 @@ struct Entries<'a> {
 
 /// Whether `entry` comes before `other` in a tree: directories are ordered as if their names ended
 /// with a slash.
-fn is_before(entry: &RawEntry<'_>, other: &RawEntry<'_>) -> bool {
+fn is_before(entry: &TreeEntry<'_>, other: &TreeEntry<'_>) -> bool {
     let common = entry.name.len().min(other.name.len());
-    let next = |entry: &RawEntry<'_>| {
+    let next = |entry: &TreeEntry<'_>| {
         let ending = if entry.is_directory() { b'/' } else { 0 };
         entry.name.get(common).copied().unwrap_or(ending)
     };
@@ -243,10 +243,10 @@ fn is_before(entry: &RawEntry<'_>, other: &RawEntry<'_>) -> bool {
 impl<'a> Entries<'a> {
     /// The next entry that none of the others has in its place, and the directories that these
     /// have there. `None` at the end, or where nothing is left that could be an entry.
-    fn next_new(&mut self) -> Option<(RawEntry<'a>, [Option<ObjectId>; COMPARED])> {
+    fn next_new(&mut self) -> Option<(TreeEntry<'a>, [Option<ObjectId>; COMPARED])> {
         loop {
             self.skip_same();
-            let entry = tree_entries(self.rest, self.id_len).next()?;
+            let entry = TreeEntries::new(self.rest, self.id_len).next()?;
             self.rest = &self.rest[entry.size_bytes()..];
             let mut is_new = true;
             let mut counterparts = [None; COMPARED];
@@ -296,9 +296,9 @@ fn common_len(one: &[u8], other: &[u8]) -> usize {
 }
 
 /// Advances `other` behind the place of `entry`. Returns the entry there, if it has the same name.
-fn take<'a>(other: &mut &'a [u8], entry: &RawEntry<'_>, id_len: usize) -> Option<RawEntry<'a>> {
+fn take<'a>(other: &mut &'a [u8], entry: &TreeEntry<'_>, id_len: usize) -> Option<TreeEntry<'a>> {
     loop {
-        let found = tree_entries(other, id_len).next()?;
+        let found = TreeEntries::new(other, id_len).next()?;
         let is_same = found.name == entry.name && found.is_directory() == entry.is_directory();
         if !is_same && !is_before(&found, entry) {
             return None;

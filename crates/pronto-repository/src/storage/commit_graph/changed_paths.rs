@@ -13,9 +13,10 @@ use std::ops::ControlFlow;
 use super::gather::Commits;
 use super::levels::Resolved;
 use super::{Source, Work};
-use crate::links::{RawEntry, links_in, tree_entries};
+use crate::links::links_in;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
+use pronto_object::{TreeEntries, TreeEntry};
 
 /// Deeper trees are refused.
 const DEEPEST: usize = 2048;
@@ -257,7 +258,7 @@ impl Changed<'_> {
     }
 
     /// Compares the entries of one name, and appends it to the path if they differ.
-    fn entry(&mut self, old: Option<RawEntry<'_>>, new: Option<RawEntry<'_>>) -> Compared {
+    fn entry(&mut self, old: Option<TreeEntry<'_>>, new: Option<TreeEntry<'_>>) -> Compared {
         let same = old.zip(new).is_some_and(|(old, new)| {
             old.id == new.id && canonical(old.mode) == canonical(new.mode)
         });
@@ -271,8 +272,9 @@ impl Changed<'_> {
         if !either.is_directory() {
             return Compared::Different;
         }
-        let id =
-            |entry: Option<RawEntry<'_>>| entry.and_then(|entry| ObjectId::try_from(entry.id).ok());
+        let id = |entry: Option<TreeEntry<'_>>| {
+            entry.and_then(|entry| ObjectId::try_from(entry.id).ok())
+        };
         Compared::Directory(id(old), id(new))
     }
 
@@ -292,14 +294,14 @@ impl Changed<'_> {
 
 impl Entries {
     /// Returns the next entry.
-    fn peek(&self, id_length: usize) -> Option<RawEntry<'_>> {
-        tree_entries(&self.content[self.at..], id_length).next()
+    fn peek(&self, id_length: usize) -> Option<TreeEntry<'_>> {
+        TreeEntries::new(&self.content[self.at..], id_length).next()
     }
 }
 
 /// The order of trees, in which directories have a slash at their ends.
-fn compare(one: &RawEntry<'_>, two: &RawEntry<'_>) -> Ordering {
-    let slash = |entry: &RawEntry<'_>| entry.is_directory().then_some(&b'/');
+fn compare(one: &TreeEntry<'_>, two: &TreeEntry<'_>) -> Ordering {
+    let slash = |entry: &TreeEntry<'_>| entry.is_directory().then_some(&b'/');
     let (first, second) = (slash(one), slash(two));
     if one.name == two.name {
         return first.cmp(&second);

@@ -12,9 +12,10 @@ use pronto_pack::pack::{Pack, PackOrder, PackPosition};
 use super::install::Chain;
 use super::{Source, Split, Work};
 use crate::history::from_graph;
-use crate::links::{CommitLinks, links_in};
+use crate::links::links_in;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
+use pronto_object::CommitLinks;
 use pronto_pack::commit_graph::Position;
 
 /// A commit that is to be written.

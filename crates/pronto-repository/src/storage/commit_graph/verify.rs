@@ -10,9 +10,10 @@ use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_pa
 
 use super::Fault;
 use crate::history::from_graph;
-use crate::links::{CommitLinks, links_in};
+use crate::links::links_in;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::CommitLinks;
 
 /// The problems that were found in a commit-graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The links of objects, and their expected types.
 
-use crate::links::{parse_commit, tag_target, tree_entries};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
+use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
 /// The number of links that are held before repeated ones are removed.
 const CROWDED: usize = 1 << 20;
@@ -21,7 +21,7 @@ impl Links {
         match kind {
             ObjectKind::Blob => {}
             ObjectKind::Commit => {
-                let links = parse_commit(content);
+                let links = CommitLinks::parse(content);
                 for links in links.iter() {
                     self.all.push((links.tree, ObjectKind::Tree));
                     if !is_cut {
@@ -33,7 +33,7 @@ impl Links {
             }
             ObjectKind::Tag => self.all.extend(tag_link(content)),
             ObjectKind::Tree => {
-                for entry in tree_entries(content, hash.len_in_bytes()) {
+                for entry in TreeEntries::new(content, hash.len_in_bytes()) {
                     let kind = match entry.is_directory() {
                         true => ObjectKind::Tree,
                         false => ObjectKind::Blob,
@@ -65,7 +65,7 @@ impl Links {
 }
 
 fn tag_link(content: &[u8]) -> Option<(ObjectId, ObjectKind)> {
-    let target = tag_target(content)?;
+    let target = TagRef::new(content).target()?;
     let line = bstr::ByteSlice::lines(content).nth(1)?;
     let kind = ObjectKind::from_bytes(line.strip_prefix(b"type ")?).ok()?;
     Some((target, kind))

@@ -16,9 +16,9 @@ use pronto_pack::bitmap::name_hash;
 use pronto_worktree::sparse::Sparse;
 
 use super::{Commit, Filter, Missing, Select, Selection, Walk};
-use crate::links::tree_entries;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::TreeEntries;
 
 /// The tips of the receiver's wanted and present history.
 #[derive(Clone, Copy, Debug, Default)]
@@ -307,7 +307,7 @@ impl Walk<'_> {
             full.push(b'/');
         }
         let directory_len = full.len();
-        for entry in tree_entries(&content, place.tree.kind().len_in_bytes()) {
+        for entry in TreeEntries::new(&content, place.tree.kind().len_in_bytes()) {
             let Ok(id) = ObjectId::try_from(entry.id) else {
                 continue;
             };

@@ -14,9 +14,9 @@ use pronto_odb::{LinkedPack, Store};
 use pronto_pack::bitmap::name_hash;
 use pronto_pack::pack::{Child, Found};
 
-use crate::links::tree_entries;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
+use pronto_object::TreeEntries;
 
 /// A tree or blob that was met for the first time.
 pub(super) struct Met<'a> {
@@ -230,7 +230,7 @@ impl<'a> LinkedWalk<'a> {
             let message = format!("bad tree object {id}");
             return Err(Error::new(ErrorKind::Object, message));
         }
-        for entry in tree_entries(&content, id.kind().len_in_bytes()) {
+        for entry in TreeEntries::new(&content, id.kind().len_in_bytes()) {
             let Ok(id) = ObjectId::try_from(entry.id) else {
                 continue;
             };

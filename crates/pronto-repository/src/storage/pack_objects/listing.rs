@@ -10,9 +10,9 @@ use pronto_io::watch::Watch;
 
 use super::linked::LinkedWalk;
 use super::{Select, Walk};
-use crate::links::tree_entries;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::TreeEntries;
 
 /// An object that was named, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,7 +237,7 @@ impl<'l, 'a> Lister<'l, 'a> {
         while let Some(tree) = open.last_mut() {
             path.truncate(tree.path_len);
             let rest = &tree.content[tree.done..];
-            let Some(entry) = tree_entries(rest, root.kind().len_in_bytes()).next() else {
+            let Some(entry) = TreeEntries::new(rest, root.kind().len_in_bytes()).next() else {
                 self.walk.buffer = open.pop().map(|tree| tree.content).unwrap_or_default();
                 continue;
             };

@@ -7,9 +7,9 @@ use pronto_hash::ObjectId;
 use pronto_odb::packing::Member;
 
 use super::Selection;
-use crate::links::tag_target;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
+use pronto_object::TagRef;
 
 /// The objects of a selection.
 struct Chosen<'a> {
@@ -59,7 +59,7 @@ impl Repository {
                 added.push(Member { id, name_hash: 0 });
                 store.find(&id, &mut buffer).map_err(from_odb)?;
                 let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
-                id = tag_target(&buffer).ok_or_else(malformed)?;
+                id = TagRef::new(&buffer).target().ok_or_else(malformed)?;
             }
         }
         selection.members.extend(added);

@@ -12,9 +12,9 @@ use pronto_pack::bitmap::name_hash;
 
 use super::linked::LinkedWalk;
 use super::{Commit, MOST_EDGES, Walk};
-use crate::links::tree_entries;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
+use pronto_object::TreeEntries;
 
 /// A tree to be visited.
 struct Place {
@@ -136,7 +136,7 @@ impl Walk<'_> {
             full.push(b'/');
         }
         let directory_len = full.len();
-        for entry in tree_entries(&content, place.tree.kind().len_in_bytes()) {
+        for entry in TreeEntries::new(&content, place.tree.kind().len_in_bytes()) {
             let Ok(id) = ObjectId::try_from(entry.id) else {
                 continue;
             };
@@ -206,7 +206,7 @@ impl Walk<'_> {
                 Err(_) if !self.store.contains(tree).map_err(from_odb)? => continue,
                 content => content?,
             };
-            for entry in tree_entries(&content, tree.kind().len_in_bytes()) {
+            for entry in TreeEntries::new(&content, tree.kind().len_in_bytes()) {
                 let Ok(id) = ObjectId::try_from(entry.id) else {
                     continue;
                 };
@@ -237,7 +237,7 @@ impl Walk<'_> {
                 continue;
             }
             let content = self.read_tree(&tree)?;
-            for entry in tree_entries(&content, tree.kind().len_in_bytes()) {
+            for entry in TreeEntries::new(&content, tree.kind().len_in_bytes()) {
                 let Ok(id) = ObjectId::try_from(entry.id) else {
                     continue;
                 };
@@ -299,7 +299,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let content = self.read_tree(tree)?;
-        for entry in tree_entries(&content, tree.kind().len_in_bytes()) {
+        for entry in TreeEntries::new(&content, tree.kind().len_in_bytes()) {
             let Ok(id) = ObjectId::try_from(entry.id) else {
                 continue;
             };

@@ -3,7 +3,7 @@
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
-use crate::links::{parse_commit, tag_target};
+use pronto_object::{CommitLinks, TagRef};
 
 /// The objects that an object names.
 pub(super) enum Named {
@@ -22,14 +22,14 @@ pub(super) fn named_by(
 ) -> bool {
     match kind {
         ObjectKind::Blob => true,
-        ObjectKind::Tag => match tag_target(content) {
+        ObjectKind::Tag => match TagRef::new(content).target() {
             Some(target) => {
                 each(Named::Other(target));
                 true
             }
             None => false,
         },
-        ObjectKind::Commit => match parse_commit(content) {
+        ObjectKind::Commit => match CommitLinks::parse(content) {
             Some(links) => {
                 each(Named::Other(links.tree));
                 for parent in links.parents {

@@ -12,25 +12,12 @@ use pronto_hash::ObjectId;
 use pronto_index::{Index, mode};
 
 use crate::errors::from_index;
+use crate::in_progress::OBJECT_FILES;
 use crate::objects::from_odb;
 use crate::pack_objects::names;
 use crate::refs::tables::{self, Tables};
 use crate::refs::{Broken, LogLine};
 use crate::{Error, ErrorKind, Repository, Result};
-
-/// Files in which operations in progress keep objects.
-const IN_PROGRESS: [&str; 10] = [
-    "MERGE_HEAD",
-    "CHERRY_PICK_HEAD",
-    "REVERT_HEAD",
-    "REBASE_HEAD",
-    "MERGE_AUTOSTASH",
-    "AUTO_MERGE",
-    "rebase-merge/orig-head",
-    "rebase-merge/autostash",
-    "rebase-apply/orig-head",
-    "rebase-apply/autostash",
-];
 
 /// The file that changes with each change of a stack of tables.
 const TABLES_LIST: &str = "reftable/tables.list";
@@ -99,7 +86,7 @@ impl<'a> Tips<'a> {
         let own = repository.index_path();
         let mut indexes = vec![own];
         for directory in self.directories()? {
-            for name in IN_PROGRESS {
+            for name in OBJECT_FILES {
                 self.pseudo(&directory.join(name), &mut found)?;
             }
             if let Some(tables) = repository.refs().tables() {

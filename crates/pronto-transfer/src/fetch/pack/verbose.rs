@@ -14,9 +14,9 @@ use pronto_wire::negotiate::Commits;
 use super::super::Work;
 use super::super::map::Mapped;
 use crate::Result;
-use crate::links::tag_target;
 use crate::remote::connection::from_wire;
 use crate::remote::{History, alternate_tips, from_store};
+use pronto_object::TagRef;
 
 /// Tells what a server of version 0 or 1 supports.
 pub(super) fn tell_capabilities(capabilities: &Capabilities, progress: &dyn Progress) {
@@ -147,7 +147,7 @@ impl Marker<'_> {
             if !self.complete.insert(id) {
                 break;
             }
-            match tag_target(&buffer) {
+            match TagRef::new(&buffer).target() {
                 Some(target) => id = target,
                 None => break,
             }

@@ -1,22 +1,21 @@
-//! Cleanup of commit messages.
+//! Messages of commits and tags: the subject, and cleaning up what a user wrote.
 
 use bstr::{BStr, BString, ByteSlice};
 
 /// The cleanup of a message (`commit.cleanup`, `--cleanup`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cleanup {
-    /// Nothing.
+    /// Change nothing.
     Verbatim,
-    /// Empty lines at the start and the end, all but one in a row, and white space at the ends of
-    /// lines.
+    /// Remove empty lines at the start and the end, all but one of several in a row, and white space at the ends of lines.
     #[default]
     Whitespace,
-    /// That, and lines that start with `#`.
+    /// Like `Whitespace`, and remove lines that start with `#`.
     Strip,
 }
 
 impl Cleanup {
-    /// Returns the cleanup that Git calls `name`, for a message that is not edited.
+    /// Parses a value of `--cleanup` or `commit.cleanup`, for a message that is not edited. `None` for unknown ones.
     pub fn named(name: &BStr) -> Option<Self> {
         match name.as_bytes() {
             b"verbatim" => Some(Cleanup::Verbatim),
@@ -27,9 +26,9 @@ impl Cleanup {
     }
 }
 
-/// `text` without white space at the ends of lines, empty lines at the start and the end, and all but
-/// one of several empty lines in a row; with a line feed at its end if anything is left. Lines that
-/// start with `#` go too if `comments` is set.
+/// Removes white space at the ends of lines, empty lines at the start and the end, and all but one of several empty lines
+/// in a row, as `git stripspace` does. `comments`: remove lines that start with `#`, too (`--strip-comments`). The result
+/// ends with a line feed unless it is empty.
 pub fn stripped(text: &BStr, comments: bool) -> BString {
     let mut out = BString::default();
     let mut empty = 0;
@@ -53,7 +52,7 @@ pub fn stripped(text: &BStr, comments: bool) -> BString {
     out
 }
 
-/// `text` after `cleanup`.
+/// Cleans a message up (`--cleanup`).
 pub fn cleaned(text: &BStr, cleanup: Cleanup) -> BString {
     match cleanup {
         Cleanup::Verbatim => text.to_owned(),
@@ -62,8 +61,8 @@ pub fn cleaned(text: &BStr, cleanup: Cleanup) -> BString {
     }
 }
 
-/// Whether a message says nothing: white space and lines that sign off only. One that is taken
-/// verbatim says something unless it has no bytes.
+/// Returns whether a message counts as empty, so that a commit is aborted: it has white space and `Signed-off-by:` lines
+/// only, or with [`Cleanup::Verbatim`], no bytes.
 pub fn is_empty(text: &BStr, cleanup: Cleanup) -> bool {
     if cleanup == Cleanup::Verbatim && !text.is_empty() {
         return false;
@@ -72,7 +71,18 @@ pub fn is_empty(text: &BStr, cleanup: Cleanup) -> bool {
         .all(|line| line.starts_with(b"Signed-off-by: ") || line.trim_ascii().is_empty())
 }
 
-/// Several messages as the paragraphs of one.
+/// Returns the subject of a message: its first paragraph on one line (`%s`).
+pub fn subject(message: &BStr) -> BString {
+    let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();
+    let paragraph = message.split(|byte| *byte == b'\n').skip_while(is_blank);
+    let lines: Vec<&[u8]> = paragraph
+        .take_while(|line| !is_blank(line))
+        .map(<[u8]>::trim_ascii_end)
+        .collect();
+    lines.join(&b' ').into()
+}
+
+/// Joins several messages (`-m` given more than once) as paragraphs of one.
 pub fn joined<'a>(messages: impl IntoIterator<Item = &'a BStr>) -> BString {
     let mut out = BString::default();
     for message in messages {

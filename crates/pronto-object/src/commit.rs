@@ -1,0 +1,198 @@
+//! Commits.
+
+use bstr::{BStr, BString};
+use pronto_hash::ObjectId;
+
+use crate::identity::IdentityRef;
+use crate::{Signature, headers, message};
+
+/// The content of a commit. Its parts are read when they are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitRef<'a> {
+    content: &'a [u8],
+}
+
+impl<'a> CommitRef<'a> {
+    /// Takes the content of a commit object, without its header (`commit SIZE`). Nothing is read.
+    pub const fn new(content: &'a [u8]) -> Self {
+        CommitRef { content }
+    }
+
+    /// Returns the tree; `None` if the first line is malformed.
+    pub fn tree(self) -> Option<ObjectId> {
+        let line = headers::lines(self.content).next()?;
+        pronto_hash::parse_hex(headers::value_of(line, "tree")?).ok()
+    }
+
+    /// Returns the parents, in order. A malformed id is `None`.
+    pub fn parents(self) -> impl Iterator<Item = Option<ObjectId>> + 'a {
+        headers::lines(self.content)
+            .skip(1)
+            .map_while(|line| headers::value_of(line, "parent"))
+            .map(|id| pronto_hash::parse_hex(id).ok())
+    }
+
+    /// Returns the author; `None` if the line is missing or has no address.
+    pub fn author(self) -> Option<IdentityRef<'a>> {
+        IdentityRef::parse(self.header("author")?)
+    }
+
+    /// Returns the committer; `None` if the line is missing or has no address.
+    pub fn committer(self) -> Option<IdentityRef<'a>> {
+        IdentityRef::parse(self.header("committer")?)
+    }
+
+    /// Returns the encoding of the message, if it is not UTF-8 (`i18n.commitEncoding`).
+    pub fn encoding(self) -> Option<&'a BStr> {
+        self.header("encoding")
+    }
+
+    /// Returns the value of the first header line `name`, without the lines that continue it.
+    pub fn header(self, name: &str) -> Option<&'a BStr> {
+        headers::value(self.content, name)
+    }
+
+    /// Returns the message, in its own encoding.
+    pub fn message(self) -> &'a BStr {
+        headers::message(self.content)
+    }
+
+    /// Returns the subject: the first paragraph of the message on one line (`%s`).
+    pub fn subject(self) -> BString {
+        message::subject(self.message())
+    }
+}
+
+/// The tree, the parents and the time of a commit: what a walk over history reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitLinks {
+    /// Its tree.
+    pub tree: ObjectId,
+    /// Its parents, in order; none where history was cut off.
+    pub parents: Vec<ObjectId>,
+    /// When it was committed, in seconds since 1970; 0 if the committer has no time.
+    pub time: i64,
+}
+
+impl CommitLinks {
+    /// Parses the content of a commit. `None` if its tree or a parent is malformed, or nothing follows them.
+    pub fn parse(content: &[u8]) -> Option<Self> {
+        let mut lines = headers::lines(content);
+        let tree = pronto_hash::parse_hex(headers::value_of(lines.next()?, "tree")?).ok()?;
+        let mut parents = Vec::new();
+        let mut line = lines.next()?;
+        while let Some(parent) = headers::value_of(line, "parent") {
+            parents.push(pronto_hash::parse_hex(parent).ok()?);
+            line = lines.next()?;
+        }
+        let mut rest = std::iter::once(line).chain(lines);
+        let committer = rest.find_map(|line| headers::value_of(line, "committer"));
+        let time = committer.and_then(IdentityRef::seconds_of).unwrap_or(0);
+        Some(CommitLinks {
+            tree,
+            parents,
+            time,
+        })
+    }
+}
+
+/// A commit to be written.
+#[derive(Clone, Debug)]
+pub struct NewCommit {
+    /// Its tree.
+    pub tree: ObjectId,
+    /// Its parents, in order.
+    pub parents: Vec<ObjectId>,
+    /// The author.
+    pub author: Signature,
+    /// The committer.
+    pub committer: Signature,
+    /// The message.
+    pub message: BString,
+}
+
+impl NewCommit {
+    /// Returns the content of the object.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut content = format!("tree {}\n", self.tree);
+        for parent in &self.parents {
+            content += &format!("parent {parent}\n");
+        }
+        let mut content = content.into_bytes();
+        for (name, signature) in [("author", &self.author), ("committer", &self.committer)] {
+            content.extend_from_slice(name.as_bytes());
+            content.push(b' ');
+            signature.write(&mut content);
+            content.push(b'\n');
+        }
+        content.push(b'\n');
+        content.extend_from_slice(&self.message);
+        content
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gix_date::Time;
+
+    use super::*;
+
+    fn id(digit: &str) -> ObjectId {
+        pronto_hash::parse_hex(digit.repeat(40).as_bytes()).expect("it is an id")
+    }
+
+    fn signature(name: &str, seconds: i64) -> Signature {
+        Signature {
+            name: name.into(),
+            email: "a@b".into(),
+            time: Time {
+                seconds,
+                offset: -7 * 60 * 60,
+            },
+        }
+    }
+
+    #[test]
+    fn a_written_commit_is_read_again() {
+        let new = NewCommit {
+            tree: id("a"),
+            parents: vec![id("a"), id("b")],
+            author: signature("A", 1_112_911_993),
+            committer: signature("C", 1_112_912_053),
+            message: "One\ntwo\n\nthree\n".into(),
+        };
+        let text = new.encode();
+        let commit = CommitRef::new(&text);
+        assert_eq!(commit.tree(), Some(id("a")));
+        assert!(commit.parents().eq(new.parents.iter().map(|id| Some(*id))));
+        let (author, committer) = (commit.author(), commit.committer());
+        assert_eq!(author.map(|person| person.name), Some("A".into()));
+        let time = committer.and_then(IdentityRef::time);
+        assert_eq!(time, Some(new.committer.time));
+        assert_eq!(commit.subject(), "One two");
+        assert_eq!(commit.message(), new.message);
+        assert_eq!(commit.encoding(), None);
+        let links = CommitLinks::parse(&text).expect("it is well formed");
+        assert_eq!((links.tree, links.parents), (new.tree, new.parents));
+        assert_eq!(links.time, 1_112_912_053);
+    }
+
+    #[test]
+    fn parts_of_a_commit_are_no_panic() {
+        let new = NewCommit {
+            tree: id("a"),
+            parents: vec![id("b")],
+            author: signature("A", 1),
+            committer: signature("C", 2),
+            message: "One\n".into(),
+        };
+        let text = new.encode();
+        for length in 0..text.len() {
+            let commit = CommitRef::new(&text[..length]);
+            let _ = (commit.tree(), commit.author(), commit.committer());
+            let _ = (commit.parents().count(), commit.subject());
+            let _ = CommitLinks::parse(&text[..length]);
+        }
+        assert_eq!(CommitLinks::parse(b"tree x\n"), None);
+    }
+}

@@ -1,0 +1,29 @@
+//! The header lines of commits and tags: `NAME VALUE`, up to the first empty line.
+
+use bstr::{BStr, ByteSlice};
+use pronto_io::short::Short as _;
+
+/// Returns the value of the first header line `name`. Lines that continue it (`gpgsig`) are not part of it.
+pub(crate) fn value<'a>(content: &'a [u8], name: &str) -> Option<&'a BStr> {
+    lines(content)
+        .find_map(|line| value_of(line, name))
+        .map(ByteSlice::as_bstr)
+}
+
+/// Returns the header lines.
+pub(crate) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    content
+        .split(|byte| *byte == b'\n')
+        .take_while(|line| !line.is_empty())
+}
+
+/// Returns the value of a header line, if that is its name.
+pub(crate) fn value_of<'a>(line: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    line.strip_prefix(name.as_bytes())?.strip_prefix(b" ")
+}
+
+/// Returns the message: all after the first empty line.
+pub(crate) fn message(content: &[u8]) -> &BStr {
+    let start = content.position_of_text(b"\n\n").map(|at| at + 2);
+    content[start.unwrap_or(content.len())..].as_bstr()
+}

@@ -1,0 +1,240 @@
+//! The operations in progress in a worktree: merge, rebase, `am`, cherry-pick, revert and bisect.
+//!
+//! Git records them in the directory of the worktree (`.git`, or `.git/worktrees/NAME`):
+//!
+//! | operation | recorded as |
+//! |---|---|
+//! | merge | `MERGE_HEAD`, `MERGE_MSG`, `MERGE_MODE`, `MERGE_RR`, `MERGE_AUTOSTASH` |
+//! | squashed merge | `SQUASH_MSG` |
+//! | rebase | `rebase-merge/`, or `rebase-apply/` without `applying` |
+//! | `am` | `rebase-apply/applying` |
+//! | cherry-pick, revert | the refs `CHERRY_PICK_HEAD`, `REVERT_HEAD`; of several commits also `sequencer/` |
+//! | bisect | `BISECT_LOG`, `BISECT_START` |
+//!
+//! `AUTO_MERGE` is the tree that the last merge of files has written.
+
+use std::ffi::OsString;
+use std::{fmt, io};
+
+use crate::refs::Expected;
+use crate::{Repository, Result, hooks};
+
+/// Files that hold ids of objects that an operation in progress needs.
+pub const OBJECT_FILES: [&str; 10] = [
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "MERGE_AUTOSTASH",
+    "AUTO_MERGE",
+    "rebase-merge/orig-head",
+    "rebase-merge/autostash",
+    "rebase-apply/orig-head",
+    "rebase-apply/autostash",
+];
+
+/// Files that hold the full name of the branch that a rebase moves.
+pub const REBASED_BRANCH_FILES: [&str; 2] = ["rebase-merge/head-name", "rebase-apply/head-name"];
+
+/// The file with the refs that a rebase moves at its end (`--update-refs`). Each name is followed by two lines with ids.
+pub const REBASED_REFS_FILE: &str = "rebase-merge/update-refs";
+
+/// The file with the branch that a bisection started from.
+pub const BISECT_START_FILE: &str = "BISECT_START";
+
+/// Files of a merge that the next commit uses and switching removes.
+const MERGE_FILES: [&str; 5] = [
+    "SQUASH_MSG",
+    "MERGE_HEAD",
+    "MERGE_RR",
+    "MERGE_MSG",
+    "MERGE_MODE",
+];
+
+/// The program that carries out a rebase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RebaseBackend {
+    /// `--apply`: patches, in `rebase-apply`.
+    Apply,
+    /// `--merge`: the sequencer, in `rebase-merge`.
+    Merge {
+        /// Whether the user edits the list of commands (`--interactive`).
+        interactive: bool,
+    },
+}
+
+/// What is recorded as in progress in a worktree. The directory is listed once, when the value is made: a dozen files need
+/// not be looked up one by one.
+#[derive(Debug)]
+pub struct InProgress<'a> {
+    repository: &'a Repository,
+    /// `None` if the directory cannot be listed; then each file is looked up.
+    names: Option<Vec<OsString>>,
+}
+
+impl Repository {
+    /// Lists what is recorded as in progress in this worktree.
+    pub fn in_progress(&self) -> InProgress<'_> {
+        let entries = std::fs::read_dir(self.git_dir());
+        let names = entries.and_then(|entries| {
+            let names = entries.map(|entry| Ok(entry?.file_name()));
+            names.collect::<io::Result<Vec<OsString>>>()
+        });
+        InProgress {
+            repository: self,
+            names: names.ok(),
+        }
+    }
+}
+
+impl InProgress<'_> {
+    /// Returns whether a merge has stopped (`MERGE_HEAD`).
+    pub fn merge(&self) -> bool {
+        self.has("MERGE_HEAD")
+    }
+
+    /// Returns whether an `am` has stopped.
+    pub fn am(&self) -> bool {
+        self.has("rebase-apply/applying")
+    }
+
+    /// Returns whether a rebase has stopped, and how it is carried out.
+    pub fn rebase(&self) -> Option<RebaseBackend> {
+        if self.has("rebase-apply") {
+            return (!self.am()).then_some(RebaseBackend::Apply);
+        }
+        self.has("rebase-merge").then(|| RebaseBackend::Merge {
+            interactive: self.has("rebase-merge/interactive"),
+        })
+    }
+
+    /// Returns whether a cherry-pick has stopped at a commit (`CHERRY_PICK_HEAD`), which may be one of a rebase.
+    pub fn cherry_pick(&self) -> bool {
+        self.has_ref("CHERRY_PICK_HEAD")
+    }
+
+    /// Returns whether a revert has stopped at a commit (`REVERT_HEAD`).
+    pub fn revert(&self) -> bool {
+        self.has_ref("REVERT_HEAD")
+    }
+
+    /// Returns whether a bisection is under way.
+    pub fn bisect(&self) -> bool {
+        self.has("BISECT_LOG")
+    }
+
+    /// Returns whether the next commit ends an operation, or takes a message or resolutions that one has prepared.
+    pub fn concerns_commit(&self) -> bool {
+        let files = ["MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG"];
+        let directories = ["sequencer", "rebase-merge", "rebase-apply", "rr-cache"];
+        self.cherry_pick()
+            || self.revert()
+            || files.iter().chain(&directories).any(|name| self.has(name))
+    }
+
+    /// Returns whether the directory has a file or directory of this name. A path below it may be given.
+    pub fn has(&self, name: &str) -> bool {
+        let first = name.split('/').next().unwrap_or(name);
+        self.may_have(first) && self.repository.git_path(name).exists()
+    }
+
+    fn has_ref(&self, name: &str) -> bool {
+        let refs = self.repository.refs();
+        match refs.tables() {
+            Some(_) => refs.find(name).is_ok_and(|found| found.is_some()),
+            None => self.has(name),
+        }
+    }
+
+    /// Returns whether a file of this name may be there: certainly not if the answer is no.
+    fn may_have(&self, name: &str) -> bool {
+        let known = self.names.as_ref();
+        known.is_none_or(|names| names.iter().any(|known| known == name))
+    }
+
+    fn remove(&self, name: &str) -> bool {
+        self.may_have(name) && std::fs::remove_file(self.repository.git_path(name)).is_ok()
+    }
+}
+
+/// An operation that was in progress and is given up. [`Display`](fmt::Display) gives the name of it that Git prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cancelled {
+    /// A cherry-pick.
+    CherryPick,
+    /// A revert.
+    Revert,
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cancelled::CherryPick => "cherry picking",
+            Cancelled::Revert => "revert",
+        })
+    }
+}
+
+/// Gives up merges, cherry-picks and reverts, as switching to another branch does. A rebase and a bisection stay. Returns
+/// those that the user has to be told about.
+///
+/// # Errors
+/// A ref cannot be deleted, or the hook `reference-transaction` refuses; files that cannot be removed stay.
+pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
+    let present = repository.in_progress();
+    // Refs of their own to the hook `reference-transaction`, and in reftables.
+    let are_refs = repository.refs().tables().is_some()
+        || hooks::has_programs(repository, "reference-transaction");
+    let mut cancelled = Vec::new();
+    for (name, operation) in [
+        ("CHERRY_PICK_HEAD", Cancelled::CherryPick),
+        ("REVERT_HEAD", Cancelled::Revert),
+    ] {
+        let is_gone = match are_refs {
+            true => remove_pseudo_ref(repository, name)?,
+            false => present.remove(name),
+        };
+        if is_gone {
+            cancelled.push(operation);
+        }
+    }
+    if are_refs {
+        delete(repository, "AUTO_MERGE")?;
+    }
+    if !cancelled.is_empty() {
+        let sequencer = repository.git_path("sequencer");
+        let todo = std::fs::read_to_string(sequencer.join("todo")).unwrap_or_default();
+        let left = todo.lines().filter(|line| !line.starts_with('#')).count();
+        if left <= 1 {
+            let _ = std::fs::remove_dir_all(sequencer);
+        }
+    }
+    for file in MERGE_FILES {
+        present.remove(file);
+    }
+    match are_refs {
+        // Git deletes it a second time, and asks the hook again.
+        true => delete(repository, "AUTO_MERGE")?,
+        false => {
+            present.remove("AUTO_MERGE");
+        }
+    }
+    Ok(cancelled)
+}
+
+/// Removes a ref of this worktree outside of `refs/`. Returns whether it existed.
+fn remove_pseudo_ref(repository: &Repository, name: &str) -> Result<bool> {
+    if repository.refs().find(name)?.is_none() {
+        return Ok(false);
+    }
+    delete(repository, name)?;
+    Ok(true)
+}
+
+/// Deletes a ref, which need not exist.
+fn delete(repository: &Repository, name: &str) -> Result<()> {
+    let mut transaction = repository.transaction();
+    transaction.delete(name, Expected::Anything);
+    transaction.commit()
+}
