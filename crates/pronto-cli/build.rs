@@ -137,7 +137,8 @@ fn order_of_functions(list: &str) -> String {
         let part = match name.contains(':') {
             // A member of the C library: `libc.a:malloc.o`.
             true => format!("    *{name}(.text .text.*)\n"),
-            false => format!("    *(.text.{name})\n"),
+            // Functions that are marked as cold are in sections of their own.
+            false => format!("    *(.text.{name} .text.unlikely.{name})\n"),
         };
         script.push_str(&part);
     }
