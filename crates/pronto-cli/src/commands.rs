@@ -56,6 +56,7 @@ mod rev_list;
 mod rev_parse;
 mod send_pack;
 mod serve;
+pub(crate) mod shared;
 mod shell;
 mod show_index;
 mod show_ref;

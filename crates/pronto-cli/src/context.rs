@@ -16,14 +16,14 @@ use pronto_io::progress::Progress;
 use pronto_io::signals;
 use pronto_trace::Session;
 
-use crate::colors::{ADVICE, Paint, RemoteWords};
 use crate::error::{CliError, ExitCode};
 use crate::globals::Globals;
 use crate::output::Output;
 use crate::programs;
-use crate::progress::{Look, Messages, Terminal};
 use crate::settings;
-use crate::terminal_text::{write_colored, write_painted, write_to_stderr};
+use crate::terminal::colors::{ADVICE, Paint, RemoteWords};
+use crate::terminal::progress::{Look, Messages, Terminal};
+use crate::terminal::text::{write_colored, write_painted, write_to_stderr};
 
 /// The variable that states the purpose of a background process. It is not passed on to children.
 pub(crate) const BACKGROUND_VARIABLE: &str = "PRONTO_BACKGROUND";

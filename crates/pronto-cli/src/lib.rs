@@ -7,6 +7,7 @@
 //! - [`context`]: the context of a command.
 //! - [`error`]: the error type of the command line.
 //! - [`settings`]: the settings that native commands lack.
+//! - [`terminal`]: colours, columns and progress.
 //! - `fallback`: handing a call to the installed git.
 //!
 //! ```
@@ -17,13 +18,8 @@
 
 mod alias;
 pub mod arguments;
-mod bad_pack;
-mod checkout_failures;
-mod colors;
-mod columns;
 pub mod commands;
 pub mod context;
-mod diffing;
 pub mod error;
 mod fallback;
 pub mod globals;
@@ -31,12 +27,9 @@ mod maintenance;
 pub mod output;
 mod paths;
 mod programs;
-pub mod progress;
 pub mod settings;
-mod staging_failures;
 mod startup;
-mod submodules;
-mod terminal_text;
+pub mod terminal;
 mod trace;
 
 pub use context::Context;
@@ -58,7 +51,7 @@ pub fn main() -> u8 {
 pub fn server_main() -> u8 {
     let arguments: Vec<_> = std::env::args_os().collect();
     if let Err(error) = programs::check_caller() {
-        terminal_text::write_to_stderr(&error.render());
+        terminal::text::write_to_stderr(&error.render());
         return error.code().code();
     }
     startup::run(&arguments, commands::SERVED).code()

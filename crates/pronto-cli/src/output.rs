@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write};
 
-use crate::terminal_text::{for_terminal, sanitized_bytes};
+use crate::terminal::text::{for_terminal, sanitized_bytes};
 
 /// Large enough that a status of a large worktree takes few system calls.
 const CAPACITY_BYTES: usize = 64 * 1024;

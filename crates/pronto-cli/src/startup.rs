@@ -13,7 +13,7 @@ use crate::context::{Context, Served};
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
 use crate::globals::{Globals, Rest};
-use crate::terminal_text::write_to_stderr;
+use crate::terminal::text::write_to_stderr;
 
 /// Runs the command line `arguments`, of which the first is the name of the program. The program itself runs the
 /// commands of `served`.

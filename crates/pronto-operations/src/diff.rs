@@ -17,7 +17,8 @@ use pronto_worktree::status::Change;
 use std::collections::BTreeMap;
 
 pub use finish::Filter;
-pub use pronto_worktree::diff::{Depth, Difference, MOST_SIMILAR, Origin, Side};
+pub use pronto_diff::{Difference, MOST_SIMILAR, Origin, Side};
+pub use pronto_worktree::diff::Depth;
 
 /// The differences that count, and their form.
 #[derive(Clone, Debug, Default)]

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_diff::Difference;
 use pronto_hash::oid;
 use pronto_index::{Content, Flags, Index, Lock, Writer};
 use pronto_odb::PACKED_FROM;
-use pronto_worktree::diff::{Announced, Difference, tree_and_index};
+use pronto_worktree::diff::{Announced, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::trees;

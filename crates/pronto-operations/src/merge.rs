@@ -14,7 +14,7 @@ use crate::objects::from_odb;
 use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result, attributes};
 
-pub use pronto_worktree::merge::{Favor, MARKER_LEN, Merged, Options, Style, merge};
+pub use pronto_diff::merge::{Favor, MARKER_LEN, Merged, Options, Style, merge};
 
 /// A NUL within this many bytes makes a text binary.
 const LOOKED_AT: usize = 8000;

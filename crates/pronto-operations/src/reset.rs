@@ -6,11 +6,12 @@
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;
+use pronto_diff::Difference;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{Edit, Entry, Flags, Lock, mode};
 use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{Failure, Warning};
-use pronto_worktree::diff::{Announced, Difference, cached_trees, tree_and_index};
+use pronto_worktree::diff::{Announced, cached_trees, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::unpack::{self, Decision, Refusals};
 

@@ -41,7 +41,7 @@ pub use items::items;
 pub use items::{Item, Items};
 pub use line_endings::LineEndings;
 pub use line_endings::line_endings;
-pub use pronto_worktree::diff::Renames;
+pub use pronto_diff::Renames;
 pub use pronto_worktree::ignore::Patterns;
 pub use pronto_worktree::pathspec::Pathspec;
 pub use pronto_worktree::status::{Change, Ignored, SubmoduleState, Untracked};

@@ -272,9 +272,8 @@ impl PeerRepository {
         while id != commit && self.known_tags.insert(id, commit).is_none() {
             store.find(&id, &mut content).map_err(from_odb)?;
             let malformed = || pronto::Error::new(pronto::ErrorKind::Object, "malformed tag");
-            id = TagRef::new(&content)
-                .target()
-                .ok_or_else(|| malformed().on_object(id))?;
+            let target = TagRef::new(&content).target();
+            id = target.ok_or_else(|| malformed().on_object(id))?;
         }
         Ok(())
     }

@@ -6,8 +6,7 @@
 //! - [`unpack`]: computing such a plan from trees and an index, without losing anything.
 //! - [`sparse`]: the paths of a sparse checkout.
 //! - [`status`]: one walk that compares files with the index and finds untracked files.
-//! - [`diff`]: differences between trees and the index; renames.
-//! - [`merge`]: merging three texts.
+//! - [`diff`]: differences between trees and the index.
 //! - [`trees`]: the trees of an index.
 //! - [`ignore`], [`pathspec`]: selecting paths; [`glob`]: their patterns.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -19,7 +18,6 @@ mod error;
 pub mod filter;
 mod hostile;
 pub mod ignore;
-pub mod merge;
 mod names;
 mod objects;
 pub mod pathspec;

@@ -2,7 +2,8 @@
 
 use bstr::BString;
 use gix_object::TreeRefIter;
-use pronto_hash::{ObjectId, oid};
+use pronto_diff::Side;
+use pronto_hash::oid;
 use pronto_index::mode;
 
 use crate::names::SortKey;
@@ -10,15 +11,6 @@ use crate::{Error, ErrorKind};
 
 /// Reads the tree `id` into the buffer.
 pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
-
-/// The file on one side of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Side {
-    /// The mode; one of [`pronto_index::mode`]'s.
-    pub mode: u32,
-    /// The object; null for a file in the worktree that has none yet.
-    pub id: ObjectId,
-}
 
 /// A name in a tree.
 #[derive(Clone)]

@@ -10,8 +10,8 @@ use pronto::status::Pathspec;
 use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::{self, Source};
-use crate::staging_failures::{report_conversion, report_failure};
-use crate::terminal_text::sanitized_bytes;
+use crate::commands::shared::staging_failures::{report_conversion, report_failure};
+use crate::terminal::text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `add`.

@@ -15,7 +15,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto::archive::{self, Added, Arguments, Event, ExtraContent, ExtraFile, Format, Formats};
 use pronto::{Repository, Watch, path};
 
-use crate::terminal_text::{write_foreign_to_stderr, write_output_of_child};
+use crate::terminal::text::{write_foreign_to_stderr, write_output_of_child};
 use crate::{CliError, Context, ExitCode};
 use outer::Outer;
 use standard_output::StandardOutput;

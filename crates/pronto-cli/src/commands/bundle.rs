@@ -17,8 +17,9 @@ use pronto::{Environment, ErrorKind, Repository, Watch};
 
 use super::pack_objects;
 use super::rev_list::limits::Words;
+use crate::commands::shared::bad_pack;
 use crate::output::Output;
-use crate::{CliError, Context, ExitCode, bad_pack};
+use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `bundle`.
 #[derive(clap::Args, Debug)]

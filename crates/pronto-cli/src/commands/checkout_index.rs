@@ -155,7 +155,7 @@ fn tell(
         }
     }
     for warning in &report.warnings {
-        crate::checkout_failures::tell_warning(context, warning);
+        crate::commands::shared::checkout_failures::tell_warning(context, warning);
     }
     for failure in &report.failed {
         context.report_error(&failure.error.to_string());

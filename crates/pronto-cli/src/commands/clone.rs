@@ -13,7 +13,8 @@ use pronto::revision::approximate_date;
 use pronto::{Environment, ErrorKind, Severity, Watch};
 
 use super::init;
-use crate::{CliError, Context, ExitCode, bad_pack, submodules};
+use crate::commands::shared::{bad_pack, submodules};
+use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `clone`.
 #[derive(clap::Args, Debug)]

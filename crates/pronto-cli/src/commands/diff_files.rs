@@ -3,7 +3,7 @@
 use pronto::Watch;
 use std::ffi::OsString;
 
-use crate::diffing::{DiffArgs, revisions_and_paths};
+use crate::commands::shared::diffing::{DiffArgs, revisions_and_paths};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `diff-files`.
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    crate::diffing::refuse_patches(context)?;
+    crate::commands::shared::diffing::refuse_patches(context)?;
     let repository = context.repository()?;
     repository.require_work_tree()?;
     let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;

@@ -8,7 +8,7 @@ use pronto::refs::Head;
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
-use crate::diffing::{DiffArgs, Revision, revisions_and_paths};
+use crate::commands::shared::diffing::{DiffArgs, Revision, revisions_and_paths};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `diff-index`.
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    crate::diffing::refuse_patches(context)?;
+    crate::commands::shared::diffing::refuse_patches(context)?;
     let repository = context.repository()?;
     let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
     let [revision] = revisions.as_slice() else {

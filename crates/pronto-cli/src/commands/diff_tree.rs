@@ -8,7 +8,7 @@ use pronto::diff::{Depth, Options};
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
-use crate::diffing::{DiffArgs, Printer, Revision, revisions_and_paths};
+use crate::commands::shared::diffing::{DiffArgs, Printer, Revision, revisions_and_paths};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `diff-tree`.
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    crate::diffing::refuse_patches(context)?;
+    crate::commands::shared::diffing::refuse_patches(context)?;
     let repository = context.repository()?;
     let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
     let options = args.diff.options(&repository, paths)?;

@@ -21,7 +21,8 @@ use pronto::remote::connection::Settings;
 use pronto::remote::{Family, Refspec, Remote, Tags, filter_spec};
 use pronto::{ErrorKind, Repository, Watch};
 
-use crate::{CliError, Context, ExitCode, bad_pack, maintenance};
+use crate::commands::shared::bad_pack;
+use crate::{CliError, Context, ExitCode, maintenance};
 
 /// Arguments of `fetch`.
 #[derive(clap::Args, Debug)]

@@ -13,7 +13,8 @@ use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Remote, Tags, checks_objects, combined_filter, filter_spec};
 use pronto::{ObjectId, Repository, Watch};
 
-use crate::{CliError, Context, ExitCode, bad_pack};
+use crate::commands::shared::bad_pack;
+use crate::{CliError, Context, ExitCode};
 
 /// The longest list of refs on standard input.
 const LARGEST_LIST_BYTES: u64 = 64 << 20;

@@ -55,7 +55,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let command = args.command.as_ref().and_then(|command| command.to_str());
     let Some(command @ ("start" | "run" | "stop" | "status")) = command else {
-        crate::terminal_text::write_to_stderr(USAGE);
+        crate::terminal::text::write_to_stderr(USAGE);
         return Err(CliError::silent(ExitCode::USAGE));
     };
     let repository = context.repository()?;

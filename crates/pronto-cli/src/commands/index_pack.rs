@@ -18,7 +18,7 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_odb::Inventory;
 use pronto_pack::indexer::{self, INDEXING, Inspect, Options, Outcome, RECEIVING};
 
-use crate::bad_pack;
+use crate::commands::shared::bad_pack;
 use crate::{CliError, Context, ExitCode};
 pub(super) use input::Input;
 pub(super) use input::Watch;

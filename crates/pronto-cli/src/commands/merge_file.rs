@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         (true, ..) => Favor::Ours,
         (_, true, _) => Favor::Theirs,
         (.., true) => Favor::Union,
-        _ => Favor::Nobody,
+        _ => Favor::Markers,
     };
     options.marker_len = marker_len;
     options.joins_over_punctuation = true;

@@ -20,7 +20,7 @@ use pronto::remote::Family;
 use pronto::remote::connection::{self, Settings};
 use pronto::{Repository, switch};
 
-use crate::colors::{PUSH, Paint, TRANSPORT};
+use crate::terminal::colors::{PUSH, Paint, TRANSPORT};
 use crate::{CliError, Context, ExitCode};
 use submodules::Recursion;
 

@@ -12,7 +12,7 @@ use pronto::{Repository, Watch};
 use crate::commands::pathspecs::{self, Source};
 use crate::commands::{checkout, switching};
 use crate::paths::pathspec_error;
-use crate::terminal_text::sanitized_bytes;
+use crate::terminal::text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `reset`.

@@ -11,7 +11,7 @@ use pronto::remote::connection::Settings;
 
 use super::push::checks::refuse_settings;
 use super::push::{signed, table};
-use crate::colors::{ADVICE, TRANSPORT};
+use crate::terminal::colors::{ADVICE, TRANSPORT};
 use crate::{CliError, Context, ExitCode};
 
 /// The exit code of Git's `send-pack` if something failed apart from single refs.

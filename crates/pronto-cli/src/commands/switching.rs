@@ -13,8 +13,8 @@ use pronto::switch::{
 };
 use pronto::{Repository, Watch};
 
-use crate::checkout_failures::refusal_message;
-pub(crate) use crate::checkout_failures::tell_failures;
+use crate::commands::shared::checkout_failures::refusal_message;
+pub(crate) use crate::commands::shared::checkout_failures::tell_failures;
 use crate::{CliError, Context, ExitCode};
 
 /// Options of both commands.

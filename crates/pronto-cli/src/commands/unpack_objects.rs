@@ -13,7 +13,7 @@ use pronto_pack::indexer::{self, Options, Outcome, UNPACKING, scan_stream};
 use pronto_pack::salvage;
 
 use super::index_pack::{Input, leading_number};
-use crate::bad_pack;
+use crate::commands::shared::bad_pack;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `unpack-objects`.

@@ -10,8 +10,8 @@ use pronto::update_index::{Action, Allowed, Event, Mark, Options, Version};
 use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::unquote;
-use crate::staging_failures::{report_conversion, report_failure};
-use crate::terminal_text::{sanitized_bytes, write_to_stderr};
+use crate::commands::shared::staging_failures::{report_conversion, report_failure};
+use crate::terminal::text::{sanitized_bytes, write_to_stderr};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `update-index`: each option applies to the paths after it.

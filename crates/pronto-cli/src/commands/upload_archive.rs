@@ -9,7 +9,7 @@ use std::path::Path;
 use pronto::upload_archive::{Ended, Options, Streams, serve};
 use pronto::{Environment, Error, ErrorKind, Repository, Watch, path, receive_pack};
 
-use crate::terminal_text::write_foreign_to_stderr;
+use crate::terminal::text::write_foreign_to_stderr;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `upload-archive`.

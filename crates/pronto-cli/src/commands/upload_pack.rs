@@ -15,7 +15,7 @@ use pronto::{ErrorKind, Watch};
 use rustix::process::Signal;
 
 use super::patience::{Patience, Watched, watch};
-use crate::terminal_text::write_foreign_to_stderr;
+use crate::terminal::text::write_foreign_to_stderr;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `upload-pack`.

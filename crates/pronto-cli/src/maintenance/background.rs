@@ -5,7 +5,7 @@ use std::process::Command;
 use pronto::{ErrorKind, Repository};
 
 use crate::context::BACKGROUND_VARIABLE;
-use crate::terminal_text::write_to_stderr;
+use crate::terminal::text::write_to_stderr;
 use crate::{CliError, Context, ExitCode};
 
 /// The purpose of a background process.

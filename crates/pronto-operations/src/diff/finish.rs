@@ -5,11 +5,11 @@ use super::{Difference, Found, Options, Side, is_submodule};
 use crate::status::{Contents, Converter, IgnoreSubmodules};
 use crate::{ErrorKind, Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
+use pronto_diff::renames::{Renames, detect};
 use pronto_hash::ObjectId;
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
-use pronto_worktree::diff::{Renames, detect};
 
 /// Which sorts of differences count, by Git's letters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use super::Options;
 use crate::errors::from_worktree;
 use crate::status::{Converter, IgnoreSubmodules, Inspector, Untracked, walk_options};
 use crate::{Repository, Result};
+use pronto_diff::Side;
 use pronto_index::{Index, mode};
 use pronto_io::watch::Watch;
-use pronto_worktree::diff::Side;
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::status::{Changed, Job, Outcome, walk};
 

@@ -15,15 +15,14 @@ use crate::refs::Head;
 use crate::tree_objects::read_tree;
 use crate::{ErrorKind, Repository, Result, ignores};
 use bstr::{BStr, BString, ByteSlice};
+use pronto_diff::{Difference, MOST_SIMILAR, Side, renames};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Index, Outline, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_worktree::diff::{
-    self, Announced, Difference, MOST_SIMILAR, Side, cached_trees, tree_and_index,
-};
+use pronto_worktree::diff::{Announced, cached_trees, tree_and_index};
 use pronto_worktree::status::{Change, Job, News, Outcome, Remembered, Tell, walk_telling};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -296,7 +295,7 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
             let mut content = Vec::new();
             matches!(store.find(&side.id, &mut content), Ok(Some(_))).then_some(content)
         };
-        differences = diff::detect(differences, renames, &mut content);
+        differences = renames::detect(differences, renames, &mut content);
     }
     Ok(Staged { differences, trees })
 }
@@ -375,7 +374,7 @@ impl<'a> Merge<'a> {
     fn renamed_files(
         &self,
         outcome: &Outcome,
-        renames: diff::Renames,
+        renames: renames::Renames,
         contents: &Contents<'_>,
     ) -> HashMap<BString, Origin> {
         let kind = self.index.kind();
@@ -415,7 +414,7 @@ impl<'a> Merge<'a> {
             })
         });
         let mut read = |path: &BStr, side: &Side| contents.read(path, side);
-        diff::detect(differences.collect(), renames, &mut read)
+        renames::detect(differences.collect(), renames, &mut read)
             .into_iter()
             .filter_map(|found| {
                 let letter = found.letter();

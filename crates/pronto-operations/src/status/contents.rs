@@ -3,11 +3,11 @@
 use super::conversion::Converter;
 use crate::path;
 use bstr::BStr;
+use pronto_diff::Side;
 use pronto_hash::ObjectId;
 use pronto_io::dir::Directory;
 use pronto_io::untrusted;
 use pronto_odb::Store;
-use pronto_worktree::diff::Side;
 use pronto_worktree::status::Conversion as _;
 use pronto_worktree::status::{FileToDigest, digest_file};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bstr::BString;
+use pronto_diff::Difference;
 use pronto_hash::ObjectId;
 use pronto_index::Index;
 use pronto_io::watch::Watch;
 use pronto_worktree::checkout;
-use pronto_worktree::diff::Difference;
 use pronto_worktree::unpack::{self, Decision, Refusals};
 
 use super::{Destination, Options};

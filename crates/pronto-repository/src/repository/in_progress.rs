@@ -63,7 +63,7 @@ pub enum RebaseBackend {
     },
 }
 
-/// What is recorded as in progress in a worktree. The directory is listed once, when the value is made: a dozen files need
+/// The operations in progress in a worktree. The directory is listed once, when the value is made: a dozen files need
 /// not be looked up one by one.
 #[derive(Debug)]
 pub struct InProgress<'a> {
@@ -73,7 +73,7 @@ pub struct InProgress<'a> {
 }
 
 impl Repository {
-    /// Lists what is recorded as in progress in this worktree.
+    /// Lists the operations in progress in this worktree.
     pub fn in_progress(&self) -> InProgress<'_> {
         let entries = std::fs::read_dir(self.git_dir());
         let names = entries.and_then(|entries| {

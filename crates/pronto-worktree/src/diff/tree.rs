@@ -1,12 +1,12 @@
 //! Compares a tree with the index. Directories with an equal cached tree are not entered.
 
-use super::{Difference, Side};
 use crate::Error;
 use crate::names::{Name, compare};
 use crate::objects::check_depth;
 use crate::pathspec::{self, Pathspec};
 use crate::tree_list::{ReadTree, TreeEntry, read_tree};
 use bstr::{BString, ByteSlice};
+use pronto_diff::{Difference, Side};
 use pronto_hash::oid;
 use pronto_index::{CachedDirectory, CachedTree, Flags, Index, mode};
 use std::cmp::Ordering;

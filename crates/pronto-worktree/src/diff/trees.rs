@@ -5,11 +5,11 @@ use pronto_hash::ObjectId;
 use pronto_index::mode;
 use pronto_io::interrupt::Interrupt;
 
-use super::{Difference, Side};
 use crate::error::check;
 use crate::pathspec::{Directory, Pathspec};
 use crate::tree_walk::{Go, Step, walk};
 use crate::{Error, Objects};
+use pronto_diff::{Difference, Side};
 
 /// The depth of a comparison of trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
-use crate::terminal_text::sanitized_bytes;
+use crate::terminal::text::sanitized_bytes;
 
 /// Standard output, or a file in its place. Git writes archives to terminals as they are; the names and contents in them
 /// are those of others.

@@ -10,7 +10,8 @@ use pronto_pack::idx::Index;
 use pronto_pack::indexer::{Checked, Inspect, Options, check_file};
 
 use super::{Watch, with_other_end};
-use crate::{CliError, Context, bad_pack};
+use crate::commands::shared::bad_pack;
+use crate::{CliError, Context};
 
 /// The listing of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

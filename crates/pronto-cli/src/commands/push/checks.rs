@@ -6,7 +6,7 @@ use pronto::{Repository, remote};
 
 use super::Args;
 use super::submodules::Recursion;
-use crate::colors::{ADVICE, PUSH, RemoteWords};
+use crate::terminal::colors::{ADVICE, PUSH, RemoteWords};
 use crate::{CliError, Context};
 
 /// Leaves calls to git that need what pronto lacks.

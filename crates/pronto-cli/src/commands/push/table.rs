@@ -9,8 +9,8 @@ use pronto::push::{Outcome, PushedRef, Rewritten, Status};
 use pronto_hash::ObjectId;
 
 use crate::CliError;
-use crate::colors::Paint;
-use crate::terminal_text::sanitized;
+use crate::terminal::colors::Paint;
+use crate::terminal::text::sanitized;
 
 /// The form of the table.
 #[derive(Clone, Debug)]

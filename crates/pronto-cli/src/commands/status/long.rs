@@ -6,7 +6,7 @@ mod tracking;
 use super::lines::Lines;
 use super::{Differences, Slot, Untracked, View};
 use crate::CliError;
-use crate::columns::Frame;
+use crate::terminal::columns::Frame;
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
 use pronto::status::{Entry, Ignored};

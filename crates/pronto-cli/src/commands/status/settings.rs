@@ -1,8 +1,8 @@
 //! The settings of a status, from arguments and configuration.
 
 use super::{Args, Format, Ignored, Renames, Untracked};
-use crate::columns::Columns;
-use crate::diffing::score;
+use crate::commands::shared::diffing::score;
+use crate::terminal::columns::Columns;
 use crate::{CliError, Context};
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
@@ -98,7 +98,7 @@ fn columns(args: &Args, repository: &Repository) -> Result<Option<(Columns, usiz
         true => Columns::default(),
         false => Columns::read(repository, "status", given)?,
     };
-    let width = || crate::columns::line_width(repository);
+    let width = || crate::terminal::columns::line_width(repository);
     Ok(columns.is_active().then(|| (columns, width())))
 }
 

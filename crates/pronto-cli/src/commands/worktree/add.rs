@@ -12,9 +12,10 @@ use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Carry, Prepara
 use pronto::{Repository, Watch};
 
 use super::Args;
+use crate::commands::shared::submodules;
 use crate::commands::switching::{follows_nothing, tell_failures, text};
-use crate::terminal_text::sanitized_bytes;
-use crate::{CliError, Context, ExitCode, submodules};
+use crate::terminal::text::sanitized_bytes;
+use crate::{CliError, Context, ExitCode};
 
 pub(super) fn run(
     args: &Args,

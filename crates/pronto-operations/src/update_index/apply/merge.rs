@@ -1,9 +1,10 @@
 //! Paths that are looked up in commits: differences from `HEAD`, and conflicts to be restored.
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_diff::Difference;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{Entry, Flags, Index, Splitting, Writer};
-use pronto_worktree::diff::{Announced, Difference, tree_and_index};
+use pronto_worktree::diff::{Announced, tree_and_index};
 
 use super::super::Action;
 use super::Apply;

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use pronto::environment::variables_of_repository;
 
 use crate::maintenance::own_program;
-use crate::terminal_text::write_output_of_child;
+use crate::terminal::text::write_output_of_child;
 use crate::{CliError, Context};
 
 /// A process, and the message before its output.

@@ -1,7 +1,7 @@
 //! The similarity of two files: the number of bytes of one in lines, or in pieces of 64 bytes of
 //! longer lines, that the other one has as well.
 
-use super::MOST_SIMILAR;
+use crate::MOST_SIMILAR;
 
 /// Longer lines are cut into pieces of this size.
 const LONGEST_CHUNK_BYTES: usize = 64;
@@ -10,7 +10,7 @@ const BINARY_PROBE_BYTES: usize = 8000;
 
 /// The content of a file as a multiset of lines: the number of bytes of each distinct line.
 #[derive(Clone, Debug)]
-pub struct Chunks {
+pub(crate) struct Chunks {
     size: u64,
     /// Digest of the line and bytes in all its occurrences, sorted by digest.
     counts: Vec<(u64, u64)>,
@@ -19,7 +19,7 @@ pub struct Chunks {
 impl Chunks {
     /// Takes a file apart. In text, the end of line is the same with and without a carriage
     /// return.
-    pub fn new(content: &[u8]) -> Chunks {
+    pub(crate) fn new(content: &[u8]) -> Chunks {
         let probe = &content[..content.len().min(BINARY_PROBE_BYTES)];
         let is_text = !probe.contains(&0);
         let mut counts = Vec::new();
@@ -51,12 +51,12 @@ impl Chunks {
     }
 
     /// The size of the file.
-    pub fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// Returns the similarity of two files, out of [`MOST_SIMILAR`].
-    pub fn score(&self, other: &Chunks) -> u32 {
+    pub(crate) fn score(&self, other: &Chunks) -> u32 {
         let larger = self.size.max(other.size);
         if larger == 0 || other.size == 0 {
             return 0;
@@ -73,7 +73,7 @@ impl Chunks {
     }
 
     /// Whether sizes alone tell that two files are less similar than `minimum`.
-    pub fn sizes_differ_too_much(one: u64, two: u64, minimum: u32) -> bool {
+    pub(crate) fn sizes_differ_too_much(one: u64, two: u64, minimum: u32) -> bool {
         let (larger, difference) = (one.max(two), one.abs_diff(two));
         let most = u128::from(MOST_SIMILAR);
         u128::from(larger) * (most - u128::from(minimum)) < u128::from(difference) * most

@@ -13,18 +13,20 @@ use std::ops::Range;
 
 /// A run of lines of the one text in place of a run of the other; one of both may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    pub(super) before: Range<usize>,
-    pub(super) after: Range<usize>,
+pub struct Change {
+    /// The lines of the first text.
+    pub before: Range<usize>,
+    /// The lines of the second text.
+    pub after: Range<usize>,
 }
 
-/// The lines of `text`, line feeds included.
-pub(super) fn lines(text: &[u8]) -> Vec<&[u8]> {
+/// Splits a text into lines, line feeds included.
+pub fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// Returns the changes from `before` to `after`.
-pub(super) fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
+/// Returns the changes from `before` to `after`, in order.
+pub fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
     let mut numbers = HashMap::with_capacity(before.len() + after.len());
     let mut number = |lines: &[&[u8]]| -> Vec<u32> {
         let mut of = |line| {

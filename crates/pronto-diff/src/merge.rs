@@ -1,7 +1,6 @@
 //! Merges three texts line by line with the same result as Git: the same hunks, in the same places,
 //! byte for byte.
 
-mod lines;
 mod output;
 mod refine;
 
@@ -9,34 +8,34 @@ use std::ops::Range;
 
 use bstr::BString;
 
-use lines::{Change, changes, lines};
+use crate::lines::{Change, changes, lines};
 
 /// The default length of conflict markers.
 pub const MARKER_LEN: usize = 7;
 
-/// The form of a conflict.
+/// How a conflict is shown (`merge.conflictStyle`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// Both sides.
+    /// `merge`: the lines of both sides.
     #[default]
     Merge,
-    /// Both sides, and what they come from between them.
+    /// `diff3`: the lines of both sides, with those of the common ancestor between them.
     Diff3,
-    /// Likewise, but lines that both sides begin or end with are outside.
+    /// `zdiff3`: like `diff3`, with the lines that both sides begin or end with outside of the conflict.
     ZealousDiff3,
 }
 
-/// The resolution of conflicts.
+/// How conflicting hunks are resolved (`--ours`, `--theirs` and `--union` of `merge-file`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Favor {
-    /// Conflicts are shown.
+    /// Leave them with conflict markers.
     #[default]
-    Nobody,
-    /// Our side is taken.
+    Markers,
+    /// Take our side.
     Ours,
-    /// Their side is taken.
+    /// Take their side.
     Theirs,
-    /// Both are taken, ours first.
+    /// Take both sides, ours first.
     Union,
 }
 
@@ -44,16 +43,16 @@ pub enum Favor {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The form of a conflict.
+    /// How a conflict is shown (`merge.conflictStyle`).
     pub style: Style,
-    /// The resolution of conflicts.
+    /// How conflicting hunks are resolved (`--ours`, `--theirs` and `--union` of `merge-file`).
     pub favor: Favor,
-    /// The number of characters in a conflict marker.
+    /// The number of characters in a conflict marker (`--marker-size`, the attribute `conflict-marker-size`).
     pub marker_len: usize,
     /// Conflicts with nothing but lines without letters and digits between them become one, too
     /// (`git merge-file`); else those with up to three lines between them.
     pub joins_over_punctuation: bool,
-    /// The labels of our side, the common ancestor and their side.
+    /// The labels of our side, the common ancestor and their side (`-L`).
     pub names: [Option<BString>; 3],
 }
 
@@ -78,8 +77,7 @@ pub struct Merged {
     pub conflicts: usize,
 }
 
-/// Brings together what `ours` and `theirs` have made of `base`. Pure computation; memory of a few
-/// words a line beside the result.
+/// Merges two texts with their common ancestor, line by line. Takes a few words of memory for each line beside the result.
 pub fn merge(ours: &[u8], base: &[u8], theirs: &[u8], options: &Options) -> Merged {
     let texts = Texts {
         base: lines(base),

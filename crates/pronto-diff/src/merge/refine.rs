@@ -1,8 +1,8 @@
 //! Refines conflicts: removes the lines that both sides have in common, and joins conflicts with
 //! little between them.
 
-use super::lines::changes;
 use super::{Hunk, Taken, Texts};
+use crate::lines::changes;
 
 /// Conflicts with at most this many lines between them are joined.
 const FEW_LINES: usize = 3;

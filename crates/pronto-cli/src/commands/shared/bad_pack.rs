@@ -7,7 +7,7 @@ use pronto_pack::{Error, ErrorKind};
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::progress::size;
+use crate::terminal::progress::size;
 
 /// The offset of the first entry of a pack.
 const FIRST_ENTRY: u64 = 12;

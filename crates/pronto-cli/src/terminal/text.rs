@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 
-use crate::colors::Paint;
+use crate::terminal::colors::Paint;
 
 /// Returns `text` with each control character replaced by `?`, as git does in its messages.
 /// Newlines and tabs stay. Does not allocate if nothing is replaced.
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn no_other_file_writes_to_a_standard_stream() {
         const ALLOWED: [&str; 4] = [
-            "terminal_text.rs",
+            "terminal/text.rs",
             // The server says what it does, in lines of its own.
             "commands/serve/listen.rs",
             "commands/serve/log.rs",
@@ -208,7 +208,7 @@ mod tests {
                 }
             }
         }
-        assert!(found.is_empty(), "use terminal_text: {found:?}");
+        assert!(found.is_empty(), "use terminal::text: {found:?}");
     }
 
     #[test]

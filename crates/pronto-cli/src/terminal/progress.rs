@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use pronto_io::progress::{Meter, Progress};
 
-use crate::colors::RemoteWords;
-use crate::terminal_text::sanitized_but_colours;
+use crate::terminal::colors::RemoteWords;
+use crate::terminal::text::sanitized_but_colours;
 
 mod rate;
 

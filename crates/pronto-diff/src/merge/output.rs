@@ -18,7 +18,7 @@ pub(super) fn write(hunks: &[Hunk], texts: &Texts<'_>, options: &Options) -> Mer
             (Taken::Ours, _) | (Taken::Neither, Favor::Ours) => (true, false),
             (Taken::Theirs, _) | (Taken::Neither, Favor::Theirs) => (false, true),
             (Taken::Neither, Favor::Union) => (true, true),
-            (Taken::Neither, Favor::Nobody) => {
+            (Taken::Neither, Favor::Markers) => {
                 out.add(&texts.ours, done..hunk.ours.start, None);
                 out.conflict(hunk);
                 done = hunk.ours.end;

@@ -1,20 +1,21 @@
 //! Rename detection in Git's order: equal content, then equal base names, then every pair of
 //! deletion and addition.
 
-use super::{Chunks, Difference, MOST_SIMILAR, Origin, Side};
+use crate::similarity::Chunks;
+use crate::{Difference, MOST_SIMILAR, Origin, Side};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use std::collections::HashMap;
 
-/// Whether and how renames are detected.
+/// How renames are detected (`-M`, `-C`, `diff.renames`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renames {
-    /// Files that were modified count as origins as well (`copies`).
+    /// Detect copies of modified files, too (`-C`, `diff.renames=copies`).
     pub copies: bool,
-    /// The least similarity, of [`MOST_SIMILAR`].
+    /// The least similarity, out of [`MOST_SIMILAR`] (`-M50%`).
     pub minimum_score: u32,
-    /// Files are not compared by content when there are more pairs than this squared; zero for no
-    /// limit.
+    /// The limit of files whose contents are compared (`-l`, `diff.renameLimit`): none are if there are more pairs than
+    /// its square. 0 for no limit.
     pub limit: usize,
 }
 

@@ -1,0 +1,7 @@
+//! Parts that several commands use.
+
+pub(crate) mod bad_pack;
+pub(crate) mod checkout_failures;
+pub(crate) mod diffing;
+pub(crate) mod staging_failures;
+pub(crate) mod submodules;
