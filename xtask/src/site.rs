@@ -115,6 +115,7 @@ fn summary(root: &Path) -> String {
         .partition::<Vec<_>, _>(|path| path.ends_with("README.md"));
     let mut contributing = named(&["ARCHITECTURE.md", "CONTRIBUTING.md"]);
     contributing.extend(listed(root, "docs/design", "md"));
+    contributing.extend(listed(root, "docs/decisions", "md"));
     let mut results = named(&["bench/README.md", "bench/reports.md"]);
     results.extend(listed(root, "bench/results", "md"));
     let parts = [

@@ -13,7 +13,7 @@ use crate::lines::{Change, changes, lines};
 /// The default length of conflict markers.
 pub const MARKER_LEN: usize = 7;
 
-/// How a conflict is shown (`merge.conflictStyle`).
+/// The style of a conflict (`merge.conflictStyle`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// `merge`: the lines of both sides.
@@ -25,7 +25,7 @@ pub enum Style {
     ZealousDiff3,
 }
 
-/// How conflicting hunks are resolved (`--ours`, `--theirs` and `--union` of `merge-file`).
+/// The resolution of conflicting hunks (`--ours`, `--theirs` and `--union` of `merge-file`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Favor {
     /// Leave them with conflict markers.
@@ -43,9 +43,9 @@ pub enum Favor {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How a conflict is shown (`merge.conflictStyle`).
+    /// The style of a conflict (`merge.conflictStyle`).
     pub style: Style,
-    /// How conflicting hunks are resolved (`--ours`, `--theirs` and `--union` of `merge-file`).
+    /// The resolution of conflicting hunks (`--ours`, `--theirs` and `--union` of `merge-file`).
     pub favor: Favor,
     /// The number of characters in a conflict marker (`--marker-size`, the attribute `conflict-marker-size`).
     pub marker_len: usize,

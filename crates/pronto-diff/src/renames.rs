@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use std::collections::HashMap;
 
-/// How renames are detected (`-M`, `-C`, `diff.renames`).
+/// The detection of renames (`-M`, `-C`, `diff.renames`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renames {
     /// Detect copies of modified files, too (`-C`, `diff.renames=copies`).
