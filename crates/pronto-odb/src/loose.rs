@@ -1,5 +1,6 @@
 //! Loose objects: one deflated file each, `objects/ab/cdef…`. Format: `gitformat-loose(5)`.
 
+mod few;
 pub(crate) mod write;
 
 use std::fs::File;
@@ -89,6 +90,11 @@ pub(crate) fn read_below(
         scratch.deflated = Vec::new();
         return Ok(Some(Content::Large));
     }
+    if scratch.is_for_few()
+        && let Some(kind) = few::inflate(&scratch.deflated, below, out)
+    {
+        return Ok(Some(Content::Whole(kind)));
+    }
     let kind = inflate(&scratch.deflated, &mut scratch.decoder, below, out);
     scratch.decoder.reset();
     let kind = kind.map_err(|error| error.at_path(&path).on_object(id))?;
@@ -110,6 +116,14 @@ pub(crate) fn header(
     };
     read_file(file, &path, &mut scratch.deflated, 512)?;
     let mut head = [0; MAX_HEADER_LEN];
+    if scratch.is_for_few()
+        && let Some(start) = few::start(&scratch.deflated, &mut head)
+    {
+        return Ok(Some(gix_object::Header {
+            kind: start.kind,
+            size: start.size_bytes,
+        }));
+    }
     let progress = scratch
         .decoder
         .decompress(&scratch.deflated, &mut head, false);
@@ -196,6 +210,16 @@ impl Read for LooseReader {
 pub(crate) struct Scratch {
     decoder: Box<Decoder>,
     deflated: Vec<u8>,
+    /// The number of objects that were read.
+    count: usize,
+}
+
+impl Scratch {
+    /// Counts a read. Returns whether it is one of a few of small objects, which are inflated by [`few`].
+    fn is_for_few(&mut self) -> bool {
+        self.count = self.count.saturating_add(1);
+        self.count <= few::MOST && self.deflated.len() <= few::LARGEST_BYTES
+    }
 }
 
 impl Default for Scratch {
@@ -203,6 +227,7 @@ impl Default for Scratch {
         Scratch {
             decoder: Box::new(Decoder::new(Format::Zlib)),
             deflated: Vec::new(),
+            count: 0,
         }
     }
 }
