@@ -8,6 +8,7 @@
 //! users, and users who do not manage the server never get the last sixteenth. A peer for which the server waits
 //! loses its slot to the next in the queue. What requests compute is bounded by the turns of their account.
 
+mod eviction;
 mod peer;
 mod slots;
 mod turns;
@@ -23,7 +24,7 @@ use pronto_io::pool::cores;
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
 
-pub(crate) use peer::Peer;
+pub(crate) use peer::{Peer, Wait};
 use slots::{Slots, Ticket};
 use turns::Turns;
 

@@ -262,14 +262,13 @@ impl Counted<'_> {
         mut act: impl FnMut(&BlockingStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
         loop {
-            let (begun, left) = (Instant::now(), self.pace.left()?);
-            let left = left.min(LOOK);
+            let left = self.pace.left()?.min(LOOK);
             // Both directions of this socket are used by one thread at a time.
             self.socket.set_read_timeout(Some(left))?;
             self.socket.set_write_timeout(Some(left))?;
-            self.pace.begin();
+            let wait = self.pace.begin();
             let result = act(self.socket);
-            self.pace.waited(begun.elapsed());
+            self.pace.waited(wait);
             match result {
                 Ok(count) => {
                     self.pace.moved(count);

@@ -31,6 +31,23 @@ fn connections_are_bounded_in_all_and_per_address() {
 }
 
 #[tokio::test]
+async fn a_wait_of_one_direction_does_not_end_that_of_the_other() {
+    let admission = admission();
+    let slot = admission.slot(&network(1)).await.expect("free");
+    let peer = slot.peer();
+    let sends = peer.wait(GRACE);
+    let takes = peer.wait(Duration::ZERO);
+    assert!(peer.stalls().is_some_and(|time| time >= GRACE));
+    drop(takes);
+    assert!(peer.stalls().is_some_and(|time| time >= GRACE));
+    let takes = peer.wait(Duration::ZERO);
+    drop(sends);
+    assert!(peer.stalls().is_some_and(|time| time < GRACE));
+    drop(takes);
+    assert_eq!(peer.stalls());
+}
+
+#[tokio::test]
 async fn one_user_cannot_take_all_slots() {
     let admission = admission();
     let user = |name: &str| Owner::User(name.into());
@@ -246,8 +263,9 @@ async fn a_peer_that_stalls_loses_its_slot() {
         ..Limits::default()
     }));
     let slot = admission.slot(&network(1)).await.expect("free");
-    slot.peer().begin_waiting(GRACE);
+    let wait = slot.peer().wait(GRACE);
     let holder = tokio::spawn(async move {
+        let _wait = wait;
         slot.peer().evicted().await;
         assert!(slot.peer().is_evicted());
     });
@@ -263,10 +281,9 @@ async fn a_peer_that_works_keeps_its_slot() {
         ..Limits::default()
     });
     let slot = admission.slot(&network(1)).await.expect("free");
-    slot.peer().begin_waiting(GRACE);
-    slot.peer().end_waiting();
+    drop(slot.peer().wait(GRACE));
     admission.slot(&network(2)).await.expect_err("it is served");
-    slot.peer().begin_waiting(Duration::ZERO);
+    let _wait = slot.peer().wait(Duration::ZERO);
     admission.slot(&network(2)).await.expect_err("not for long");
     assert!(!slot.peer().is_evicted());
 }
