@@ -73,6 +73,11 @@ impl<'a> Allowed<'a> {
         set.map(|change| &change.name)
     }
 
+    /// Returns whether the client has chosen a feature.
+    pub(super) fn has_feature(&self, name: &str) -> bool {
+        has_feature(&self.features, name)
+    }
+
     /// Refuses the whole push after all. Returns the report for the client.
     ///
     /// # Errors
