@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use crate::activity::{Active, Activity, Awake, Look, NOT_ASKED, NOT_READ, Taking, Times};
-use crate::admission::Full;
+use crate::admission::{Connection, Full};
 use crate::bridge::patience_per_piece;
 use crate::certificate::CertificateNames;
 use crate::http::{ReplyBody, answer};
@@ -50,13 +50,24 @@ pub(crate) enum Phase {
     Cut,
 }
 
+/// A connection that was admitted.
+#[derive(Clone)]
+pub(crate) struct Accepted {
+    pub(crate) address: SocketAddr,
+    pub(crate) connection: Arc<Connection>,
+}
+
 /// Serves a connection until it ends, or the server drains and its requests are finished.
 pub(crate) async fn serve(
     state: Arc<State>,
     socket: TcpStream,
-    address: SocketAddr,
+    client: Accepted,
     drain: watch::Receiver<Phase>,
 ) {
+    let Accepted {
+        address,
+        connection,
+    } = client;
     let setup = state.setup();
     // Small answers must not wait for more.
     let _ = socket.set_nodelay(true);
@@ -81,6 +92,7 @@ pub(crate) async fn serve(
                 address,
                 certificate: None,
                 is_local: to.is_some_and(|to| to.ip().to_canonical().is_loopback()),
+                connection,
             };
             drop(setup);
             let exchange = Exchange::new(state, client, times);
@@ -100,6 +112,7 @@ pub(crate) async fn serve(
                 certificate: certificate
                     .map(|certificate| Arc::new(CertificateNames::of(certificate))),
                 is_local: false,
+                connection,
             };
             drop(setup);
             let exchange = Exchange::new(state, client, times);

@@ -124,6 +124,10 @@ impl Call {
             (None, _) => None,
         };
         self.record.user(self.user.as_deref());
+        if let Some(user) = &self.user {
+            let owner = self.setup.owner(Some(user), self.client.address.ip());
+            self.client.connection.belongs_to(&owner);
+        }
         Ok(())
     }
 

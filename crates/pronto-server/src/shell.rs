@@ -71,6 +71,7 @@ pub fn serve_command(
             user: Some(user),
             address: shell.address,
             protocol: "ssh",
+            connection: None,
         },
         target,
         protocol: protocol.filter(|text| text.len() <= LONGEST_PROTOCOL),

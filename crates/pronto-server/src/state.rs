@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pronto_io::interrupt::Interrupt;
 use tokio_rustls::TlsAcceptor;
 
-use crate::admission::{Admission, Network, Owner};
+use crate::admission::{Admission, Connection, Network, Owner};
 use crate::certificate::CertificateNames;
 use crate::config::Config;
 use crate::directory::Directory;
@@ -56,6 +56,7 @@ pub(crate) struct Client {
     pub(crate) certificate: Option<Arc<CertificateNames>>,
     /// Whether the connection is one of this machine, without TLS.
     pub(crate) is_local: bool,
+    pub(crate) connection: Arc<Connection>,
 }
 
 impl State {

@@ -10,7 +10,7 @@ use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 
 use crate::access::RefChange;
-use crate::admission::{Owner, Slot};
+use crate::admission::{Connection, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
 use crate::opened::Opened;
 use crate::permission::{Action, Question, needs_token};
@@ -34,6 +34,8 @@ pub(crate) struct Requester {
     pub(crate) address: IpAddr,
     /// The protocol that it uses: `http`, `git`, `ssh` or `netsync`.
     pub(crate) protocol: &'static str,
+    /// Its connection, if it is one of this server.
+    pub(crate) connection: Option<Arc<Connection>>,
 }
 
 /// The services that answer, and the flag that ends them.
@@ -87,9 +89,10 @@ impl Work {
     /// Waits for a slot.
     ///
     /// # Errors
-    /// The queue is full, or the wait takes too long.
+    /// The queue is full, the wait takes too long, or the connection is over.
     pub(crate) async fn slot(&self) -> Result<Slot> {
-        self.setup.admission.slot(&self.owner()).await
+        let connection = self.requester.connection.as_ref();
+        self.setup.admission.slot(&self.owner(), connection).await
     }
 
     /// Returns the memory that the request may hold.

@@ -1,4 +1,4 @@
-//! A signal that a slot was taken away.
+//! A signal that a slot or a connection was taken away.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

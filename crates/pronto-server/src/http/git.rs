@@ -106,6 +106,7 @@ impl Call {
                 user: self.user.clone(),
                 address: self.client.address.ip(),
                 protocol: "http",
+                connection: Some(Arc::clone(&self.client.connection)),
             },
             target: Target { service, name },
             protocol: None,

@@ -1,6 +1,6 @@
 //! One connection of a peer: its user, its request, and its record.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::Peers;
 use crate::access::RefChange;
-use crate::admission::{Connected, Network, Slot};
+use crate::admission::{Connected, MADE_ROOM, Network, Slot};
 use crate::connection::Phase;
 use crate::keys::hash_of_ed25519;
 use crate::names::RepositoryName;
@@ -54,7 +54,7 @@ pub(super) struct Guest {
     runtime: Handle,
     address: SocketAddr,
     progress: Mutex<Progress>,
-    _connected: Connected,
+    connected: Connected,
     /// Keeps the server from ending as long as the connection lasts.
     _phase: watch::Receiver<Phase>,
 }
@@ -80,7 +80,7 @@ impl Guest {
             runtime: peers.runtime.clone(),
             address,
             progress: Mutex::default(),
-            _connected: connected,
+            connected,
             _phase: peers.phases.subscribe(),
         }
     }
@@ -132,6 +132,7 @@ impl Guest {
                 user: progress.user.clone(),
                 address: self.address.ip(),
                 protocol: PROTOCOL,
+                connection: Some(Arc::clone(self.connected.connection())),
             },
             target: Target { name, service },
             protocol: None,
@@ -194,6 +195,11 @@ impl Guest {
 }
 
 impl Visit for Guest {
+    fn begun(&self, socket: &Arc<TcpStream>) {
+        let connection = self.connected.connection();
+        connection.served_by_thread(Arc::clone(socket));
+    }
+
     fn identify(&self, key: &PublicKey) -> std::result::Result<String, PeerError> {
         let mut record = Record::new(&self.state, self.address, "netsync");
         record.service("netsync");
@@ -211,6 +217,8 @@ impl Visit for Guest {
             record.user(user.as_deref());
         }
         progress.user.clone_from(&user);
+        let owner = setup.owner(user.as_ref(), self.address.ip());
+        self.connected.connection().belongs_to(&owner);
         Ok(match user {
             Some(user) => user.to_string(),
             // No user has a space in the name.
@@ -269,13 +277,16 @@ impl Visit for Guest {
     fn ended(&self, ended: &Ended) {
         let mut progress = self.progress();
         let repository = progress.repository.take();
+        let is_evicted = self.connected.connection().is_evicted();
         match &mut progress.record {
+            None if is_evicted => self.state.refused(self.address, MADE_ROOM),
             None => self.state.refused(self.address, "handshake"),
             Some(record) => {
                 record.counters.add_received(ended.received_bytes);
                 record.counters.add_sent(ended.sent_bytes);
                 match &ended.error {
                     None => record.status(200),
+                    Some(_) if is_evicted => record.ended(503, MADE_ROOM.to_owned()),
                     Some(error) => record.ended(status(ended.error_kind), error.clone()),
                 }
             }

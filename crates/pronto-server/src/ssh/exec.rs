@@ -157,6 +157,7 @@ impl Request<'_> {
                 user: asked.user,
                 address: self.link.address.ip(),
                 protocol: "ssh",
+                connection: Some(Arc::clone(&self.link.connection)),
             },
             target,
             protocol: asked.protocol,

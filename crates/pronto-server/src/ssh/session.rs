@@ -91,7 +91,7 @@ impl Handler for Session {
     async fn auth_none(&mut self, user: &str) -> Result<Auth, Error> {
         let setup = self.link.state.setup();
         if user == ANONYMOUS && setup.config.access.knows_anonymous() {
-            self.link.authenticated();
+            self.link.authenticated(None);
             return Ok(Auth::Accept);
         }
         Ok(Auth::reject())
@@ -120,9 +120,9 @@ impl Handler for Session {
     ) -> Result<Auth, Error> {
         let login = is_accepted(key.algorithm).then(|| self.user_of(key.public_key));
         self.login = login.flatten();
-        Ok(match self.login {
-            Some(_) => {
-                self.link.authenticated();
+        Ok(match &self.login {
+            Some(login) => {
+                self.link.authenticated(Some(&login.user));
                 Auth::Accept
             }
             None => self.refuse(),
