@@ -36,7 +36,7 @@ pub(crate) const MOST_HEADERS: usize = 64;
 pub(crate) const MOST_STREAMS: u32 = 32;
 
 /// The windows of HTTP/2 for one request and for all of a connection.
-const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+pub(crate) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
 /// The phase of the server, which decides what connections do.

@@ -8,12 +8,15 @@ mod reply;
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap};
 use hyper::{Method, Request, Response, Version};
+use pronto_io::budget::Budget;
 
 use crate::authorization;
 use crate::config::MetricsReaders;
+use crate::connection::STREAM_WINDOW_BYTES;
+use crate::error::without_room;
 use crate::permission::Proof;
 use crate::record::Record;
 use crate::route::{self, Route};
@@ -96,6 +99,7 @@ impl Call {
             return self.health().await;
         }
         self.authenticate(request.headers())?;
+        let _held = self.charge_body(&request)?;
         match route {
             Route::Health => self.health().await,
             Route::Metrics => self.metrics(),
@@ -107,6 +111,22 @@ impl Call {
             Route::Bundle(name, file) => self.bundle(name, file, request).await,
             Route::Call(name, service) => self.serve(name, service, request).await,
         }
+    }
+
+    /// Charges the bytes of a body that are held before a service reads it: over HTTP/2, clients may send a window of it
+    /// while their request waits for a slot.
+    fn charge_body(&self, request: &Request<Incoming>) -> Result<Budget> {
+        let owner = self
+            .setup
+            .owner(self.user.as_ref(), self.client.address.ip());
+        let budget = self.setup.admission.budget(&owner);
+        let body = request.body();
+        if request.version() == Version::HTTP_2 && !body.is_end_stream() {
+            let window = u64::from(STREAM_WINDOW_BYTES);
+            let bytes = body.size_hint().upper().unwrap_or(window).min(window);
+            budget.charge(bytes).map_err(without_room)?;
+        }
+        Ok(budget)
     }
 
     /// Finds the user: of the token, or else of the client certificate. A certificate that is configured for a user who

@@ -9,11 +9,13 @@ use russh::{ChannelId, ChannelMsg, ChannelReadHalf};
 use tokio::sync::oneshot;
 
 use super::link::{Link, REFUSED, Waiting};
+use super::{PACKET_BYTES, PACKETS_AHEAD};
 use crate::activity::{Active, Activity, Taking};
 use crate::admission::Slot;
 use crate::bridge::{
     Counters, Pace, Patience, PieceReader, PieceWriter, Pieces, Pipe, Source, pipe,
 };
+use crate::error::without_room;
 use crate::record::{self, Record, UNFINISHED};
 use crate::route::Service;
 use crate::service::Streams;
@@ -24,6 +26,9 @@ use crate::{Error, ErrorKind, Result, command};
 /// The most bytes of a push that are read and discarded after its answer, so that a client that is still
 /// sending can read the answer.
 const LINGERING_BYTES: usize = 64 << 20;
+
+/// The most bytes that a client may send before its request is served.
+const AHEAD_BYTES: u64 = PACKETS_AHEAD as u64 * PACKET_BYTES as u64;
 
 /// A request that begins.
 pub(super) struct Exec {
@@ -170,7 +175,11 @@ impl Request<'_> {
             }
             _ => error,
         })?;
+        // The client may send ahead meanwhile.
+        let ahead = work.budget();
+        ahead.charge(AHEAD_BYTES).map_err(without_room)?;
         let slot = work.slot().await?;
+        drop(ahead);
         let patience = work.patience(&slot);
         let counters = Arc::clone(&record.counters);
         let reader = PieceReader::new(input, patience.clone(), counters);

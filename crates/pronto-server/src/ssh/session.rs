@@ -55,6 +55,15 @@ impl Session {
         Some(Login { user, key })
     }
 
+    /// # Errors
+    /// The channel waits for its request.
+    fn check_has_request(&self, channel: ChannelId) -> Result<(), Error> {
+        match self.link.change(channel, |_| ()) {
+            true => Err(Error::Inconsistent),
+            false => Ok(()),
+        }
+    }
+
     fn refuse(&self) -> Auth {
         self.link.refused();
         Auth::reject()
@@ -157,6 +166,26 @@ impl Handler for Session {
     ) -> Result<(), Error> {
         self.link.take(channel);
         Ok(())
+    }
+
+    /// Only requests take data: what comes before one would stay in memory.
+    async fn data(
+        &mut self,
+        channel: ChannelId,
+        _data: &[u8],
+        _session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        self.check_has_request(channel)
+    }
+
+    async fn extended_data(
+        &mut self,
+        channel: ChannelId,
+        _code: u32,
+        _data: &[u8],
+        _session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        self.check_has_request(channel)
     }
 
     async fn env_request(
