@@ -17,7 +17,7 @@ use crate::activity::{Active, Activity, Awake, Look, NOT_ASKED, NOT_READ, Taking
 use crate::admission::{Connection, Full};
 use crate::bridge::patience_per_piece;
 use crate::certificate::CertificateNames;
-use crate::http::{ReplyBody, answer};
+use crate::http::{ReplyBody, STREAM_WINDOW_BYTES, answer};
 use crate::state::{Client, State};
 
 /// The time for a client to notice that its idle connection ends.
@@ -35,8 +35,7 @@ pub(crate) const MOST_HEADERS: usize = 64;
 /// The most requests at once on one connection of HTTP/2.
 pub(crate) const MOST_STREAMS: u32 = 32;
 
-/// The windows of HTTP/2 for one request and for all of a connection.
-pub(crate) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// The window of HTTP/2 for all requests of a connection.
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
 /// The phase of the server, which decides what connections do.

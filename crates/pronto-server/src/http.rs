@@ -15,7 +15,6 @@ use pronto_io::budget::Budget;
 
 use crate::authorization;
 use crate::config::MetricsReaders;
-use crate::connection::STREAM_WINDOW_BYTES;
 use crate::error::without_room;
 use crate::permission::Proof;
 use crate::record::Record;
@@ -26,6 +25,9 @@ use crate::{Error, ErrorKind, Result};
 use reply::{Reply, failure};
 
 pub(crate) use reply::ReplyBody;
+
+/// The window of HTTP/2 for one request.
+pub(crate) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 
 /// A request on its way through the server.
 struct Call {
