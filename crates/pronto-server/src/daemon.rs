@@ -14,6 +14,7 @@ use crate::admission::{Connection, Slot};
 use crate::bridge::{Counters, Pace, Patience};
 use crate::config::DaemonPush;
 use crate::connection::{Accepted, end_with};
+use crate::permission::Proven;
 use crate::record::{self, Record};
 use crate::route::{Service, Target};
 use crate::service::Streams;
@@ -93,6 +94,7 @@ async fn prepare(
         setup: Arc::clone(setup),
         requester: Requester {
             user: None,
+            proven: Proven::Name,
             address: record.address().ip(),
             protocol: "git",
             connection: Some(Arc::clone(connection)),

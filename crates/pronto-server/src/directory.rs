@@ -83,7 +83,12 @@ pub struct Known {
 impl Known {
     /// Returns the user of a token.
     pub fn user_of(&self, token: &[u8]) -> Option<&Arc<str>> {
-        self.by_token.get(&TokenHash::of(token))
+        self.user_of_hash(&TokenHash::of(token))
+    }
+
+    /// Returns the user of the token with this hash.
+    pub fn user_of_hash(&self, hash: &TokenHash) -> Option<&Arc<str>> {
+        self.by_token.get(hash)
     }
 
     /// Returns the user of a public key.

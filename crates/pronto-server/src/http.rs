@@ -16,11 +16,12 @@ use pronto_io::budget::Budget;
 use crate::authorization;
 use crate::config::MetricsReaders;
 use crate::error::without_room;
-use crate::permission::Proof;
+use crate::permission::{Proof, Proven};
 use crate::record::Record;
 use crate::route::{self, Route};
 use crate::state::{Client, Setup, State};
 use crate::store::Health;
+use crate::token::TokenHash;
 use crate::{Error, ErrorKind, Result};
 use reply::{Reply, failure};
 
@@ -35,6 +36,8 @@ struct Call {
     setup: Arc<Setup>,
     client: Client,
     user: Option<Arc<str>>,
+    /// The proof of the user.
+    proven: Proven,
     record: Record,
 }
 
@@ -51,6 +54,7 @@ pub(crate) async fn answer(
         setup,
         client,
         user: None,
+        proven: Proven::Name,
         record,
     };
     let reply = match call.dispatch(request).await {
@@ -135,7 +139,11 @@ impl Call {
     /// does not exist is refused, one that is for nobody is none.
     fn authenticate(&mut self, headers: &HeaderMap) -> Result<()> {
         self.user = match (headers.get(AUTHORIZATION), &self.client.certificate) {
-            (Some(value), _) => Some(self.user_of(value.as_bytes())?),
+            (Some(value), _) => {
+                let (user, proven) = self.user_of(value.as_bytes())?;
+                self.proven = proven;
+                Some(user)
+            }
             (None, Some(names)) if self.setup.config.certificate_user(names).is_some() => {
                 let found = self.setup.user_of(Proof::Certificate(names));
                 Some(found.ok_or_else(|| {
@@ -153,7 +161,7 @@ impl Call {
         Ok(())
     }
 
-    fn user_of(&self, header: &[u8]) -> Result<Arc<str>> {
+    fn user_of(&self, header: &[u8]) -> Result<(Arc<str>, Proven)> {
         let (admission, address) = (&self.setup.admission, self.client.address.ip());
         admission.may_authenticate(address)?;
         let wrong = || {
@@ -165,7 +173,7 @@ impl Call {
         let user = user.ok_or_else(wrong)?;
         // A name that was sent must be the user's, so that nobody acts as another by mistake.
         match credentials.user.is_none_or(|name| *name == *user) {
-            true => Ok(user),
+            true => Ok((user, Proven::Token(TokenHash::of(&credentials.token)))),
             false => Err(wrong()),
         }
     }

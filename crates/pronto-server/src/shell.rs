@@ -9,7 +9,7 @@ use pronto_io::interrupt::Interrupt;
 use crate::admission::Admission;
 use crate::config::Config;
 use crate::directory::Directory;
-use crate::permission::Proof;
+use crate::permission::{Proof, Proven};
 use crate::repositories::Repositories;
 use crate::service::{GitService, Streams};
 use crate::state::Setup;
@@ -69,6 +69,7 @@ pub fn serve_command(
         setup: Arc::new(setup),
         requester: Requester {
             user: Some(user),
+            proven: Proven::Name,
             address: shell.address,
             protocol: "ssh",
             connection: None,

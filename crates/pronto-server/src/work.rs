@@ -13,13 +13,14 @@ use crate::access::RefChange;
 use crate::admission::{Connection, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
 use crate::opened::Opened;
-use crate::permission::{Action, Question, needs_token};
+use crate::permission::{Action, Proven, Question, needs_token};
 use crate::quota::Allowance;
 use crate::repositories::Client;
 use crate::route::{Service, Target};
 use crate::service::{self, GitService, Judge, Streams};
 use crate::state::{Setup, State};
 use crate::store::Tally;
+use crate::watched::{self, Watched};
 use crate::{Error, ErrorKind, Result};
 
 /// The longest value of `GIT_PROTOCOL` and its counterparts.
@@ -30,6 +31,8 @@ pub(crate) const LONGEST_PROTOCOL: usize = 1024;
 pub(crate) struct Requester {
     /// The name, if it is known.
     pub(crate) user: Option<Arc<str>>,
+    /// The proof of the user.
+    pub(crate) proven: Proven,
     /// The address from which it is connected.
     pub(crate) address: IpAddr,
     /// The protocol that it uses: `http`, `git`, `ssh` or `netsync`.
@@ -211,7 +214,7 @@ impl Work {
             interrupt: &interrupt,
             budget: &self.budget(),
         };
-        let mut input = Bounded::new(input, self.most_bytes());
+        let mut input = Bounded::new(Watched::new(input, self), self.most_bytes());
         let streams = Streams {
             input: &mut input,
             output,
@@ -221,11 +224,18 @@ impl Work {
             Service::UploadArchive => services.service.serve_archive(&request, streams),
             Service::ReceivePack => services.service.serve_push(&request, self, streams),
         };
-        let served = input.judged(served);
+        let served = watched::judged(self, input.judged(served));
         let flushed = output.flush().map_err(|error| {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
         });
         served.and(flushed)
+    }
+
+    /// Returns whether the user was removed since the request began, or the token or key.
+    pub(crate) fn user_is_gone(&self) -> bool {
+        let proven = &self.requester.proven;
+        self.user()
+            .is_some_and(|user| !self.setup.is_still(user, proven))
     }
 
     fn user(&self) -> Option<&str> {

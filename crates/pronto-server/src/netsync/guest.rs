@@ -22,11 +22,12 @@ use crate::connection::Phase;
 use crate::keys::hash_of_ed25519;
 use crate::names::RepositoryName;
 use crate::opened::Opened;
-use crate::permission::{Action, Proof, Question, needs_token};
+use crate::permission::{Action, Proof, Proven, Question, needs_token};
 use crate::record::{self, Record, text};
 use crate::route::{Service, Target};
 use crate::service::Judge as _;
 use crate::state::{Setup, State};
+use crate::watched::GONE;
 use crate::work::{Requester, UnderWay, Work};
 use crate::{Error, ErrorKind, Result};
 
@@ -130,6 +131,10 @@ impl Guest {
             setup,
             requester: Requester {
                 user: progress.user.clone(),
+                proven: match &progress.key {
+                    Some(key) => Proven::Key(hash_of_ed25519(key.as_bytes())),
+                    None => Proven::Name,
+                },
                 address: self.address.ip(),
                 protocol: PROTOCOL,
                 connection: Some(Arc::clone(self.connected.connection())),
@@ -308,7 +313,10 @@ impl RefRules for Rules {
             creates,
             deletes: false,
         };
-        self.0.refusal(&change)
+        match self.0.user_is_gone() {
+            true => Some(GONE.to_owned()),
+            false => self.0.refusal(&change),
+        }
     }
 
     fn admit(
@@ -316,6 +324,9 @@ impl RefRules for Rules {
         repository: &Repository,
         growth: Growth,
     ) -> std::result::Result<Option<Turn>, String> {
+        if self.0.user_is_gone() {
+            return Err(GONE.to_owned());
+        }
         let bounds = self.0.bounds();
         if bounds.is_empty() {
             return Ok(None);

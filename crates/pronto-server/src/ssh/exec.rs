@@ -16,6 +16,7 @@ use crate::bridge::{
     Counters, Pace, Patience, PieceReader, PieceWriter, Pieces, Pipe, Source, pipe,
 };
 use crate::error::without_room;
+use crate::permission::Proven;
 use crate::record::{self, Record, UNFINISHED};
 use crate::route::Service;
 use crate::service::Streams;
@@ -34,6 +35,7 @@ const AHEAD_BYTES: u64 = PACKETS_AHEAD as u64 * PACKET_BYTES as u64;
 pub(super) struct Exec {
     /// The user; an error if it may no longer do anything.
     pub(super) user: Result<Option<Arc<str>>>,
+    pub(super) proven: Proven,
     pub(super) command: Vec<u8>,
     pub(super) waiting: Waiting,
     pub(super) handle: Handle,
@@ -92,6 +94,7 @@ impl Exec {
         };
         let asked = self.user.map(|user| Asked {
             user,
+            proven: self.proven,
             command: self.command,
             protocol: self.waiting.protocol,
         });
@@ -116,6 +119,7 @@ impl Exec {
 /// The form of a request, before it is understood.
 struct Asked {
     user: Option<Arc<str>>,
+    proven: Proven,
     command: Vec<u8>,
     protocol: Option<String>,
 }
@@ -160,6 +164,7 @@ impl Request<'_> {
             setup: state.setup(),
             requester: Requester {
                 user: asked.user,
+                proven: asked.proven,
                 address: self.link.address.ip(),
                 protocol: "ssh",
                 connection: Some(Arc::clone(&self.link.connection)),

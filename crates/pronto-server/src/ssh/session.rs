@@ -10,7 +10,7 @@ use super::exec::Exec;
 use super::link::{Link, OpenChannel, REFUSED};
 use crate::access::ANONYMOUS;
 use crate::keys::{KeyHash, hash, is_accepted};
-use crate::permission::Proof;
+use crate::permission::{Proof, Proven};
 use crate::work::LONGEST_PROTOCOL;
 
 /// The most channels of a connection in all. The library keeps a little of each.
@@ -222,6 +222,10 @@ impl Handler for Session {
         session.channel_success(channel)?;
         let exec = Exec {
             user: self.user(),
+            proven: match &self.login {
+                Some(login) => Proven::Key(login.key),
+                None => Proven::Name,
+            },
             command: command.to_vec(),
             handle: session.handle(),
             waiting,
