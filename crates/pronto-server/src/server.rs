@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pronto::Environment;
@@ -194,6 +194,7 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         users,
         admission,
         config,
+        successor: OnceLock::new(),
     })
 }
 

@@ -58,6 +58,7 @@ pub fn serve_command(
         ssh: None,
         admission: Arc::new(Admission::new(&config.limits)),
         config,
+        successor: OnceLock::new(),
     };
     let Some(user) = setup.user_of(Proof::Name(shell.user)) else {
         let message = format!("there is no user '{}'", shell.user);

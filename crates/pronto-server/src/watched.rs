@@ -1,7 +1,7 @@
-//! The input of a request whose user is looked up again as it comes.
+//! The input of a request, which is asked again whether it is allowed as its input comes.
 //!
 //! A push may take hours, and a conversation over SSH has any number of fetches. A user who is removed meanwhile, or whose
-//! token or key is, gets no further.
+//! token, key or role is, gets no further.
 
 use std::io::{self, Read};
 
@@ -9,9 +9,9 @@ use crate::work::Work;
 use crate::{Error, ErrorKind, Result};
 
 /// The reason for the client.
-pub(crate) const GONE: &str = "the user of this request is not known any more";
+pub(crate) const REVOKED: &str = "this request is not allowed any more";
 
-/// The input of a request. It fails once the user is gone.
+/// The input of a request. It fails once the request is not allowed any more.
 pub(crate) struct Watched<'a, R> {
     input: R,
     work: &'a Work,
@@ -27,17 +27,18 @@ impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         // The wait may have been long.
-        match self.work.user_is_gone() {
-            true => Err(io::Error::new(io::ErrorKind::PermissionDenied, GONE)),
+        match self.work.is_revoked() {
+            true => Err(io::Error::new(io::ErrorKind::PermissionDenied, REVOKED)),
             false => Ok(count),
         }
     }
 }
 
-/// Returns the result of a request. Its error is that the user is gone, if that is so, whatever the service makes of it.
+/// Returns the result of a request. Its error is that it is not allowed any more, if that is so, whatever the service makes
+/// of it.
 pub(crate) fn judged(work: &Work, done: Result<()>) -> Result<()> {
-    done.map_err(|error| match work.user_is_gone() {
-        true => Error::new(ErrorKind::Denied, GONE),
+    done.map_err(|error| match work.is_revoked() {
+        true => Error::new(ErrorKind::Denied, REVOKED),
         false => error,
     })
 }

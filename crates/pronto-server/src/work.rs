@@ -231,11 +231,17 @@ impl Work {
         served.and(flushed)
     }
 
-    /// Returns whether the user was removed since the request began, or the token or key.
-    pub(crate) fn user_is_gone(&self) -> bool {
+    /// Returns whether the request is not allowed any more: since it began, its user was removed, or the token or key, or
+    /// a reload has taken the role away.
+    pub(crate) fn is_revoked(&self) -> bool {
+        let newest = self.setup.newest();
+        if newest.is_some_and(|newest| newest.may(&self.question()).is_err()) {
+            return true;
+        }
+        let setup = newest.unwrap_or(&self.setup);
         let proven = &self.requester.proven;
         self.user()
-            .is_some_and(|user| !self.setup.is_still(user, proven))
+            .is_some_and(|user| !setup.is_still(user, proven))
     }
 
     fn user(&self) -> Option<&str> {

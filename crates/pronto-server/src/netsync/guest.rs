@@ -27,7 +27,7 @@ use crate::record::{self, Record, text};
 use crate::route::{Service, Target};
 use crate::service::Judge as _;
 use crate::state::{Setup, State};
-use crate::watched::GONE;
+use crate::watched::REVOKED;
 use crate::work::{Requester, UnderWay, Work};
 use crate::{Error, ErrorKind, Result};
 
@@ -313,8 +313,8 @@ impl RefRules for Rules {
             creates,
             deletes: false,
         };
-        match self.0.user_is_gone() {
-            true => Some(GONE.to_owned()),
+        match self.0.is_revoked() {
+            true => Some(REVOKED.to_owned()),
             false => self.0.refusal(&change),
         }
     }
@@ -324,8 +324,8 @@ impl RefRules for Rules {
         repository: &Repository,
         growth: Growth,
     ) -> std::result::Result<Option<Turn>, String> {
-        if self.0.user_is_gone() {
-            return Err(GONE.to_owned());
+        if self.0.is_revoked() {
+            return Err(REVOKED.to_owned());
         }
         let bounds = self.0.bounds();
         if bounds.is_empty() {

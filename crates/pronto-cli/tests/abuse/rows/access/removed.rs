@@ -1,5 +1,7 @@
 //! Users who were removed: what has authenticated them before does not any more.
 
+use rustix::process::Signal;
+
 use crate::client::{Answer, Connection};
 use crate::rows::Table;
 use crate::server::wait_until;
@@ -81,6 +83,12 @@ pub(super) fn rows(table: &mut Table) {
     table.row("removed-during-a-push", |stage| {
         during_a_push(stage, |stage| remove(stage, "mallory"))
     });
+    table.row("role-taken-during-a-push", |stage| {
+        during_a_push(stage, take_role)
+    });
+    table.row("role-taken-during-a-conversation-over-ssh", |stage| {
+        during_a_conversation(stage, take_role)
+    });
     table.row("token-replaced-during-a-push", |stage| {
         during_a_push(stage, |stage| {
             let config = stage.site.path("server.toml");
@@ -115,23 +123,10 @@ pub(super) fn rows(table: &mut Table) {
             let said = String::from_utf8_lossy(&push.rest()).into_owned();
             require(!said.contains("ok refs/heads/late"), || said)
         })?;
-        stage.logged_on("ssh", 403, "not known any more")
+        stage.logged_on("ssh", 403, "not allowed any more")
     });
     table.row("removed-during-a-conversation-over-ssh", |stage| {
-        if !stage.shell() {
-            return Ok(());
-        }
-        let command = ["-oSetEnv=GIT_PROTOCOL=version=2", "git-upload-pack 'own/m'"];
-        let mut fetch = stage.ssh().start(&command);
-        fetch.advertisement();
-        fetch.send(&listing());
-        let first = String::from_utf8_lossy(&fetch.advertisement()).into_owned();
-        require(first.contains("refs/heads/main"), || first)?;
-        remove(stage, "mallory")?;
-        fetch.send(&listing());
-        let said = String::from_utf8_lossy(&fetch.rest()).into_owned();
-        require(!said.contains("refs/heads"), || said)?;
-        stage.logged_on("ssh", 403, "not known any more")
+        during_a_conversation(stage, |stage| remove(stage, "mallory"))
     });
     table.row("shell-with-a-long-command", |stage| {
         stage.server();
@@ -187,6 +182,37 @@ fn removed_with_a_key(stage: &mut Stage) -> Verdict {
     Ok(())
 }
 
+/// Takes the roles of Mallory away, by a reload.
+fn take_role(stage: &mut Stage) -> Verdict {
+    let config = stage.site.path("server.toml");
+    let text = std::fs::read_to_string(&config).map_err(|error| error.to_string())?;
+    let text = text.replace("\"mallory\"", "\"nobody\"");
+    std::fs::write(&config, text).map_err(|error| error.to_string())?;
+    stage.server().signal(Signal::HUP);
+    let reloaded = stage
+        .server()
+        .logged(|event| event["event"] == "reloaded")?;
+    require(reloaded["error"].is_null(), || reloaded.to_string())
+}
+
+/// Lists refs over SSH, lets the user lose its right, and lists them again.
+fn during_a_conversation(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Verdict) -> Verdict {
+    if !stage.shell() {
+        return Ok(());
+    }
+    let command = ["-oSetEnv=GIT_PROTOCOL=version=2", "git-upload-pack 'own/m'"];
+    let mut fetch = stage.ssh().start(&command);
+    fetch.advertisement();
+    fetch.send(&listing());
+    let first = String::from_utf8_lossy(&fetch.advertisement()).into_owned();
+    require(first.contains("refs/heads/main"), || first)?;
+    lose(stage)?;
+    fetch.send(&listing());
+    let said = String::from_utf8_lossy(&fetch.rest()).into_owned();
+    require(!said.contains("refs/heads"), || said)?;
+    stage.logged_on("ssh", 403, "not allowed any more")
+}
+
 /// The body of a push of Mallory.
 fn late_push(stage: &Stage) -> Vec<u8> {
     let commands = changes([create(&stage.site.ids.first, "refs/heads/late")]);
@@ -207,7 +233,7 @@ fn during_a_push(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Verdict) ->
         let said = format!("{answer:?} {}", answer.text());
         require(!said.contains("ok refs/heads/late"), || said)
     })?;
-    stage.logged(403, "not known any more")
+    stage.logged(403, "not allowed any more")
 }
 
 fn ask(connection: &mut Connection) -> Result<Answer, String> {
