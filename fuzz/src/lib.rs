@@ -35,6 +35,7 @@ mod pack_index;
 mod pack_stream;
 mod packet_lines;
 mod push_certificate;
+mod push_end;
 mod push_report;
 mod push_request;
 mod ref_name;
@@ -90,6 +91,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("pack_stream", pack_stream::run),
     ("packet_lines", packet_lines::run),
     ("push_certificate", push_certificate::run),
+    ("push_end", push_end::run),
     ("push_report", push_report::run),
     ("push_request", push_request::run),
     ("ref_name", ref_name::run),

@@ -1,12 +1,9 @@
 //! Accounts of the system: those of `/etc/passwd`, and those that other sources have (LDAP, SSSD, systemd).
 //!
-//! `getent` is asked for the others. The C library would load libraries for them, and a static program cannot do that
-//! (see [`pronto_io::hosts`]).
-
-use std::process::Stdio;
+//! `getent` is asked for the others ([`pronto_io::getent`]).
 
 use bstr::{BString, ByteSlice};
-use pronto_io::child;
+use pronto_io::getent;
 
 /// An account of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,18 +36,7 @@ fn find_account(key: &str, wanted: impl Fn(&[&[u8]]) -> bool) -> Option<Account>
     let listed = std::fs::read(ACCOUNTS).ok();
     listed
         .and_then(|table| find_in(&table, &wanted))
-        .or_else(|| find_in(&ask_getent(key)?, &wanted))
-}
-
-/// Returns what `getent` prints for the login name or the number `key`; `None` if there is no such program.
-fn ask_getent(key: &str) -> Option<Vec<u8>> {
-    if key.is_empty() || key.starts_with('-') || key.contains('\0') {
-        return None;
-    }
-    let mut command = child::command("getent");
-    let command = command.args(["passwd", key]);
-    let command = command.stdin(Stdio::null()).stderr(Stdio::null());
-    Some(command.output().ok()?.stdout)
+        .or_else(|| find_in(&getent::lines("passwd", key).ok()??, &wanted))
 }
 
 fn find_in(table: &[u8], wanted: impl Fn(&[&[u8]]) -> bool) -> Option<Account> {

@@ -7,12 +7,11 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::child;
+use crate::getent;
 
 /// Looks up `host`, a name or an IP address, and returns its addresses with `port`, in the order in which they are to be
 /// tried.
@@ -45,14 +44,13 @@ pub fn resolve(host: &str, port: u16, within: Duration) -> io::Result<Vec<Socket
 }
 
 fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    // An option of `getent`, or an address with a zone.
-    let is_name = !host.starts_with('-') && !host.contains(['%', '\0']);
-    if is_name
+    // An address with a zone is no name.
+    if !host.contains('%')
         && is_static()
-        && let Some(found) = ask_getent(host)
+        && let Some(found) = getent::lines("ahosts", host)?
     {
-        let found = found?;
-        return Ok(found.into_iter().map(|ip| (ip, port).into()).collect());
+        let found = addresses(&found).into_iter();
+        return Ok(found.map(|ip| (ip, port).into()).collect());
     }
     match (host, port).to_socket_addrs() {
         Ok(found) => Ok(found.collect()),
@@ -65,18 +63,6 @@ fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 fn unknown() -> io::Error {
     let message = "Name or service not known";
     io::Error::new(io::ErrorKind::NotFound, message)
-}
-
-/// Returns the addresses that `getent` prints for `host`; `None` if there is no such program.
-fn ask_getent(host: &str) -> Option<io::Result<Vec<IpAddr>>> {
-    let mut command = child::command("getent");
-    let command = command.args(["ahosts", host]);
-    let command = command.stdin(Stdio::null()).stderr(Stdio::null());
-    match command.output() {
-        Ok(output) => Some(Ok(addresses(&output.stdout))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => Some(Err(error)),
-    }
 }
 
 /// Returns the addresses in the output of `getent ahosts`: a line for each type of socket, `ADDRESS STREAM NAME`.

@@ -8,6 +8,8 @@
 //! - [`replacement`]: a new file that replaces another one.
 //! - [`dir`]: directory handles whose calls follow no symbolic link.
 //! - [`file_system`]: properties of file systems.
+//! - [`getent`]: entries of the databases of the system, such as accounts.
+//! - [`hosts`]: the addresses of hosts.
 //! - [`pool`]: workers whose number adapts to the work.
 //! - [`cleanup`]: files and directories that must not outlive a failed operation.
 //! - [`view`]: files opened for random reading, mapped or by position.
@@ -46,6 +48,7 @@ pub mod ewah;
 #[cfg(target_os = "linux")]
 pub mod fanotify;
 pub mod file_system;
+pub mod getent;
 pub mod hosts;
 pub mod interrupt;
 pub mod lock_file;

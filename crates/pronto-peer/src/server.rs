@@ -335,6 +335,7 @@ impl Server {
             (self.tell)(&Event::Overloaded { address });
             return;
         };
+        visit.begun(&other);
         let network = Network::of(address.ip());
         self.lobby.enter(number, network, Arc::clone(&other));
         self.connected.fetch_add(1, Relaxed);

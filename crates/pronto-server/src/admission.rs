@@ -1,13 +1,17 @@
 //! Bounds on connections and requests, and on guesses of tokens.
 //!
-//! A connection costs little before its first request. A request of Git needs one of a fixed number of
-//! slots, of which each user has at most a share. It waits for its turn a limited time, in a queue of
-//! limited length in which accounts take turns, and is then refused with the advice to try again later.
+//! A connection costs little before its first request, and makes room for others while it holds no slot. A request
+//! of Git needs one of a fixed number of slots, of which each user has at most a share. It waits for its turn a
+//! limited time, in a queue of limited length in which accounts take turns, and is then refused with the advice to
+//! try again later.
 //!
 //! Slots and places in the queue have classes: clients without a user never get the last quarter, which is for
 //! users, and users who do not manage the server never get the last sixteenth. A peer for which the server waits
 //! loses its slot to the next in the queue. What requests compute is bounded by the turns of their account.
 
+mod classes;
+mod connections;
+mod eviction;
 mod peer;
 mod slots;
 mod turns;
@@ -23,7 +27,10 @@ use pronto_io::pool::cores;
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
 
-pub(crate) use peer::Peer;
+pub(crate) use connections::{Connected, Connection, Full, MADE_ROOM};
+pub(crate) use peer::{Peer, Wait};
+
+use connections::{Connections, Held};
 use slots::{Slots, Ticket};
 use turns::Turns;
 
@@ -93,7 +100,7 @@ impl Share {
 #[derive(Debug)]
 pub(crate) struct Admission {
     limits: Limits,
-    connections: Mutex<Connections>,
+    connections: Connections,
     slots: Slots,
     owners: Mutex<HashMap<Owner, Share>>,
     memory: Arc<Account>,
@@ -102,34 +109,10 @@ pub(crate) struct Admission {
     failures: Mutex<HashMap<Network, Failures>>,
 }
 
-#[derive(Debug, Default)]
-struct Connections {
-    all: usize,
-    by_network: HashMap<Network, usize>,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Failures {
     count: u32,
     since: Instant,
-}
-
-/// Why a connection is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
-    /// The server has no room.
-    Server,
-    /// The address has too many.
-    Address,
-}
-
-impl Full {
-    pub(crate) fn reason(self) -> &'static str {
-        match self {
-            Full::Server => "too many connections",
-            Full::Address => "too many connections of this address",
-        }
-    }
 }
 
 impl Admission {
@@ -143,50 +126,42 @@ impl Admission {
             )),
             turns_of_strangers: Arc::new(Turns::new(cores())),
             limits: limits.clone(),
-            connections: Mutex::default(),
+            connections: Connections::new(limits),
             owners: Mutex::default(),
             failures: Mutex::default(),
         }
     }
 
-    /// Admits a connection; it counts until the guard is dropped.
-    pub(crate) fn connect(self: &Arc<Self>, address: IpAddr) -> Result<Connected, Full> {
-        let network = Network::of(address);
-        let mut connections = locked(&self.connections);
-        if connections.all >= self.limits.connections {
-            return Err(Full::Server);
-        }
-        let of_network = connections.by_network.entry(network).or_default();
-        if *of_network >= self.limits.connections_per_address {
-            return Err(Full::Address);
-        }
-        *of_network += 1;
-        connections.all += 1;
-        Ok(Connected {
-            admission: Arc::clone(self),
-            network,
-        })
+    /// Admits a connection; it counts until the guard is dropped. Another one may end for it.
+    pub(crate) fn connect(&self, address: IpAddr) -> Result<Connected, Full> {
+        self.connections.enter(address)
     }
 
     /// Returns the number of connections.
     pub(crate) fn connections(&self) -> usize {
-        locked(&self.connections).all
+        self.connections.count()
     }
 
-    /// Waits for a slot of the owner.
+    /// Waits for a slot of the owner, for a request on this connection.
     ///
     /// # Errors
-    /// The queue is full, or the wait takes too long.
-    pub(crate) async fn slot(&self, owner: &Owner) -> Result<Slot> {
+    /// The queue is full, the wait takes too long, or the connection is over.
+    pub(crate) async fn slot(
+        &self,
+        owner: &Owner,
+        connection: Option<&Arc<Connection>>,
+    ) -> Result<Slot> {
         let share = self.of_owner(owner);
         let turns = match owner {
             Owner::Network(_) => Arc::clone(&self.turns_of_strangers),
             Owner::User(_) | Owner::Administrator(_) => share.turns,
         };
         let (ticket, peer) = self.slots.take(owner, turns, self.limits.wait).await?;
+        let held = connection.map(Connection::hold).transpose()?;
         Ok(Slot {
             peer,
             _ticket: ticket,
+            _held: held,
         })
     }
 
@@ -268,6 +243,7 @@ impl Admission {
 pub(crate) struct Slot {
     peer: Arc<Peer>,
     _ticket: Ticket,
+    _held: Option<Held>,
 }
 
 impl Slot {
@@ -280,26 +256,6 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.peer.end_work();
-    }
-}
-
-/// A connection that is counted.
-#[derive(Debug)]
-pub(crate) struct Connected {
-    admission: Arc<Admission>,
-    network: Network,
-}
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        let mut connections = locked(&self.admission.connections);
-        connections.all = connections.all.saturating_sub(1);
-        if let Some(count) = connections.by_network.get_mut(&self.network) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                connections.by_network.remove(&self.network);
-            }
-        }
     }
 }
 

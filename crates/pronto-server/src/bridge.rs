@@ -17,7 +17,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use crate::admission::Peer;
+use crate::admission::{Peer, Wait};
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
 
@@ -95,15 +95,14 @@ impl Pace {
         }
     }
 
-    /// Notes that the server waits for the client.
-    pub(crate) fn begin(&self) {
-        self.patience.peer.begin_waiting(self.waited);
+    /// Notes that the server waits for the client in this direction.
+    pub(crate) fn begin(&self) -> Wait {
+        self.patience.peer.wait(self.waited)
     }
 
     /// Notes that the server has waited for the client.
-    pub(crate) fn waited(&mut self, time: Duration) {
-        self.waited += time;
-        self.patience.peer.end_waiting();
+    pub(crate) fn waited(&mut self, wait: Wait) {
+        self.waited += wait.end();
     }
 
     pub(crate) fn moved(&mut self, bytes: usize) {
@@ -120,13 +119,13 @@ impl Pace {
     /// # Errors
     /// The client is too slow.
     pub(crate) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> io::Result<T> {
-        let (begun, left) = (Instant::now(), self.left()?);
-        self.begin();
+        let left = self.left()?;
+        let wait = self.begin();
         let result = tokio::select! {
             result = tokio::time::timeout(left, future) => result.map_err(|_| too_slow()),
             () = self.patience.peer.evicted() => Err(evicted()),
         };
-        self.waited(begun.elapsed());
+        self.waited(wait);
         result
     }
 }

@@ -14,10 +14,10 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use crate::activity::{Active, Activity, Awake, Look, NOT_ASKED, NOT_READ, Taking, Times};
-use crate::admission::Full;
+use crate::admission::{Connection, Full};
 use crate::bridge::patience_per_piece;
 use crate::certificate::CertificateNames;
-use crate::http::{ReplyBody, answer};
+use crate::http::{ReplyBody, STREAM_WINDOW_BYTES, answer};
 use crate::state::{Client, State};
 
 /// The time for a client to notice that its idle connection ends.
@@ -35,8 +35,7 @@ pub(crate) const MOST_HEADERS: usize = 64;
 /// The most requests at once on one connection of HTTP/2.
 pub(crate) const MOST_STREAMS: u32 = 32;
 
-/// The windows of HTTP/2 for one request and for all of a connection.
-const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// The window of HTTP/2 for all requests of a connection.
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
 /// The phase of the server, which decides what connections do.
@@ -50,13 +49,24 @@ pub(crate) enum Phase {
     Cut,
 }
 
+/// A connection that was admitted.
+#[derive(Clone)]
+pub(crate) struct Accepted {
+    pub(crate) address: SocketAddr,
+    pub(crate) connection: Arc<Connection>,
+}
+
 /// Serves a connection until it ends, or the server drains and its requests are finished.
 pub(crate) async fn serve(
     state: Arc<State>,
     socket: TcpStream,
-    address: SocketAddr,
+    client: Accepted,
     drain: watch::Receiver<Phase>,
 ) {
+    let Accepted {
+        address,
+        connection,
+    } = client;
     let setup = state.setup();
     // Small answers must not wait for more.
     let _ = socket.set_nodelay(true);
@@ -81,6 +91,7 @@ pub(crate) async fn serve(
                 address,
                 certificate: None,
                 is_local: to.is_some_and(|to| to.ip().to_canonical().is_loopback()),
+                connection,
             };
             drop(setup);
             let exchange = Exchange::new(state, client, times);
@@ -100,6 +111,7 @@ pub(crate) async fn serve(
                 certificate: certificate
                     .map(|certificate| Arc::new(CertificateNames::of(certificate))),
                 is_local: false,
+                connection,
             };
             drop(setup);
             let exchange = Exchange::new(state, client, times);

@@ -3,17 +3,18 @@
 mod request;
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream as BlockingStream};
+use std::net::TcpStream as BlockingStream;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::admission::Slot;
+use crate::admission::{Connection, Slot};
 use crate::bridge::{Counters, Pace, Patience};
 use crate::config::DaemonPush;
-use crate::connection::end_with;
+use crate::connection::{Accepted, end_with};
+use crate::permission::Proven;
 use crate::record::{self, Record};
 use crate::route::{Service, Target};
 use crate::service::Streams;
@@ -30,12 +31,12 @@ pub(crate) const LONGEST_BYTES: usize = 8192;
 const LINGERING_BYTES: u64 = 64 << 20;
 
 /// Serves a connection.
-pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, address: SocketAddr) {
+pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, client: Accepted) {
     let setup = state.setup();
     let _ = socket.set_nodelay(true);
-    let mut record = Record::new(&state, address, "git");
+    let mut record = Record::new(&state, client.address, "git");
     record.status(200);
-    let done = match prepare(&setup, &mut socket, &mut record).await {
+    let done = match prepare(&setup, &client.connection, &mut socket, &mut record).await {
         Ok((work, slot)) => {
             let job = Job {
                 patience: work.patience(&slot),
@@ -73,6 +74,7 @@ struct Job {
 /// Reads the request, checks access, and waits for a slot.
 async fn prepare(
     setup: &Arc<Setup>,
+    connection: &Arc<Connection>,
     socket: &mut TcpStream,
     record: &mut Record,
 ) -> Result<(Work, Slot)> {
@@ -92,8 +94,10 @@ async fn prepare(
         setup: Arc::clone(setup),
         requester: Requester {
             user: None,
+            proven: Proven::Name,
             address: record.address().ip(),
             protocol: "git",
+            connection: Some(Arc::clone(connection)),
         },
         target: Target {
             service: request.service,
@@ -262,14 +266,13 @@ impl Counted<'_> {
         mut act: impl FnMut(&BlockingStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
         loop {
-            let (begun, left) = (Instant::now(), self.pace.left()?);
-            let left = left.min(LOOK);
+            let left = self.pace.left()?.min(LOOK);
             // Both directions of this socket are used by one thread at a time.
             self.socket.set_read_timeout(Some(left))?;
             self.socket.set_write_timeout(Some(left))?;
-            self.pace.begin();
+            let wait = self.pace.begin();
             let result = act(self.socket);
-            self.pace.waited(begun.elapsed());
+            self.pace.waited(wait);
             match result {
                 Ok(count) => {
                     self.pace.moved(count);

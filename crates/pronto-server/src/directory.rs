@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use crate::keys::{KeyHash, UserKey};
@@ -25,36 +25,40 @@ const RECHECK_MALFORMED: Duration = Duration::from_secs(10);
 pub struct Directory {
     path: PathBuf,
     state: Mutex<State>,
+    /// The turn to read the file. The state is not locked meanwhile: who is known is answered from what was read before.
+    reading: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     known: Arc<Known>,
     stamp: Option<Stamp>,
+    /// The begin of the last look at the file that has ended.
     checked: Option<Instant>,
+    /// The changes by this server, which count at once, and those that were there at that look.
+    changes: u64,
+    seen_changes: u64,
     /// The last attempt that failed: the file, and when.
     failed: Option<(Option<Stamp>, Instant)>,
 }
 
 impl State {
-    /// Reads the file again, if it has changed.
-    fn look(&mut self, path: &Path) {
-        let stamp = stamp(path);
+    /// Returns whether the last look at the file is older than that.
+    fn is_due(&self, age: Duration) -> bool {
+        self.is_changed() || self.checked.is_none_or(|last| last.elapsed() >= age)
+    }
+
+    fn is_changed(&self) -> bool {
+        self.changes != self.seen_changes
+    }
+
+    /// Returns whether the file has to be read.
+    fn has_changed(&self, stamp: Option<Stamp>) -> bool {
+        // Reading a large file may take long, and anyone can ask for a token that is not known.
         let has_just_failed = self
             .failed
             .is_some_and(|(failed, at)| failed == stamp && at.elapsed() < RECHECK_MALFORMED);
-        if stamp == self.stamp || has_just_failed {
-            return;
-        }
-        match Users::read(path) {
-            Ok(users) => {
-                self.known = Arc::new(Known::of(&users));
-                self.stamp = stamp;
-                self.failed = None;
-            }
-            // Reading a large file may take long, and anyone can ask for a token that is not known.
-            Err(_) => self.failed = Some((stamp, Instant::now())),
-        }
+        stamp != self.stamp && !has_just_failed
     }
 }
 
@@ -79,7 +83,12 @@ pub struct Known {
 impl Known {
     /// Returns the user of a token.
     pub fn user_of(&self, token: &[u8]) -> Option<&Arc<str>> {
-        self.by_token.get(&TokenHash::of(token))
+        self.user_of_hash(&TokenHash::of(token))
+    }
+
+    /// Returns the user of the token with this hash.
+    pub fn user_of_hash(&self, hash: &TokenHash) -> Option<&Arc<str>> {
+        self.by_token.get(hash)
     }
 
     /// Returns the user of a public key.
@@ -136,11 +145,12 @@ impl Directory {
             known,
             stamp,
             checked: Some(Instant::now()),
-            failed: None,
+            ..State::default()
         };
         Ok(Directory {
             path,
             state: Mutex::new(state),
+            reading: Mutex::default(),
         })
     }
 
@@ -155,6 +165,7 @@ impl Directory {
         Directory {
             path: PathBuf::new(),
             state: Mutex::new(state),
+            reading: Mutex::default(),
         }
     }
 
@@ -176,13 +187,52 @@ impl Directory {
     }
 
     fn known_within(&self, age: Duration) -> Arc<Known> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = state.checked.is_none_or(|last| last.elapsed() >= age);
+        let (is_due, is_changed) = {
+            let state = self.state();
+            (state.is_due(age), state.is_changed())
+        };
         if self.path().is_some() && is_due {
-            state.checked = Some(Instant::now());
-            state.look(&self.path);
+            // Only who needs the newest users waits for another that reads them.
+            let turn = match is_changed || age < RECHECK {
+                true => Some(self.reading.lock().unwrap_or_else(PoisonError::into_inner)),
+                false => match self.reading.try_lock() {
+                    Ok(turn) => Some(turn),
+                    Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+                    Err(TryLockError::WouldBlock) => None,
+                },
+            };
+            if turn.is_some() && self.state().is_due(age) {
+                self.look();
+            }
         }
-        Arc::clone(&state.known)
+        Arc::clone(&self.state().known)
+    }
+
+    /// Reads the file again, if it has changed. Use it with the turn to read.
+    fn look(&self) {
+        // Changes from here on may be missing in what is read.
+        let (begun, changes) = (Instant::now(), self.state().changes);
+        let stamp = stamp(&self.path);
+        let has_changed = self.state().has_changed(stamp);
+        let read = has_changed.then(|| Users::read(&self.path));
+        let read = read.map(|read| read.map(|users| Arc::new(Known::of(&users))));
+        let mut state = self.state();
+        match read {
+            Some(Ok(known)) => {
+                state.known = known;
+                state.stamp = stamp;
+                state.failed = None;
+            }
+            Some(Err(_)) => state.failed = Some((stamp, Instant::now())),
+            None => {}
+        }
+        state.checked = Some(begun);
+        state.seen_changes = changes;
+    }
+
+    /// The fields stay consistent whatever panics: they change together.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the file. The change counts at once.
@@ -195,8 +245,7 @@ impl Directory {
             return Err(Error::new(ErrorKind::Unsupported, message));
         };
         let result = change(path, act);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.checked = None;
+        self.state().changes += 1;
         result
     }
 }
@@ -281,5 +330,32 @@ mod tests {
             ErrorKind::NotFound
         );
         assert_eq!(Known::of(&users).user_of_key(&one.hash()), None);
+    }
+
+    #[test]
+    fn the_file_is_read_without_keeping_others_waiting() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("users.toml");
+        change(&path, |users| users.add("alice")).expect("written");
+        let directory = Directory::open(path.clone()).expect("readable");
+        directory.state().checked = None;
+        change(&path, |users| users.add("bob")).expect("written");
+        let is_known = |name: &str| directory.known().named(name).is_some();
+        // Another thread has the turn to read.
+        let turn = directory.reading.lock().expect("no panic");
+        assert!(is_known("alice") && !is_known("bob"));
+        std::thread::scope(|scope| {
+            let named = || directory.find(|known| known.named("bob").cloned());
+            let found = scope.spawn(named);
+            let changed = scope.spawn(|| {
+                let added = directory.change(|users| users.add("carol"));
+                added.expect("written");
+                directory.known().named("carol").cloned()
+            });
+            drop(turn);
+            let names = [found, changed].map(|thread| thread.join().expect("no panic"));
+            assert_eq!(names, [Some("bob".into()), Some("carol".into())]);
+        });
+        assert!(is_known("bob") && is_known("carol"));
     }
 }

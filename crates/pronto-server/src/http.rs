@@ -8,21 +8,27 @@ mod reply;
 
 use std::sync::Arc;
 
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap};
 use hyper::{Method, Request, Response, Version};
+use pronto_io::budget::Budget;
 
 use crate::authorization;
 use crate::config::MetricsReaders;
-use crate::permission::Proof;
+use crate::error::without_room;
+use crate::permission::{Proof, Proven};
 use crate::record::Record;
 use crate::route::{self, Route};
 use crate::state::{Client, Setup, State};
 use crate::store::Health;
+use crate::token::TokenHash;
 use crate::{Error, ErrorKind, Result};
 use reply::{Reply, failure};
 
 pub(crate) use reply::ReplyBody;
+
+/// The window of HTTP/2 for one request.
+pub(crate) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 
 /// A request on its way through the server.
 struct Call {
@@ -30,6 +36,8 @@ struct Call {
     setup: Arc<Setup>,
     client: Client,
     user: Option<Arc<str>>,
+    /// The proof of the user.
+    proven: Proven,
     record: Record,
 }
 
@@ -46,6 +54,7 @@ pub(crate) async fn answer(
         setup,
         client,
         user: None,
+        proven: Proven::Name,
         record,
     };
     let reply = match call.dispatch(request).await {
@@ -96,6 +105,7 @@ impl Call {
             return self.health().await;
         }
         self.authenticate(request.headers())?;
+        let _held = self.charge_body(&request)?;
         match route {
             Route::Health => self.health().await,
             Route::Metrics => self.metrics(),
@@ -109,11 +119,31 @@ impl Call {
         }
     }
 
+    /// Charges the bytes of a body that are held before a service reads it: over HTTP/2, clients may send a window of it
+    /// while their request waits for a slot.
+    fn charge_body(&self, request: &Request<Incoming>) -> Result<Budget> {
+        let owner = self
+            .setup
+            .owner(self.user.as_ref(), self.client.address.ip());
+        let budget = self.setup.admission.budget(&owner);
+        let body = request.body();
+        if request.version() == Version::HTTP_2 && !body.is_end_stream() {
+            let window = u64::from(STREAM_WINDOW_BYTES);
+            let bytes = body.size_hint().upper().unwrap_or(window).min(window);
+            budget.charge(bytes).map_err(without_room)?;
+        }
+        Ok(budget)
+    }
+
     /// Finds the user: of the token, or else of the client certificate. A certificate that is configured for a user who
     /// does not exist is refused, one that is for nobody is none.
     fn authenticate(&mut self, headers: &HeaderMap) -> Result<()> {
         self.user = match (headers.get(AUTHORIZATION), &self.client.certificate) {
-            (Some(value), _) => Some(self.user_of(value.as_bytes())?),
+            (Some(value), _) => {
+                let (user, proven) = self.user_of(value.as_bytes())?;
+                self.proven = proven;
+                Some(user)
+            }
             (None, Some(names)) if self.setup.config.certificate_user(names).is_some() => {
                 let found = self.setup.user_of(Proof::Certificate(names));
                 Some(found.ok_or_else(|| {
@@ -124,10 +154,14 @@ impl Call {
             (None, _) => None,
         };
         self.record.user(self.user.as_deref());
+        if let Some(user) = &self.user {
+            let owner = self.setup.owner(Some(user), self.client.address.ip());
+            self.client.connection.belongs_to(&owner);
+        }
         Ok(())
     }
 
-    fn user_of(&self, header: &[u8]) -> Result<Arc<str>> {
+    fn user_of(&self, header: &[u8]) -> Result<(Arc<str>, Proven)> {
         let (admission, address) = (&self.setup.admission, self.client.address.ip());
         admission.may_authenticate(address)?;
         let wrong = || {
@@ -139,7 +173,7 @@ impl Call {
         let user = user.ok_or_else(wrong)?;
         // A name that was sent must be the user's, so that nobody acts as another by mistake.
         match credentials.user.is_none_or(|name| *name == *user) {
-            true => Ok(user),
+            true => Ok((user, Proven::Token(TokenHash::of(&credentials.token)))),
             false => Err(wrong()),
         }
     }

@@ -49,6 +49,7 @@ mod tls;
 mod token;
 mod upkeep;
 pub mod users;
+mod watched;
 mod work;
 
 pub use error::{Error, ErrorKind, Result, public_message};

@@ -15,6 +15,7 @@ use crate::names::RepositoryName;
 use crate::opened::Opened;
 use crate::route::Service;
 use crate::state::Setup;
+use crate::token::TokenHash;
 use crate::{Error, ErrorKind, Result};
 
 /// The proof of a client that it acts for a user.
@@ -28,6 +29,15 @@ pub(crate) enum Proof<'a> {
     Certificate(&'a CertificateNames),
     /// The name of the user, from another program that has authenticated the client.
     Name(&'a str),
+}
+
+/// The proof of the user of a request, to ask again whether it still holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proven {
+    Token(TokenHash),
+    Key(KeyHash),
+    /// A certificate, or another program: the user has to exist.
+    Name,
 }
 
 /// An action on a repository.
@@ -105,6 +115,16 @@ impl Setup {
                 known.named(user).cloned()
             }
         })
+    }
+
+    /// Returns whether the file of users still has a user, and the token or key that has proved it.
+    pub(crate) fn is_still(&self, user: &str, proven: &Proven) -> bool {
+        let found = self.users.find(|known| match proven {
+            Proven::Token(hash) => known.user_of_hash(hash).cloned(),
+            Proven::Key(key) => known.user_of_key(key).cloned(),
+            Proven::Name => known.named(user).cloned(),
+        });
+        found.is_some_and(|found| *found == *user)
     }
 
     /// Answers a question as far as roles do.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pronto::Environment;
@@ -11,9 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, MADE_ROOM};
 use crate::config::Config;
-use crate::connection::Phase;
+use crate::connection::{Accepted, Phase};
 use crate::directory::Directory;
 use crate::log::{Event, Tell};
 use crate::repositories::Repositories;
@@ -194,6 +194,7 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         users,
         admission,
         config,
+        successor: OnceLock::new(),
     })
 }
 
@@ -470,14 +471,25 @@ fn begin(
         }
     };
     tokio::spawn(async move {
-        match protocol {
-            Protocol::Http => connection::serve(state, stream, address, drain).await,
-            Protocol::Ssh => ssh::serve(state, stream, address, drain).await,
-            Protocol::Git => {
-                daemon::serve(state, stream, address).await;
-                // It keeps the server from ending until here.
-                drop(drain);
+        let client = Accepted {
+            address,
+            connection: Arc::clone(connected.connection()),
+        };
+        let told = Arc::clone(&state);
+        let serving = async {
+            match protocol {
+                Protocol::Http => connection::serve(state, stream, client, drain).await,
+                Protocol::Ssh => ssh::serve(state, stream, client, drain).await,
+                Protocol::Git => {
+                    daemon::serve(state, stream, client).await;
+                    // It keeps the server from ending until here.
+                    drop(drain);
+                }
             }
+        };
+        tokio::select! {
+            () = serving => {}
+            () = connected.connection().evicted() => told.refused(address, MADE_ROOM),
         }
         drop(connected);
     });

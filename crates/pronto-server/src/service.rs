@@ -3,6 +3,7 @@
 pub(crate) mod native;
 mod process;
 pub(crate) mod push;
+mod pushed;
 
 use std::io::{Read, Write};
 use std::sync::Arc;

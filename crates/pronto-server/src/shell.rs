@@ -9,7 +9,7 @@ use pronto_io::interrupt::Interrupt;
 use crate::admission::Admission;
 use crate::config::Config;
 use crate::directory::Directory;
-use crate::permission::Proof;
+use crate::permission::{Proof, Proven};
 use crate::repositories::Repositories;
 use crate::service::{GitService, Streams};
 use crate::state::Setup;
@@ -58,6 +58,7 @@ pub fn serve_command(
         ssh: None,
         admission: Arc::new(Admission::new(&config.limits)),
         config,
+        successor: OnceLock::new(),
     };
     let Some(user) = setup.user_of(Proof::Name(shell.user)) else {
         let message = format!("there is no user '{}'", shell.user);
@@ -69,8 +70,10 @@ pub fn serve_command(
         setup: Arc::new(setup),
         requester: Requester {
             user: Some(user),
+            proven: Proven::Name,
             address: shell.address,
             protocol: "ssh",
+            connection: None,
         },
         target,
         protocol: protocol.filter(|text| text.len() <= LONGEST_PROTOCOL),

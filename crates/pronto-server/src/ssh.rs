@@ -8,7 +8,6 @@ mod session;
 mod socket;
 
 use std::borrow::Cow;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +21,7 @@ use crate::Result;
 use crate::activity::{Awake, Look, NOT_ASKED, NOT_READ, Times};
 use crate::bridge::patience_per_piece;
 use crate::config;
-use crate::connection::{Phase, end_with, until};
+use crate::connection::{Accepted, Phase, end_with, until};
 use crate::keys::fingerprint;
 use crate::secret::Missing;
 use crate::state::{Ssh, State};
@@ -152,7 +151,7 @@ pub(crate) async fn refuse_connection(socket: TcpStream, reason: &str) {
 pub(crate) async fn serve(
     state: Arc<State>,
     socket: TcpStream,
-    address: SocketAddr,
+    client: Accepted,
     mut drain: watch::Receiver<Phase>,
 ) {
     let setup = state.setup();
@@ -169,7 +168,8 @@ pub(crate) async fn serve(
     // Small answers must not wait for more.
     let _ = socket.set_nodelay(true);
     let socket = Socket::new(socket);
-    let link = Arc::new(Link::new(&state, address));
+    let address = client.address;
+    let link = Arc::new(Link::new(&state, client));
     let session = Session::new(&link);
     // On the heap, so that a connection that has sent nothing does not pay for it.
     let greeting = Box::pin(run_stream(ssh.config, socket.clone(), session));
@@ -177,6 +177,11 @@ pub(crate) async fn serve(
     let Some(Ok(Ok(running))) = until(greeting, &drain).await else {
         state.refused(address, "handshake");
         return;
+    };
+    let mut closing = Closing {
+        socket,
+        link: Arc::clone(&link),
+        reason: None,
     };
     let mut supervisor = Supervisor {
         awake: Awake::new(&state),
@@ -186,6 +191,7 @@ pub(crate) async fn serve(
         running,
     };
     let Ending { is_polite, reason } = supervisor.wait(&mut drain).await;
+    closing.reason = reason;
     if is_polite {
         let handle = supervisor.running.handle();
         let farewell = async {
@@ -197,8 +203,21 @@ pub(crate) async fn serve(
         };
         let _ = tokio::time::timeout(GRACE, farewell).await;
     }
-    socket.close();
-    link.end(reason);
+}
+
+/// Ends a connection when it is dropped: the library serves it on a task of its own, which is not dropped.
+struct Closing {
+    socket: Socket,
+    link: Arc<Link>,
+    /// The reason for the log, if the client is to blame.
+    reason: Option<&'static str>,
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.socket.close();
+        self.link.end(self.reason);
+    }
 }
 
 /// Ends a connection that takes too long, and when the server ends.

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use pronto_io::interrupt::Interrupt;
 use tokio_rustls::TlsAcceptor;
 
-use crate::admission::{Admission, Network, Owner};
+use crate::admission::{Admission, Connection, Network, Owner};
 use crate::certificate::CertificateNames;
 use crate::config::Config;
 use crate::directory::Directory;
@@ -24,6 +24,8 @@ pub(crate) struct Setup {
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) ssh: Option<Ssh>,
     pub(crate) admission: Arc<Admission>,
+    /// The one that has replaced this, for requests that began before.
+    pub(crate) successor: OnceLock<Arc<Setup>>,
 }
 
 /// SSH, with the key by which clients recognise the server.
@@ -56,6 +58,7 @@ pub(crate) struct Client {
     pub(crate) certificate: Option<Arc<CertificateNames>>,
     /// Whether the connection is one of this machine, without TLS.
     pub(crate) is_local: bool,
+    pub(crate) connection: Arc<Connection>,
 }
 
 impl State {
@@ -86,7 +89,11 @@ impl State {
     }
 
     pub(crate) fn replace(&self, setup: Setup) {
-        *self.setup.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(setup);
+        let setup = Arc::new(setup);
+        let mut current = self.setup.write().unwrap_or_else(PoisonError::into_inner);
+        // Each is replaced once.
+        let _ = current.successor.set(Arc::clone(&setup));
+        *current = setup;
     }
 
     pub(crate) fn tell(&self, event: &Event) {
@@ -113,6 +120,15 @@ impl State {
 }
 
 impl Setup {
+    /// Returns the newest setup that has replaced this one; `None` if none has.
+    pub(crate) fn newest(&self) -> Option<&Setup> {
+        let mut newest = self.successor.get()?;
+        while let Some(next) = newest.successor.get() {
+            newest = next;
+        }
+        Some(newest)
+    }
+
     /// Returns the owner of the slots of a client.
     pub(crate) fn owner(&self, user: Option<&Arc<str>>, address: IpAddr) -> Owner {
         match user {

@@ -10,16 +10,17 @@ use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
 
 use crate::access::RefChange;
-use crate::admission::{Owner, Slot};
+use crate::admission::{Connection, Owner, Slot};
 use crate::bridge::{Bounded, Patience};
 use crate::opened::Opened;
-use crate::permission::{Action, Question, needs_token};
+use crate::permission::{Action, Proven, Question, needs_token};
 use crate::quota::Allowance;
 use crate::repositories::Client;
 use crate::route::{Service, Target};
 use crate::service::{self, GitService, Judge, Streams};
 use crate::state::{Setup, State};
 use crate::store::Tally;
+use crate::watched::{self, Watched};
 use crate::{Error, ErrorKind, Result};
 
 /// The longest value of `GIT_PROTOCOL` and its counterparts.
@@ -30,10 +31,14 @@ pub(crate) const LONGEST_PROTOCOL: usize = 1024;
 pub(crate) struct Requester {
     /// The name, if it is known.
     pub(crate) user: Option<Arc<str>>,
+    /// The proof of the user.
+    pub(crate) proven: Proven,
     /// The address from which it is connected.
     pub(crate) address: IpAddr,
     /// The protocol that it uses: `http`, `git`, `ssh` or `netsync`.
     pub(crate) protocol: &'static str,
+    /// Its connection, if it is one of this server.
+    pub(crate) connection: Option<Arc<Connection>>,
 }
 
 /// The services that answer, and the flag that ends them.
@@ -87,9 +92,10 @@ impl Work {
     /// Waits for a slot.
     ///
     /// # Errors
-    /// The queue is full, or the wait takes too long.
+    /// The queue is full, the wait takes too long, or the connection is over.
     pub(crate) async fn slot(&self) -> Result<Slot> {
-        self.setup.admission.slot(&self.owner()).await
+        let connection = self.requester.connection.as_ref();
+        self.setup.admission.slot(&self.owner(), connection).await
     }
 
     /// Returns the memory that the request may hold.
@@ -208,7 +214,7 @@ impl Work {
             interrupt: &interrupt,
             budget: &self.budget(),
         };
-        let mut input = Bounded::new(input, self.most_bytes());
+        let mut input = Bounded::new(Watched::new(input, self), self.most_bytes());
         let streams = Streams {
             input: &mut input,
             output,
@@ -218,11 +224,24 @@ impl Work {
             Service::UploadArchive => services.service.serve_archive(&request, streams),
             Service::ReceivePack => services.service.serve_push(&request, self, streams),
         };
-        let served = input.judged(served);
+        let served = watched::judged(self, input.judged(served));
         let flushed = output.flush().map_err(|error| {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
         });
         served.and(flushed)
+    }
+
+    /// Returns whether the request is not allowed any more: since it began, its user was removed, or the token or key, or
+    /// a reload has taken the role away.
+    pub(crate) fn is_revoked(&self) -> bool {
+        let newest = self.setup.newest();
+        if newest.is_some_and(|newest| newest.may(&self.question()).is_err()) {
+            return true;
+        }
+        let setup = newest.unwrap_or(&self.setup);
+        let proven = &self.requester.proven;
+        self.user()
+            .is_some_and(|user| !setup.is_still(user, proven))
     }
 
     fn user(&self) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! The receiving side of a push (`gitprotocol-pack(5)`, "Pushing Data To a Server"): the
 //! advertisement, the request and the report, over bytes.
 
+mod end;
 mod report;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -11,6 +12,7 @@ use crate::certificate::Certificate;
 use crate::error::{Error, hung_up, malformed};
 use crate::pktline::{self, Packet};
 
+pub use end::{Parts, PushEnd};
 pub use report::{Reply, Rewrite, write_report};
 
 /// The memory that the commands, shallow lines and the certificate of one push may take where nobody else counts:

@@ -6,6 +6,7 @@ mod archives;
 mod bombs;
 mod bucket;
 mod budgets;
+mod crowds;
 mod hooks;
 mod inputs;
 mod logs;
@@ -107,6 +108,7 @@ pub(crate) fn all() -> Vec<Row> {
         bombs::table(),
         bucket::table(),
         budgets::table(),
+        crowds::table(),
         hooks::table(),
         inputs::table(),
         logs::table(),

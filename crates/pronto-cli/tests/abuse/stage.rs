@@ -145,8 +145,12 @@ impl Stage {
 
     /// Opens a connection of the attacker to SSH, as a plain socket.
     pub(crate) fn connect_ssh(&mut self) -> Connection {
+        self.connect_ssh_from(ATTACKER)
+    }
+
+    pub(crate) fn connect_ssh_from(&mut self, source: Ipv4Addr) -> Connection {
         let to = self.ssh_address();
-        Connection::open(ATTACKER, to, None, &self.ids)
+        Connection::open(source, to, None, &self.ids)
     }
 
     fn ssh_address(&mut self) -> SocketAddr {
@@ -269,8 +273,12 @@ impl Stage {
 
     /// Opens a connection of the attacker to `git://`.
     pub(crate) fn connect_git(&mut self) -> Connection {
+        self.connect_git_from(ATTACKER)
+    }
+
+    pub(crate) fn connect_git_from(&mut self, source: Ipv4Addr) -> Connection {
         let to = self.server().git;
-        Connection::open(ATTACKER, to, None, &self.ids)
+        Connection::open(source, to, None, &self.ids)
     }
 
     /// Opens a connection of the attacker that speaks HTTP/2.

@@ -1,7 +1,7 @@
 //! The questions of a server about its peers: who they are, what they may do, and which repository they
 //! mean.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use pronto_io::interrupt::Interrupt;
@@ -21,6 +21,11 @@ pub trait Host: Send + Sync {
 
 /// Decides about one connection, step by step. It is dropped when the connection is over.
 pub trait Visit: Send + Sync {
+    /// Takes the socket of the connection. The host can end the connection by shutting it down.
+    fn begun(&self, socket: &Arc<TcpStream>) {
+        let _ = socket;
+    }
+
     /// Returns the name of the owner of a key, among whose sessions the server shares its places.
     ///
     /// # Errors

@@ -1,19 +1,17 @@
 //! The peer of a request that has a slot: how long it lets the server wait, and whether it has lost the slot.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
-
+use super::eviction::Eviction;
 use super::turns::Turns;
 
 /// The peer of one request. A request without a slot has a peer that never loses it.
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
-    waiting: Mutex<Waiting>,
-    is_evicted: AtomicBool,
-    evicted: Notify,
+    waits: Mutex<Waits>,
+    evicted: Eviction,
     /// The turns to compute of its account, if it has any.
     turns: Option<Arc<Turns>>,
     work: Mutex<Work>,
@@ -26,12 +24,53 @@ struct Work {
     turn: Option<u64>,
 }
 
-/// The time that the server has waited for the peer since it made progress.
+/// The present waits of the server for the peer: two directions can wait at once, on threads of their own.
 #[derive(Debug, Default)]
-struct Waiting {
+struct Waits {
+    next: u64,
+    each: BTreeMap<u64, Span>,
+}
+
+/// A wait for the peer.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    /// The time that the same direction has waited before, since the peer made progress.
     before: Duration,
-    /// The begin of the present wait.
-    since: Option<Instant>,
+    since: Instant,
+}
+
+impl Span {
+    fn all(self) -> Duration {
+        self.before + self.since.elapsed()
+    }
+}
+
+/// A wait of one direction for the peer. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    peer: Arc<Peer>,
+    number: u64,
+    span: Span,
+}
+
+impl Wait {
+    /// Ends the wait. Returns its time.
+    pub(crate) fn end(self) -> Duration {
+        self.span.since.elapsed()
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        let is_last = {
+            let mut waits = self.peer.waits();
+            waits.each.remove(&self.number);
+            waits.each.is_empty()
+        };
+        if is_last {
+            self.peer.take_turn();
+        }
+    }
 }
 
 impl Peer {
@@ -94,50 +133,49 @@ impl Peer {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the server waits for the peer, after it has waited for `before` without progress.
-    pub(crate) fn begin_waiting(&self, before: Duration) {
-        *self.waiting() = Waiting {
+    /// Notes that a direction waits for the peer, after it has waited for `before` without progress. While any does, the
+    /// request has no turn.
+    pub(crate) fn wait(self: &Arc<Self>, before: Duration) -> Wait {
+        let span = Span {
             before,
-            since: Some(Instant::now()),
+            since: Instant::now(),
+        };
+        let number = {
+            let mut waits = self.waits();
+            let number = waits.next;
+            waits.next += 1;
+            waits.each.insert(number, span);
+            number
         };
         self.give_turn_back();
+        Wait {
+            peer: Arc::clone(self),
+            number,
+            span,
+        }
     }
 
-    /// Notes that the server does not wait for the peer any more.
-    pub(crate) fn end_waiting(&self) {
-        self.waiting().since = None;
-        self.take_turn();
-    }
-
-    /// Returns how long the server waits for the peer; `None` if it does not.
+    /// Returns how long the server waits for the peer, in the direction that has waited for longest; `None` if none waits.
     pub(super) fn stalls(&self) -> Option<Duration> {
-        let waiting = self.waiting();
-        waiting.since.map(|since| waiting.before + since.elapsed())
+        self.waits().each.values().map(|span| span.all()).max()
     }
 
     /// Takes the slot away: what waits for the peer fails.
     pub(super) fn evict(&self) {
-        self.is_evicted.store(true, Relaxed);
-        self.evicted.notify_waiters();
+        self.evicted.set();
     }
 
     pub(crate) fn is_evicted(&self) -> bool {
-        self.is_evicted.load(Relaxed)
+        self.evicted.is_set()
     }
 
     /// Waits until the slot is taken away.
     pub(crate) async fn evicted(&self) {
-        let notified = self.evicted.notified();
-        tokio::pin!(notified);
-        // From here on no notification is missed.
-        notified.as_mut().enable();
-        if !self.is_evicted() {
-            notified.await;
-        }
+        self.evicted.wait().await;
     }
 
-    /// The two fields stay consistent whatever panics.
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The waits stay consistent whatever panics: each change is a single step.
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,71 +13,11 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::classes::{ADMINISTRATORS, CLASSES, Classes, STRANGERS, USERS, class_of};
 use super::turns::Turns;
-use super::{FOR_ADMINISTRATORS, FOR_USERS, GRACE, LOOK, Owner, Peer, locked};
+use super::{GRACE, LOOK, Owner, Peer, locked};
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
-
-/// The number of classes of owners.
-const CLASSES: usize = 3;
-
-/// The classes: clients without a user, users, and users who manage the server.
-const STRANGERS: usize = 0;
-const USERS: usize = 1;
-const ADMINISTRATORS: usize = 2;
-
-fn class_of(owner: &Owner) -> usize {
-    match owner {
-        Owner::Network(_) => STRANGERS,
-        Owner::User(_) => USERS,
-        Owner::Administrator(_) => ADMINISTRATORS,
-    }
-}
-
-/// A number of things, by the class of those that have them. A class also has those of the classes before it.
-#[derive(Debug)]
-struct Classes {
-    most: [usize; CLASSES],
-    used: [usize; CLASSES],
-}
-
-impl Classes {
-    fn new(count: usize) -> Self {
-        let without = |part: usize| count - count / part;
-        Classes {
-            most: [without(FOR_USERS), without(FOR_ADMINISTRATORS), count],
-            used: [0; CLASSES],
-        }
-    }
-
-    /// Returns the number that those of the class and of the ones before it have.
-    fn up_to(&self, class: usize) -> usize {
-        self.used.iter().take(class + 1).sum()
-    }
-
-    /// Returns whether the classes up to this one have as many as they may.
-    fn is_full(&self, class: usize) -> bool {
-        let most = self.most.get(class);
-        most.is_none_or(|most| self.up_to(class) >= *most)
-    }
-
-    /// Returns the first bound that leaves no room for one of the class.
-    fn bound(&self, class: usize) -> Option<usize> {
-        (class..CLASSES).find(|class| self.is_full(*class))
-    }
-
-    fn add(&mut self, class: usize) {
-        if let Some(used) = self.used.get_mut(class) {
-            *used += 1;
-        }
-    }
-
-    fn remove(&mut self, class: usize) {
-        if let Some(used) = self.used.get_mut(class) {
-            *used = used.saturating_sub(1);
-        }
-    }
-}
 
 /// The accounts of a class that wait.
 #[derive(Debug, Default)]

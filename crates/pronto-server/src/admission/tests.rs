@@ -16,36 +16,42 @@ fn admission() -> Arc<Admission> {
     Arc::new(Admission::new(&limits))
 }
 
-#[test]
-fn connections_are_bounded_in_all_and_per_address() {
+#[tokio::test]
+async fn a_wait_of_one_direction_does_not_end_that_of_the_other() {
     let admission = admission();
-    let [one, two]: [IpAddr; 2] = [[127, 0, 0, 1].into(), [127, 0, 0, 2].into()];
-    let first = admission.connect(one).expect("room");
-    let _second = admission.connect(one).expect("room");
-    assert_eq!(admission.connect(one).err(), Some(Full::Address));
-    let _third = admission.connect(two).expect("room");
-    assert_eq!(admission.connect(two).err(), Some(Full::Server));
-    drop(first);
-    assert_eq!(admission.connections(), 2);
-    let _fourth = admission.connect(two).expect("room");
+    let slot = admission.slot(&network(1), None).await.expect("free");
+    let peer = slot.peer();
+    let sends = peer.wait(GRACE);
+    let takes = peer.wait(Duration::ZERO);
+    assert!(peer.stalls().is_some_and(|time| time >= GRACE));
+    drop(takes);
+    assert!(peer.stalls().is_some_and(|time| time >= GRACE));
+    let takes = peer.wait(Duration::ZERO);
+    drop(sends);
+    assert!(peer.stalls().is_some_and(|time| time < GRACE));
+    drop(takes);
+    assert_eq!(peer.stalls(), None);
 }
 
 #[tokio::test]
 async fn one_user_cannot_take_all_slots() {
     let admission = admission();
     let user = |name: &str| Owner::User(name.into());
-    let first = admission.slot(&user("a")).await.expect("free");
-    let _second = admission.slot(&user("a")).await.expect("free");
+    let first = admission.slot(&user("a"), None).await.expect("free");
+    let _second = admission.slot(&user("a"), None).await.expect("free");
     let error = admission
-        .slot(&user("a"))
+        .slot(&user("a"), None)
         .await
         .expect_err("it has its share");
     assert_eq!(*error.kind(), ErrorKind::TooMany);
-    let _third = admission.slot(&user("b")).await.expect("free");
-    let error = admission.slot(&user("c")).await.expect_err("all are taken");
+    let _third = admission.slot(&user("b"), None).await.expect("free");
+    let error = admission
+        .slot(&user("c"), None)
+        .await
+        .expect_err("all are taken");
     assert_eq!(*error.kind(), ErrorKind::Overloaded);
     drop(first);
-    admission.slot(&user("c")).await.expect("free again");
+    admission.slot(&user("c"), None).await.expect("free again");
 }
 
 fn network(last: u8) -> Owner {
@@ -69,22 +75,22 @@ async fn the_last_slots_are_for_users_and_administrators() {
     let mut held = Vec::new();
     for last in 1..=3 {
         for _ in 0..20 {
-            held.extend(admission.slot(&network(last)).await);
+            held.extend(admission.slot(&network(last), None).await);
         }
     }
     assert_eq!(held.len(), 24, "a quarter is for users");
     for name in ["a", "b"] {
         for _ in 0..20 {
-            held.extend(admission.slot(&Owner::User(name.into())).await);
+            held.extend(admission.slot(&Owner::User(name.into()), None).await);
         }
     }
     assert_eq!(held.len(), 30, "a sixteenth is for administrators");
     for _ in 0..2 {
         let root = Owner::Administrator("root".into());
-        held.push(admission.slot(&root).await.expect("kept free"));
+        held.push(admission.slot(&root, None).await.expect("kept free"));
     }
     drop(held);
-    let _slot = admission.slot(&network(1)).await.expect("free");
+    let _slot = admission.slot(&network(1), None).await.expect("free");
 }
 
 #[tokio::test]
@@ -93,18 +99,18 @@ async fn strangers_do_not_fill_the_queue() {
     let mut held = Vec::new();
     for last in 1..=2 {
         for _ in 0..12 {
-            held.push(admission.slot(&network(last)).await.expect("free"));
+            held.push(admission.slot(&network(last), None).await.expect("free"));
         }
     }
     let waiting = |owner: Owner| {
         let admission = Arc::clone(&admission);
-        tokio::spawn(async move { admission.slot(&owner).await })
+        tokio::spawn(async move { admission.slot(&owner, None).await })
     };
     let all: Vec<_> = (3..20).map(|last| waiting(network(last))).collect();
     tokio::task::yield_now().await;
     for _ in 0..6 {
         let user = Owner::User("a".into());
-        held.push(admission.slot(&user).await.expect("kept for users"));
+        held.push(admission.slot(&user, None).await.expect("kept for users"));
     }
     let mut refused = 0;
     for one in all {
@@ -122,7 +128,9 @@ async fn waiting(
     let mut all = Vec::new();
     for owner in owners {
         let admission = Arc::clone(admission);
-        all.push(tokio::spawn(async move { admission.slot(&owner).await }));
+        all.push(tokio::spawn(
+            async move { admission.slot(&owner, None).await },
+        ));
         tokio::task::yield_now().await;
     }
     all
@@ -141,7 +149,7 @@ fn patient_admission(requests: usize, requests_per_user: usize, queue: usize) ->
 #[tokio::test]
 async fn requests_that_wait_do_not_look() {
     let admission = patient_admission(1, 1, 4096);
-    let _held = admission.slot(&network(0)).await.expect("free");
+    let _held = admission.slot(&network(0), None).await.expect("free");
     let begun = Instant::now();
     let owners = (0..2000).map(|number: u32| network((number % 200 + 1) as u8));
     let all = waiting(&admission, owners).await;
@@ -166,9 +174,12 @@ async fn a_request_waits_behind_one_of_each_other_account() {
     let one_of = |number: u8| Owner::User(format!("user{number}").into());
     let mut held = Vec::new();
     for number in 1..=3 {
-        held.push(admission.slot(&network(number)).await.expect("free"));
+        held.push(admission.slot(&network(number), None).await.expect("free"));
     }
-    let user = admission.slot(&one_of(0)).await.expect("kept for users");
+    let user = admission
+        .slot(&one_of(0), None)
+        .await
+        .expect("kept for users");
     // Each account has a share of one slot, so all of these wait.
     let hostile = (0..1000).map(|number: u32| network((number % 3 + 4) as u8));
     let mut hostile = waiting(&admission, hostile).await;
@@ -205,9 +216,9 @@ async fn a_request_waits_behind_one_of_each_other_account() {
 #[tokio::test]
 async fn the_longest_queue_gives_its_places_to_others() {
     let admission = patient_admission(2, 1, 16);
-    let _one = admission.slot(&network(1)).await.expect("free");
+    let _one = admission.slot(&network(1), None).await.expect("free");
     let _two = admission
-        .slot(&Owner::User("a".into()))
+        .slot(&Owner::User("a".into()), None)
         .await
         .expect("free");
     let many = |number: u8| std::iter::repeat_n(network(number), 8);
@@ -226,14 +237,14 @@ async fn the_longest_queue_gives_its_places_to_others() {
 #[tokio::test]
 async fn a_request_that_gives_up_leaves_nothing_behind() {
     let admission = patient_admission(1, 1, 16);
-    let held = admission.slot(&network(1)).await.expect("free");
+    let held = admission.slot(&network(1), None).await.expect("free");
     for one in waiting(&admission, (2..8).map(network)).await {
         one.abort();
         // It has been cancelled.
         let _ = one.await;
     }
     drop(held);
-    let slot = admission.slot(&network(9)).await.expect("free");
+    let slot = admission.slot(&network(9), None).await.expect("free");
     drop(slot);
     assert!(admission.slots.is_unused());
 }
@@ -245,13 +256,14 @@ async fn a_peer_that_stalls_loses_its_slot() {
         wait: Duration::from_secs(60),
         ..Limits::default()
     }));
-    let slot = admission.slot(&network(1)).await.expect("free");
-    slot.peer().begin_waiting(GRACE);
+    let slot = admission.slot(&network(1), None).await.expect("free");
+    let wait = slot.peer().wait(GRACE);
     let holder = tokio::spawn(async move {
+        let _wait = wait;
         slot.peer().evicted().await;
         assert!(slot.peer().is_evicted());
     });
-    admission.slot(&network(2)).await.expect("given back");
+    admission.slot(&network(2), None).await.expect("given back");
     holder.await.expect("it has lost its slot");
 }
 
@@ -262,12 +274,17 @@ async fn a_peer_that_works_keeps_its_slot() {
         wait: 2 * LOOK,
         ..Limits::default()
     });
-    let slot = admission.slot(&network(1)).await.expect("free");
-    slot.peer().begin_waiting(GRACE);
-    slot.peer().end_waiting();
-    admission.slot(&network(2)).await.expect_err("it is served");
-    slot.peer().begin_waiting(Duration::ZERO);
-    admission.slot(&network(2)).await.expect_err("not for long");
+    let slot = admission.slot(&network(1), None).await.expect("free");
+    drop(slot.peer().wait(GRACE));
+    admission
+        .slot(&network(2), None)
+        .await
+        .expect_err("it is served");
+    let _wait = slot.peer().wait(Duration::ZERO);
+    admission
+        .slot(&network(2), None)
+        .await
+        .expect_err("not for long");
     assert!(!slot.peer().is_evicted());
 }
 

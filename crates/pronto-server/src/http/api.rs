@@ -79,7 +79,9 @@ impl Call {
             return Err(Error::new(ErrorKind::NotFound, message));
         };
         let owner = self.setup.owner(Some(&user), self.client.address.ip());
-        let slot = self.setup.admission.slot(&owner).await?;
+        let slot = (self.setup.admission)
+            .slot(&owner, Some(&self.client.connection))
+            .await?;
         let setup = Arc::clone(&self.setup);
         let tally = Arc::clone(&self.record.tally);
         let task = tokio::task::spawn_blocking(move || {

@@ -16,6 +16,7 @@ use crate::names::RepositoryName;
 use crate::route::{Service, Target};
 use crate::service::{self, Streams};
 use crate::state::State;
+use crate::watched::{self, Watched};
 use crate::work::{LONGEST_PROTOCOL, Requester, UnderWay, Work};
 use crate::{Error, ErrorKind, Result};
 
@@ -104,8 +105,10 @@ impl Call {
             setup: Arc::clone(&self.setup),
             requester: Requester {
                 user: self.user.clone(),
+                proven: self.proven,
                 address: self.client.address.ip(),
                 protocol: "http",
+                connection: Some(Arc::clone(&self.client.connection)),
             },
             target: Target { service, name },
             protocol: None,
@@ -180,7 +183,7 @@ impl Job {
             Act::Advertise => self.advertise(&request, writer),
             Act::Answer { body, is_gzipped } => {
                 let most_bytes = self.work.most_bytes();
-                let mut body = Bounded::new(body, most_bytes);
+                let mut body = Bounded::new(Watched::new(body, &self.work), most_bytes);
                 // The bound holds for what is sent and for what it inflates to.
                 let done = match is_gzipped {
                     true => {
@@ -191,7 +194,7 @@ impl Job {
                     }
                     false => self.answer(&request, &mut body, writer),
                 };
-                let done = body.judged(done);
+                let done = watched::judged(&self.work, body.judged(done));
                 budget.release();
                 // The answer goes out before the rest of the request is discarded, as it was sent.
                 let _ = writer.flush();

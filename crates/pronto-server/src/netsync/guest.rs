@@ -1,6 +1,6 @@
 //! One connection of a peer: its user, its request, and its record.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -17,16 +17,17 @@ use tokio::sync::watch;
 
 use super::Peers;
 use crate::access::RefChange;
-use crate::admission::{Connected, Network, Slot};
+use crate::admission::{Connected, MADE_ROOM, Network, Slot};
 use crate::connection::Phase;
 use crate::keys::hash_of_ed25519;
 use crate::names::RepositoryName;
 use crate::opened::Opened;
-use crate::permission::{Action, Proof, Question, needs_token};
+use crate::permission::{Action, Proof, Proven, Question, needs_token};
 use crate::record::{self, Record, text};
 use crate::route::{Service, Target};
 use crate::service::Judge as _;
 use crate::state::{Setup, State};
+use crate::watched::REVOKED;
 use crate::work::{Requester, UnderWay, Work};
 use crate::{Error, ErrorKind, Result};
 
@@ -54,7 +55,7 @@ pub(super) struct Guest {
     runtime: Handle,
     address: SocketAddr,
     progress: Mutex<Progress>,
-    _connected: Connected,
+    connected: Connected,
     /// Keeps the server from ending as long as the connection lasts.
     _phase: watch::Receiver<Phase>,
 }
@@ -80,7 +81,7 @@ impl Guest {
             runtime: peers.runtime.clone(),
             address,
             progress: Mutex::default(),
-            _connected: connected,
+            connected,
             _phase: peers.phases.subscribe(),
         }
     }
@@ -130,8 +131,13 @@ impl Guest {
             setup,
             requester: Requester {
                 user: progress.user.clone(),
+                proven: match &progress.key {
+                    Some(key) => Proven::Key(hash_of_ed25519(key.as_bytes())),
+                    None => Proven::Name,
+                },
                 address: self.address.ip(),
                 protocol: PROTOCOL,
+                connection: Some(Arc::clone(self.connected.connection())),
             },
             target: Target { name, service },
             protocol: None,
@@ -194,6 +200,11 @@ impl Guest {
 }
 
 impl Visit for Guest {
+    fn begun(&self, socket: &Arc<TcpStream>) {
+        let connection = self.connected.connection();
+        connection.served_by_thread(Arc::clone(socket));
+    }
+
     fn identify(&self, key: &PublicKey) -> std::result::Result<String, PeerError> {
         let mut record = Record::new(&self.state, self.address, "netsync");
         record.service("netsync");
@@ -211,6 +222,8 @@ impl Visit for Guest {
             record.user(user.as_deref());
         }
         progress.user.clone_from(&user);
+        let owner = setup.owner(user.as_ref(), self.address.ip());
+        self.connected.connection().belongs_to(&owner);
         Ok(match user {
             Some(user) => user.to_string(),
             // No user has a space in the name.
@@ -269,13 +282,16 @@ impl Visit for Guest {
     fn ended(&self, ended: &Ended) {
         let mut progress = self.progress();
         let repository = progress.repository.take();
+        let is_evicted = self.connected.connection().is_evicted();
         match &mut progress.record {
+            None if is_evicted => self.state.refused(self.address, MADE_ROOM),
             None => self.state.refused(self.address, "handshake"),
             Some(record) => {
                 record.counters.add_received(ended.received_bytes);
                 record.counters.add_sent(ended.sent_bytes);
                 match &ended.error {
                     None => record.status(200),
+                    Some(_) if is_evicted => record.ended(503, MADE_ROOM.to_owned()),
                     Some(error) => record.ended(status(ended.error_kind), error.clone()),
                 }
             }
@@ -297,7 +313,10 @@ impl RefRules for Rules {
             creates,
             deletes: false,
         };
-        self.0.refusal(&change)
+        match self.0.is_revoked() {
+            true => Some(REVOKED.to_owned()),
+            false => self.0.refusal(&change),
+        }
     }
 
     fn admit(
@@ -305,6 +324,9 @@ impl RefRules for Rules {
         repository: &Repository,
         growth: Growth,
     ) -> std::result::Result<Option<Turn>, String> {
+        if self.0.is_revoked() {
+            return Err(REVOKED.to_owned());
+        }
         let bounds = self.0.bounds();
         if bounds.is_empty() {
             return Ok(None);

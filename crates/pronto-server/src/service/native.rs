@@ -11,9 +11,11 @@ use prometheus_client::registry::Registry;
 use pronto::receive_pack::{Growth, PackLimit};
 use pronto::upload_pack::{self, Ended, Options, Selections};
 use pronto::{Repository, Watch, receive_pack, upload_archive};
+use pronto_wire::receive::Parts;
 
 use super::process::{Git, NonceFinder, NonceRule, ReceiveLimits};
 use super::push::{Allowed, Judged, Receiver, judge_request};
+use super::pushed::Pushed;
 use super::{GitService, Judge, Request, Streams, broken};
 use crate::bundles::{Bundles, OpenedBundle};
 use crate::error::without_room;
@@ -279,7 +281,12 @@ impl Native {
             pack_bytes: pack_limit_of_git(request, limit.transpose()?)?,
             nonce: rule.unwrap_or(NonceRule::OfRequests),
         };
-        let mut input = allowed.into_input().chain(input);
+        let parts = Parts {
+            options: allowed.has_feature("push-options"),
+            pack: allowed.set_refs().next().is_some(),
+            hash: repository.object_hash(),
+        };
+        let mut input = Pushed::new(allowed.into_input().chain(input), parts);
         let streams = Streams {
             input: &mut input,
             output,

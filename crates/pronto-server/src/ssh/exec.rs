@@ -9,11 +9,14 @@ use russh::{ChannelId, ChannelMsg, ChannelReadHalf};
 use tokio::sync::oneshot;
 
 use super::link::{Link, REFUSED, Waiting};
+use super::{PACKET_BYTES, PACKETS_AHEAD};
 use crate::activity::{Active, Activity, Taking};
 use crate::admission::Slot;
 use crate::bridge::{
     Counters, Pace, Patience, PieceReader, PieceWriter, Pieces, Pipe, Source, pipe,
 };
+use crate::error::without_room;
+use crate::permission::Proven;
 use crate::record::{self, Record, UNFINISHED};
 use crate::route::Service;
 use crate::service::Streams;
@@ -25,10 +28,14 @@ use crate::{Error, ErrorKind, Result, command};
 /// sending can read the answer.
 const LINGERING_BYTES: usize = 64 << 20;
 
+/// The most bytes that a client may send before its request is served.
+const AHEAD_BYTES: u64 = PACKETS_AHEAD as u64 * PACKET_BYTES as u64;
+
 /// A request that begins.
 pub(super) struct Exec {
     /// The user; an error if it may no longer do anything.
     pub(super) user: Result<Option<Arc<str>>>,
+    pub(super) proven: Proven,
     pub(super) command: Vec<u8>,
     pub(super) waiting: Waiting,
     pub(super) handle: Handle,
@@ -87,6 +94,7 @@ impl Exec {
         };
         let asked = self.user.map(|user| Asked {
             user,
+            proven: self.proven,
             command: self.command,
             protocol: self.waiting.protocol,
         });
@@ -111,6 +119,7 @@ impl Exec {
 /// The form of a request, before it is understood.
 struct Asked {
     user: Option<Arc<str>>,
+    proven: Proven,
     command: Vec<u8>,
     protocol: Option<String>,
 }
@@ -155,8 +164,10 @@ impl Request<'_> {
             setup: state.setup(),
             requester: Requester {
                 user: asked.user,
+                proven: asked.proven,
                 address: self.link.address.ip(),
                 protocol: "ssh",
+                connection: Some(Arc::clone(&self.link.connection)),
             },
             target,
             protocol: asked.protocol,
@@ -169,7 +180,11 @@ impl Request<'_> {
             }
             _ => error,
         })?;
+        // The client may send ahead meanwhile.
+        let ahead = work.budget();
+        ahead.charge(AHEAD_BYTES).map_err(without_room)?;
         let slot = work.slot().await?;
+        drop(ahead);
         let patience = work.patience(&slot);
         let counters = Arc::clone(&record.counters);
         let reader = PieceReader::new(input, patience.clone(), counters);

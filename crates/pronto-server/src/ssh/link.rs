@@ -9,6 +9,8 @@ use russh::server::Msg;
 use russh::{Channel, ChannelId};
 
 use crate::activity::Activity;
+use crate::admission::Connection;
+use crate::connection::Accepted;
 use crate::state::State;
 
 /// The most channels of a connection at once.
@@ -21,6 +23,7 @@ pub(super) const REFUSED: u32 = 128;
 pub(super) struct Link {
     pub(super) state: Arc<State>,
     pub(super) address: SocketAddr,
+    pub(super) connection: Arc<Connection>,
     pub(super) activity: Arc<Activity>,
     is_draining: AtomicBool,
     is_encrypted: AtomicBool,
@@ -58,10 +61,15 @@ impl Drop for OpenChannel {
 }
 
 impl Link {
-    pub(super) fn new(state: &Arc<State>, address: SocketAddr) -> Self {
+    pub(super) fn new(state: &Arc<State>, client: Accepted) -> Self {
+        let Accepted {
+            address,
+            connection,
+        } = client;
         Link {
             state: Arc::clone(state),
             address,
+            connection,
             activity: Arc::new(Activity::new()),
             is_draining: AtomicBool::new(false),
             is_encrypted: AtomicBool::new(false),
@@ -90,9 +98,11 @@ impl Link {
         self.is_draining.load(Relaxed)
     }
 
-    /// Notes a login that succeeded.
-    pub(super) fn authenticated(&self) {
+    /// Notes a login that succeeded, of a user or of anonymous.
+    pub(super) fn authenticated(&self, user: Option<&Arc<str>>) {
         self.is_authenticated.store(true, Relaxed);
+        let owner = self.state.setup().owner(user, self.address.ip());
+        self.connection.belongs_to(&owner);
     }
 
     /// Notes an attempt to log in that was refused.
@@ -131,12 +141,17 @@ impl Link {
             }
             return;
         }
-        if self.refused_logins.load(Relaxed) == 0 {
-            self.state.refused(self.address, "handshake");
-            return;
+        let reason = match self.refused_logins.load(Relaxed) {
+            0 => "handshake",
+            _ => {
+                self.state.setup().admission.wrong_token(self.address.ip());
+                "no key of a user"
+            }
+        };
+        // One that makes room for another has its own reason.
+        if !self.connection.is_evicted() {
+            self.state.refused(self.address, reason);
         }
-        self.state.setup().admission.wrong_token(self.address.ip());
-        self.state.refused(self.address, "no key of a user");
     }
 
     /// The map stays consistent whatever panics: each change is a single step.

@@ -10,7 +10,7 @@ use super::exec::Exec;
 use super::link::{Link, OpenChannel, REFUSED};
 use crate::access::ANONYMOUS;
 use crate::keys::{KeyHash, hash, is_accepted};
-use crate::permission::Proof;
+use crate::permission::{Proof, Proven};
 use crate::work::LONGEST_PROTOCOL;
 
 /// The most channels of a connection in all. The library keeps a little of each.
@@ -55,6 +55,15 @@ impl Session {
         Some(Login { user, key })
     }
 
+    /// # Errors
+    /// The channel waits for its request.
+    fn check_has_request(&self, channel: ChannelId) -> Result<(), Error> {
+        match self.link.change(channel, |_| ()) {
+            true => Err(Error::Inconsistent),
+            false => Ok(()),
+        }
+    }
+
     fn refuse(&self) -> Auth {
         self.link.refused();
         Auth::reject()
@@ -91,7 +100,7 @@ impl Handler for Session {
     async fn auth_none(&mut self, user: &str) -> Result<Auth, Error> {
         let setup = self.link.state.setup();
         if user == ANONYMOUS && setup.config.access.knows_anonymous() {
-            self.link.authenticated();
+            self.link.authenticated(None);
             return Ok(Auth::Accept);
         }
         Ok(Auth::reject())
@@ -120,9 +129,9 @@ impl Handler for Session {
     ) -> Result<Auth, Error> {
         let login = is_accepted(key.algorithm).then(|| self.user_of(key.public_key));
         self.login = login.flatten();
-        Ok(match self.login {
-            Some(_) => {
-                self.link.authenticated();
+        Ok(match &self.login {
+            Some(login) => {
+                self.link.authenticated(Some(&login.user));
                 Auth::Accept
             }
             None => self.refuse(),
@@ -159,6 +168,26 @@ impl Handler for Session {
         Ok(())
     }
 
+    /// Only requests take data: what comes before one would stay in memory.
+    async fn data(
+        &mut self,
+        channel: ChannelId,
+        _data: &[u8],
+        _session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        self.check_has_request(channel)
+    }
+
+    async fn extended_data(
+        &mut self,
+        channel: ChannelId,
+        _code: u32,
+        _data: &[u8],
+        _session: &mut russh::server::Session,
+    ) -> Result<(), Error> {
+        self.check_has_request(channel)
+    }
+
     async fn env_request(
         &mut self,
         channel: ChannelId,
@@ -193,6 +222,10 @@ impl Handler for Session {
         session.channel_success(channel)?;
         let exec = Exec {
             user: self.user(),
+            proven: match &self.login {
+                Some(login) => Proven::Key(login.key),
+                None => Proven::Name,
+            },
             command: command.to_vec(),
             handle: session.handle(),
             waiting,

@@ -4,6 +4,7 @@ mod abuse;
 mod access;
 mod api;
 mod archive;
+mod channels;
 mod daemon;
 mod fetch;
 mod lifecycle;

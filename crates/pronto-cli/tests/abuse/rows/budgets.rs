@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use super::Table;
 use crate::client::Connection;
+use crate::frames::{ACK, DATA, SETTINGS, WINDOW_UPDATE, fields, frame};
 use crate::stage::{Stage, Verdict, listing, refused, require};
 use crate::wire::{
     FETCH, MISSING, PUSH, V2, create, git_request, packet, packets, post, post_head,
@@ -15,6 +16,7 @@ pub(super) fn table() -> Table {
     let mut table = Table::new("budgets");
     arguments(&mut table);
     commands(&mut table);
+    bodies(&mut table);
     slots(&mut table);
     table
 }
@@ -242,6 +244,67 @@ fn hold_from(stage: &mut Stage, source: Ipv4Addr, count: usize) -> Vec<Connectio
         one
     });
     connections.collect()
+}
+
+/// Bodies that the library takes before a request has its slot.
+fn bodies(table: &mut Table) {
+    table.row("bodies-of-http2-that-wait", |stage| {
+        stage.limits("memory_bytes = 16777216\nrequests = 4\nuser_share = 50");
+        stage.limits("wait_seconds = 30\nstall_seconds = 30");
+        stage.most_mebibytes = 96;
+        let _held = [
+            hold_from(stage, OTHERS[0], 2),
+            hold_from(stage, OTHERS[1], 1),
+        ];
+        stage.slots(3)?;
+        let path = format!("/open/p/{FETCH}");
+        let kind = format!("application/x-{FETCH}-request");
+        let more = [
+            ("content-type", kind.as_str()),
+            ("git-protocol", "version=2"),
+        ];
+        let head = fields("POST", &path, &more);
+        let mut crowd = Vec::new();
+        for _ in 0..160 {
+            let mut one = stage.frames();
+            one.until(|frame| frame.kind == WINDOW_UPDATE && frame.stream == 0)?;
+            one.send(frame(SETTINGS, ACK, 0, b""));
+            for stream in [1, 3, 5, 7] {
+                one.request(stream, 0, &head);
+                // A quarter of a mebibyte, which is the window.
+                let piece = frame(DATA, 0, stream, &[b'0'; 1 << 14]);
+                (0..16).for_each(|_| _ = one.send(&piece));
+            }
+            crowd.push(one);
+        }
+        let answer = stage.fetch(Some("bob"), "team/a", &listing())?;
+        require(answer.status == 200, || format!("{answer:?}"))?;
+        stage.logged(429, "hold too much memory")
+    });
+    table.row("input-of-ssh-that-waits", |stage| {
+        stage.limits("memory_bytes = 16777216\nrequests = 4\nuser_share = 50");
+        stage.limits("wait_seconds = 30\nstall_seconds = 30");
+        if !stage.shell() {
+            return Ok(());
+        }
+        let _held = [stage.hold(Some("mallory")), stage.hold(Some("mallory"))];
+        stage.slots(2)?;
+        // A user may hold half of the memory: 32 requests that may send ahead.
+        let bearer = format!("Bearer {}", stage.site.ids.token("mallory"));
+        let path = format!("/own/m/{FETCH}");
+        let kind = format!("application/x-{FETCH}-request");
+        let more = [("content-type", kind.as_str()), ("authorization", &bearer)];
+        let head = fields("POST", &path, &more);
+        let mut others = [stage.frames(), stage.frames()];
+        for one in &mut others {
+            (0..20).for_each(|number| _ = one.request(2 * number + 1, 0, &head));
+        }
+        stage.logged(429, "hold too much memory")?;
+        let output = stage.ssh().run(&["git-upload-pack 'own/m'"]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        require(text.contains("hold too much memory"), || text)?;
+        stage.logged_on("ssh", 429, "hold too much memory")
+    });
 }
 
 fn slots(table: &mut Table) {

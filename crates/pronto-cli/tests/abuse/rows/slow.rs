@@ -1,5 +1,7 @@
 //! Clients that are slow, or do nothing at all.
 
+mod working;
+
 use super::Table;
 use crate::stage::{Stage, Verdict, require};
 use crate::wire::{
@@ -16,6 +18,7 @@ pub(super) fn table() -> Table {
     bodies(&mut table);
     readers(&mut table);
     daemon(&mut table);
+    working::rows(&mut table);
     table
 }
 

@@ -61,16 +61,16 @@ fn run(site: &Site, who: &str, at: &Path, arguments: &[&str]) -> Output {
 }
 
 /// The request of a client to a repository.
-pub(super) struct Wanted<'a> {
-    pub(super) user: Option<&'a str>,
-    pub(super) repository: &'a str,
+pub(in crate::rows) struct Wanted<'a> {
+    pub(in crate::rows) user: Option<&'a str>,
+    pub(in crate::rows) repository: &'a str,
     /// Whether it wants to push, and not only to take.
-    pub(super) pushes: bool,
+    pub(in crate::rows) pushes: bool,
 }
 
 /// Takes all refs of a repository, or asks whether a branch may be pushed. Returns the names and objects of the refs
 /// that the client has then, or the reason why it is not served.
-pub(super) fn ask(stage: &mut Stage, wanted: &Wanted<'_>) -> Vec<u8> {
+pub(in crate::rows) fn ask(stage: &mut Stage, wanted: &Wanted<'_>) -> Vec<u8> {
     let address = address(stage);
     let who = wanted.user.unwrap_or("anonymous");
     let site = &stage.site;

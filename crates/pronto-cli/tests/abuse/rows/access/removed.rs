@@ -1,11 +1,13 @@
 //! Users who were removed: what has authenticated them before does not any more.
 
+use rustix::process::Signal;
+
 use crate::client::{Answer, Connection};
 use crate::rows::Table;
 use crate::server::wait_until;
 use crate::site::shell_as;
 use crate::stage::{Stage, Verdict, listing, refused, require};
-use crate::wire::{FETCH, V2, get, post};
+use crate::wire::{FETCH, PUSH, V2, changes, create, get, no_pack, post, post_head};
 
 pub(super) fn rows(table: &mut Table) {
     table.row("removed-with-a-certificate", |stage| {
@@ -78,6 +80,54 @@ pub(super) fn rows(table: &mut Table) {
         )
     });
     table.row("removed-with-a-key", removed_with_a_key);
+    table.row("removed-during-a-push", |stage| {
+        during_a_push(stage, |stage| remove(stage, "mallory"))
+    });
+    table.row("role-taken-during-a-push", |stage| {
+        during_a_push(stage, take_role)
+    });
+    table.row("role-taken-during-a-conversation-over-ssh", |stage| {
+        during_a_conversation(stage, take_role)
+    });
+    table.row("token-replaced-during-a-push", |stage| {
+        during_a_push(stage, |stage| {
+            let config = stage.site.path("server.toml");
+            crate::site::manage(&config, &["token", "--replace", "mallory"]);
+            let token = stage.token("mallory");
+            let is_refused = wait_until(|| {
+                let answer = stage.ask(get("/api/v1/repositories", &token));
+                answer.is_ok_and(|answer| answer.status == 401)
+            });
+            require(is_refused, || "the token is still let in".to_owned())
+        })
+    });
+    let reason = "git pushes to a repository on disk only";
+    table.row_on_disk("removed-during-a-push-that-git-takes", reason, |stage| {
+        let file = stage.repository("own/m").join("info/grafts");
+        std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+        std::fs::write(file, format!("{}\n", stage.site.ids.first)).expect("a file");
+        stage.own("own/m", "info/grafts");
+        during_a_push(stage, |stage| remove(stage, "mallory"))
+    });
+    table.row("removed-during-a-push-over-ssh", |stage| {
+        if !stage.shell() {
+            return Ok(());
+        }
+        let body = late_push(stage);
+        stage.changing_nothing("own/m", |stage| {
+            let mut push = stage.ssh().start(&["git-receive-pack 'own/m'"]);
+            push.advertisement();
+            push.send(&body[..body.len() / 2]);
+            remove(stage, "mallory")?;
+            push.send(&body[body.len() / 2..]);
+            let said = String::from_utf8_lossy(&push.rest()).into_owned();
+            require(!said.contains("ok refs/heads/late"), || said)
+        })?;
+        stage.logged_on("ssh", 403, "not allowed any more")
+    });
+    table.row("removed-during-a-conversation-over-ssh", |stage| {
+        during_a_conversation(stage, |stage| remove(stage, "mallory"))
+    });
     table.row("shell-with-a-long-command", |stage| {
         stage.server();
         for count in [8192, 100_000] {
@@ -130,6 +180,60 @@ fn removed_with_a_key(stage: &mut Stage) -> Verdict {
         require(is_refused && !said.contains("You are mallory"), || said)?;
     }
     Ok(())
+}
+
+/// Takes the roles of Mallory away, by a reload.
+fn take_role(stage: &mut Stage) -> Verdict {
+    let config = stage.site.path("server.toml");
+    let text = std::fs::read_to_string(&config).map_err(|error| error.to_string())?;
+    let text = text.replace("\"mallory\"", "\"nobody\"");
+    std::fs::write(&config, text).map_err(|error| error.to_string())?;
+    stage.server().signal(Signal::HUP);
+    let reloaded = stage
+        .server()
+        .logged(|event| event["event"] == "reloaded")?;
+    require(reloaded["error"].is_null(), || reloaded.to_string())
+}
+
+/// Lists refs over SSH, lets the user lose its right, and lists them again.
+fn during_a_conversation(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Verdict) -> Verdict {
+    if !stage.shell() {
+        return Ok(());
+    }
+    let command = ["-oSetEnv=GIT_PROTOCOL=version=2", "git-upload-pack 'own/m'"];
+    let mut fetch = stage.ssh().start(&command);
+    fetch.advertisement();
+    fetch.send(&listing());
+    let first = String::from_utf8_lossy(&fetch.advertisement()).into_owned();
+    require(first.contains("refs/heads/main"), || first)?;
+    lose(stage)?;
+    fetch.send(&listing());
+    let said = String::from_utf8_lossy(&fetch.rest()).into_owned();
+    require(!said.contains("refs/heads"), || said)?;
+    stage.logged_on("ssh", 403, "not allowed any more")
+}
+
+/// The body of a push of Mallory.
+fn late_push(stage: &Stage) -> Vec<u8> {
+    let commands = changes([create(&stage.site.ids.first, "refs/heads/late")]);
+    [commands, no_pack()].concat()
+}
+
+/// Sends half of a push, lets its user lose its proof, and sends the rest.
+fn during_a_push(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Verdict) -> Verdict {
+    let body = late_push(stage);
+    let head = post_head("own/m", PUSH, &stage.token("mallory"));
+    let mut push = stage.connect();
+    stage.changing_nothing("own/m", |stage| {
+        push.send(format!("{head}content-length: {}\r\n\r\n", body.len()));
+        push.send(&body[..body.len() / 2]);
+        stage.slots(1)?;
+        lose(stage)?;
+        let answer = push.send(&body[body.len() / 2..]).answer()?;
+        let said = format!("{answer:?} {}", answer.text());
+        require(!said.contains("ok refs/heads/late"), || said)
+    })?;
+    stage.logged(403, "not allowed any more")
 }
 
 fn ask(connection: &mut Connection) -> Result<Answer, String> {

@@ -1,0 +1,65 @@
+//! The classes of owners, and what each class may have of the slots and places of a server.
+
+use super::{FOR_ADMINISTRATORS, FOR_USERS, Owner};
+
+/// The number of classes of owners.
+pub(super) const CLASSES: usize = 3;
+
+/// The classes: clients without a user, users, and users who manage the server.
+pub(super) const STRANGERS: usize = 0;
+pub(super) const USERS: usize = 1;
+pub(super) const ADMINISTRATORS: usize = 2;
+
+/// Returns the class of an owner.
+pub(super) fn class_of(owner: &Owner) -> usize {
+    match owner {
+        Owner::Network(_) => STRANGERS,
+        Owner::User(_) => USERS,
+        Owner::Administrator(_) => ADMINISTRATORS,
+    }
+}
+
+/// A number of things, by the class of those that have them. A class also has those of the classes before it.
+#[derive(Debug)]
+pub(super) struct Classes {
+    most: [usize; CLASSES],
+    used: [usize; CLASSES],
+}
+
+impl Classes {
+    pub(super) fn new(count: usize) -> Self {
+        let without = |part: usize| count - count / part;
+        Classes {
+            most: [without(FOR_USERS), without(FOR_ADMINISTRATORS), count],
+            used: [0; CLASSES],
+        }
+    }
+
+    /// Returns the number that those of the class and of the ones before it have.
+    pub(super) fn up_to(&self, class: usize) -> usize {
+        self.used.iter().take(class + 1).sum()
+    }
+
+    /// Returns whether the classes up to this one have as many as they may.
+    pub(super) fn is_full(&self, class: usize) -> bool {
+        let most = self.most.get(class);
+        most.is_none_or(|most| self.up_to(class) >= *most)
+    }
+
+    /// Returns the first bound that leaves no room for one of the class.
+    pub(super) fn bound(&self, class: usize) -> Option<usize> {
+        (class..CLASSES).find(|class| self.is_full(*class))
+    }
+
+    pub(super) fn add(&mut self, class: usize) {
+        if let Some(used) = self.used.get_mut(class) {
+            *used += 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, class: usize) {
+        if let Some(used) = self.used.get_mut(class) {
+            *used = used.saturating_sub(1);
+        }
+    }
+}

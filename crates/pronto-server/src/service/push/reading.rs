@@ -1,0 +1,198 @@
+//! The commands of a push as they are read: what is kept of them, and the decision about each.
+
+use std::collections::BTreeMap;
+
+use bstr::{BString, ByteSlice as _};
+
+use super::kept::Kept;
+use super::{Judgment, Receiver, malformed};
+use crate::access::RefChange;
+use crate::error::without_room;
+use crate::service::Judge;
+use crate::{Error, ErrorKind, Result};
+
+/// The digits before a packet.
+const LENGTH_BYTES: u64 = 4;
+
+/// The memory that an entry of a map takes beside its strings.
+const ENTRY_BYTES: usize = 96;
+
+/// The commands as they are read, and the decisions about them.
+pub(super) struct Reading<'a, 'b> {
+    judge: &'a dyn Judge,
+    receiver: &'a Receiver<'b>,
+    /// The bytes that were read.
+    pub(super) read: Kept<'b>,
+    /// Their number.
+    bytes: u64,
+    /// The memory that the judgments have taken.
+    pub(super) charged: u64,
+    pub(super) features: Vec<u8>,
+    /// The text of the certificate, whose packets are pieces of it.
+    certificate: Option<Vec<u8>>,
+    is_in_certificate: bool,
+    pub(super) nonce: Option<BString>,
+    pub(super) changes: Vec<Judgment>,
+    pub(super) fast_forward_only: BTreeMap<BString, String>,
+}
+
+impl<'a, 'b> Reading<'a, 'b> {
+    pub(super) fn new(judge: &'a dyn Judge, receiver: &'a Receiver<'b>) -> Self {
+        Reading {
+            judge,
+            receiver,
+            read: Kept::new(receiver.budget),
+            bytes: 0,
+            charged: 0,
+            features: Vec::new(),
+            certificate: None,
+            is_in_certificate: false,
+            nonce: None,
+            changes: Vec::new(),
+            fast_forward_only: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a packet.
+    ///
+    /// # Errors
+    /// It is malformed, or there is no room for it.
+    pub(super) fn take(&mut self, payload: &[u8]) -> Result<()> {
+        let most = self.receiver.most_bytes;
+        let bytes = self.bytes + payload.len() as u64;
+        self.bytes = bytes + LENGTH_BYTES;
+        if bytes > most {
+            let message = format!(
+                "the commands of the push have more than {most} bytes, which limits.command_bytes \
+                 of the server allows"
+            );
+            return Err(malformed(&message).with_hint("push fewer refs at once"));
+        }
+        self.read.packet(payload)?;
+        if self.is_in_certificate && self.certificate.is_some() {
+            // The text grows by doubling.
+            self.charge(2 * payload.len())?;
+        }
+        if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
+            match payload {
+                b"push-cert-end\n" => self.is_in_certificate = false,
+                _ => text.extend_from_slice(payload),
+            }
+            return Ok(());
+        }
+        let line = payload.strip_suffix(b"\n").unwrap_or(payload);
+        if line.starts_with(b"shallow ") {
+            return Ok(());
+        }
+        let (line, words) = line.split_once_str("\0").unwrap_or((line, b""));
+        if self.features.is_empty() {
+            self.features = words.to_vec();
+        }
+        if line == b"push-cert" {
+            return self.begin_certificate();
+        }
+        self.judge(&parse(line)?)
+    }
+
+    /// Charges memory of the judgments.
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        let bytes = bytes as u64;
+        self.receiver.budget.charge(bytes).map_err(without_room)?;
+        self.charged += bytes;
+        Ok(())
+    }
+
+    fn begin_certificate(&mut self) -> Result<()> {
+        if !self.receiver.takes_certificates {
+            let message = "this repository does not take signed pushes: receive.certNonceSeed";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        if self.certificate.is_some() {
+            return Err(malformed("the push has two certificates"));
+        }
+        self.certificate = Some(Vec::new());
+        self.is_in_certificate = true;
+        Ok(())
+    }
+
+    /// Judges the commands of the certificate: the lines behind the empty one. Its signature has none, so
+    /// that it does not matter where the signature begins.
+    ///
+    /// # Errors
+    /// The certificate is malformed.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        let Some(text) = self.certificate.take() else {
+            return Ok(());
+        };
+        if text.contains(&0) || self.is_in_certificate {
+            return Err(malformed("the certificate of the push has no proper end"));
+        }
+        let Some((head, body)) = text.split_once_str("\n\n") else {
+            return Err(malformed("the certificate of the push has no changes"));
+        };
+        let nonce = head.lines().find_map(|line| line.strip_prefix(b"nonce "));
+        self.nonce = nonce.map(BString::from);
+        let mut is_signature = false;
+        for line in body.lines() {
+            is_signature |= line.starts_with(b"-----BEGIN ");
+            match (parse(line), is_signature) {
+                (Ok(change), false) => self.judge(&change)?,
+                (Ok(_), true) => {
+                    return Err(malformed("the signature of the push looks like a change"));
+                }
+                (Err(_), true) => {}
+                (Err(error), false) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, change: &RefChange<'_>) -> Result<()> {
+        // The list grows by doubling.
+        self.charge(change.name.len() + 2 * size_of::<Judgment>())?;
+        let target = (self.receiver.target_of)(change.name);
+        let changed = [
+            Some(change.name),
+            target.as_ref().map(|name| name.as_slice()),
+        ];
+        let mut changed = changed.into_iter().flatten();
+        let mut names = changed.clone();
+        let mut refusal =
+            changed.find_map(|name| self.judge.refusal(&RefChange { name, ..*change }));
+        if let Some(reason) = names.find_map(|name| self.judge.forbids_force(name)) {
+            let is_protected =
+                self.receiver.protects_all_refs || change.name.starts_with(b"refs/heads/");
+            if !is_protected && !change.creates && !change.deletes {
+                refusal = refusal.or_else(|| Some(reason.clone()));
+            }
+            // It is kept longer than the judgments.
+            let entry = change.name.len() + reason.len() + ENTRY_BYTES;
+            let charged = self.receiver.budget.charge(entry as u64);
+            charged.map_err(without_room)?;
+            self.fast_forward_only.insert(change.name.into(), reason);
+        }
+        self.charge(refusal.as_ref().map_or(0, String::len))?;
+        self.changes.push(Judgment {
+            name: change.name.into(),
+            deletes: change.deletes,
+            refusal,
+        });
+        Ok(())
+    }
+}
+
+/// Parses `OLD NEW NAME`.
+fn parse(line: &[u8]) -> Result<RefChange<'_>> {
+    let mut parts = line.splitn_str(3, " ");
+    let (old, new, name) = (parts.next(), parts.next(), parts.next());
+    let is_id = |id: &&[u8]| matches!(id.len(), 40 | 64) && id.iter().all(u8::is_ascii_hexdigit);
+    let (Some(old), Some(new), Some(name)) = (old.filter(is_id), new.filter(is_id), name) else {
+        return Err(malformed("a change is not 'OLD NEW REF'"));
+    };
+    let is_null = |id: &[u8]| id.iter().all(|digit| *digit == b'0');
+    Ok(RefChange {
+        name,
+        creates: is_null(old),
+        deletes: is_null(new),
+    })
+}

@@ -1,0 +1,37 @@
+//! The bytes of a push that a process takes, up to the end of the push.
+//!
+//! Clients of SSH and `git://` end their input only after the report. Without a look at its bytes, the server would wait for
+//! a client that has sent everything, take it for one that stalls, and give its slot to others.
+
+use std::io::{self, Read};
+
+use pronto_wire::receive::{Parts, PushEnd};
+
+/// The input of a push, which ends with the push.
+pub(super) struct Pushed<R> {
+    input: R,
+    end: PushEnd,
+    is_over: bool,
+}
+
+impl<R> Pushed<R> {
+    /// Returns the input of a push, from its first command on.
+    pub(super) fn new(input: R, parts: Parts) -> Self {
+        Pushed {
+            input,
+            end: PushEnd::new(parts),
+            is_over: false,
+        }
+    }
+}
+
+impl<R: Read> Read for Pushed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_over {
+            return Ok(0);
+        }
+        let count = self.input.read(buffer)?;
+        self.is_over = self.end.push(buffer.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+}

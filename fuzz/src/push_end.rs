@@ -1,0 +1,40 @@
+//! The end of a push in its bytes: it does not depend on the pieces in which they come.
+
+use pronto_hash::{Kind, TrailerDigester};
+use pronto_wire::receive::{Parts, PushEnd};
+
+/// The largest size of a piece is one more.
+const PIECES: u8 = 63;
+
+pub(crate) fn run(data: &[u8]) {
+    let Some(([flags, piece], data)) = data.split_first_chunk() else {
+        return;
+    };
+    let hash = match flags & 1 {
+        0 => Kind::Sha1,
+        _ => Kind::Sha256,
+    };
+    let parts = Parts {
+        options: flags & 2 != 0,
+        pack: flags & 4 != 0,
+        hash,
+    };
+    let mut push = data.to_vec();
+    if flags & 8 != 0 {
+        // Random bytes have no digest of themselves. What follows the first flush packet gets one.
+        let at = data.windows(4).position(|bytes| bytes == b"0000");
+        let start = at.map_or(data.len(), |at| at + 4);
+        push.extend_from_slice(b"PACK\0\0\0\x02\0\0\0\0");
+        let mut digester = TrailerDigester::new(hash);
+        digester.update(push.get(start..).unwrap_or_default());
+        push.extend_from_slice(digester.finish().as_slice());
+    }
+    let mut whole = PushEnd::new(parts);
+    let is_end = whole.push(&push);
+    let mut in_pieces = PushEnd::new(parts);
+    let mut last = false;
+    for piece in push.chunks(usize::from(piece & PIECES) + 1) {
+        last = in_pieces.push(piece);
+    }
+    assert_eq!(last, is_end);
+}
