@@ -102,9 +102,7 @@ pub(crate) fn remove_operation_state(repository: &Repository) -> Result<Vec<Canc
     let remove = |file: &str| {
         present.may_have(file) && std::fs::remove_file(repository.git_path(file)).is_ok()
     };
-    // Refs of their own to the hook `reference-transaction`, and in reftables.
-    let are_refs = repository.refs().tables().is_some()
-        || hooks::has_programs(repository, "reference-transaction");
+    let are_refs = are_refs(repository, &present);
     for (file, operation) in [
         ("CHERRY_PICK_HEAD", Cancelled::CherryPick),
         ("REVERT_HEAD", Cancelled::Revert),
@@ -147,6 +145,32 @@ pub(crate) fn remove_operation_state(repository: &Repository) -> Result<Vec<Canc
     Ok(cancelled)
 }
 
+/// Returns whether the removal of a pseudo-ref is seen: by the hook `reference-transaction`, in reftables, and by a
+/// lock on `packed-refs`, which Git takes for it.
+fn are_refs(repository: &Repository, present: &Present) -> bool {
+    repository.refs().tables().is_some()
+        || has_locked_packed_refs(repository, present)
+        || hooks::has_programs(repository, "reference-transaction")
+}
+
+fn has_locked_packed_refs(repository: &Repository, present: &Present) -> bool {
+    match repository.common_dir() == repository.git_dir() {
+        true => present.may_have("packed-refs.lock"),
+        false => repository.common_dir().join("packed-refs.lock").exists(),
+    }
+}
+
+/// Removes `AUTO_MERGE`, as a commit does.
+pub(crate) fn remove_auto_merge(repository: &Repository) -> Result<()> {
+    match are_refs(repository, &Present::list(repository)) {
+        true => delete(repository, "AUTO_MERGE"),
+        false => {
+            let _ = std::fs::remove_file(repository.git_path("AUTO_MERGE"));
+            Ok(())
+        }
+    }
+}
+
 /// Removes a ref of this worktree outside of `refs/`. Returns whether it existed.
 fn remove_pseudo_reference(repository: &Repository, name: &str) -> Result<bool> {
     if repository.refs().find(name)?.is_none() {
@@ -156,9 +180,15 @@ fn remove_pseudo_reference(repository: &Repository, name: &str) -> Result<bool> 
     Ok(true)
 }
 
-/// Deletes a ref, which need not exist.
+/// Deletes a ref, which need not exist. As in Git, only the hook ends the command if it cannot be deleted.
 fn delete(repository: &Repository, name: &str) -> Result<()> {
     let mut transaction = repository.transaction();
     transaction.delete(name, Expected::Anything);
-    transaction.commit()
+    match transaction.commit() {
+        Err(error) if !matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Hook) => {
+            repository.notify(Notice::Failure(error));
+            Ok(())
+        }
+        deleted => deleted,
+    }
 }
