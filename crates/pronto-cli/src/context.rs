@@ -187,8 +187,8 @@ impl Context {
         }
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        let found = found.map_err(CliError::of)?;
-        self.check(&found)?;
+        let mut found = found.map_err(CliError::of)?;
+        self.check(&mut found)?;
         on_demand::enable(self, &found)?;
         Ok(self.take(found))
     }
@@ -203,10 +203,10 @@ impl Context {
             return Ok(Some(Arc::clone(repository)));
         }
         let environment = self.environment()?;
-        let Some(found) = self.discover_optional(&environment)? else {
+        let Some(mut found) = self.discover_optional(&environment)? else {
             return Ok(None);
         };
-        self.check(&found)?;
+        self.check(&mut found)?;
         on_demand::enable(self, &found)?;
         Ok(Some(self.take(found)))
     }
@@ -237,8 +237,8 @@ impl Context {
     pub(crate) fn own_repository(&mut self) -> Result<Repository, CliError> {
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        let found = found.map_err(CliError::of)?;
-        self.check(&found)?;
+        let mut found = found.map_err(CliError::of)?;
+        self.check(&mut found)?;
         Ok(found)
     }
 

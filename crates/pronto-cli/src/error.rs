@@ -167,6 +167,20 @@ impl CliError {
         self
     }
 
+    /// Prints it as `error: …` with exit code 1, if it is fatal.
+    #[must_use]
+    pub(crate) fn as_error(mut self) -> Self {
+        if self.0.kind == Kind::Fatal {
+            (self.0.kind, self.0.code) = (Kind::Error, ExitCode::FAILURE);
+        }
+        self
+    }
+
+    /// Returns whether it is printed as `error: …`, and not as fatal.
+    pub(crate) fn is_minor(&self) -> bool {
+        self.0.kind == Kind::Error
+    }
+
     /// Sets the exit code instead of the one of its kind.
     #[must_use]
     pub fn with_code(mut self, code: ExitCode) -> Self {
@@ -187,6 +201,15 @@ impl CliError {
     /// Returns the messages, without prefixes.
     pub fn messages(&self) -> &[String] {
         &self.0.messages
+    }
+
+    /// Returns the error for another program that reports it.
+    pub(crate) fn to_report(&self, kind: pronto::ErrorKind) -> pronto::Error {
+        let error = pronto::Error::new(kind, self.to_string());
+        match self.0.earlier.first() {
+            Some(earlier) => error.reported_after(earlier.as_str()),
+            None => error,
+        }
     }
 
     /// Returns the lines for standard error, with prefixes.

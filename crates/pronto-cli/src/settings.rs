@@ -20,10 +20,10 @@ use crate::error::CliError;
 pub use hooks::EVENTS;
 pub use table::{GUARDED, KEYS, VARIABLES};
 pub use transport::{TRANSPORT_KEYS, TRANSPORT_VARIABLES};
-pub(crate) use values::check as check_values;
 pub use values::{
     ADVICE, COLORS, Colors, KEYS as TYPED_KEYS, KEYS_OF_EACH, Kind, Readers, TypedKey, readers_of,
 };
+pub(crate) use values::{check as check_values, unread};
 
 /// Checks that `command` runs the hooks of `repository`: native commands do not run
 /// `post-index-change`.

@@ -180,6 +180,14 @@ impl Config {
         self.by_key.take();
     }
 
+    /// Removes all values of `key`, which is in canonical form.
+    pub fn remove(&mut self, key: &BStr) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.retain(|entry| self.slice(&entry.key) != key);
+        self.entries = entries;
+        self.by_key.take();
+    }
+
     fn slice(&self, range: &Range<u32>) -> &BStr {
         self.text[range.start as usize..range.end as usize].as_bstr()
     }

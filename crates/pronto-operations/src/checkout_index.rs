@@ -153,7 +153,15 @@ pub fn checkout_index(
         true => Some(index::lock(repository)?),
         false => None,
     };
-    let mut prepared = WorktreeSession::without_lock(repository, || repository.index())?;
+    let read = || match options.ignore_skip_worktree {
+        true => repository.index(),
+        // Other directories for which one entry stands are left out of the worktree.
+        false => repository.index_near(&mut |directory| {
+            let mut paths = options.paths.iter();
+            paths.any(|path| path.starts_with(directory))
+        }),
+    };
+    let mut prepared = WorktreeSession::without_lock(repository, read)?;
     let mut report = Report::default();
     let chosen = choose(&prepared, options, &mut report);
     if options.temporary {
@@ -186,7 +194,7 @@ pub fn checkout_index(
             edit.refresh(*position, *stat, flags.with(Flags::UP_TO_DATE));
         }
     }
-    if !edit.is_empty() {
+    if !edit.is_empty() || prepared.index.identity().is_none() {
         let bytes = prepared.encode(edit.content(), watch)?;
         drop(edit);
         lock.commit(&bytes).map_err(from_index)?;

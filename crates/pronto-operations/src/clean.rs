@@ -86,7 +86,8 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
-    let index = repository.index()?;
+    // What a directory entry stands for is not in the worktree.
+    let index = repository.index_for_looking()?;
     let mut patterns = match options.what {
         What::All => Patterns::new(repository.ignores_case()?),
         _ => ignore_patterns(repository)?,

@@ -18,9 +18,11 @@ use crate::errors::from_index;
 use crate::identity::{self, Care, Role};
 use crate::objects::from_odb;
 use crate::refs::Expected;
+use crate::reset::report_kind;
 use crate::session::WorktreeSession;
 use crate::write_tree::{self, Made};
-use crate::{Error, ErrorKind, Repository, Result, hooks, refresh, shared};
+use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress, refresh, shared};
+use pronto_repository::Notice;
 
 /// Options of a commit.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +76,7 @@ const FOR_GIT_IF_SET: [&str; 2] = ["commit.gpgsign", "rerere.enabled"];
 pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     refuse_what_is_for_git(repository, options)?;
     let cleanup = message_cleanup(repository, options.cleanup)?;
-    let head = repository.head()?.id();
+    let head = current_commit(repository)?;
     let now = identity::now();
     let identity = |role| {
         let (config, environment) = (repository.config(), repository.environment());
@@ -84,7 +86,12 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
             _ => error,
         })
     };
-    let (author, committer) = (identity(Role::Author)?, identity(Role::Committer)?);
+    let author = identity(Role::Author)?;
+    let committer = match identity(Role::Committer) {
+        // Git looks at the committer when it has written the message.
+        Err(error) if *error.kind() != ErrorKind::Unsupported => Err(error),
+        found => Ok(found?),
+    };
     let written = match cleanup {
         Cleanup::Verbatim => options.message.clone(),
         _ => message::stripped(options.message.as_bstr(), false),
@@ -92,6 +99,7 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     let text = message::cleaned(written.as_bstr(), cleanup);
     let tree = stage_tree(repository, head, options, watch)?;
     write_edit_message(repository, written.as_bstr())?;
+    let committer = committer?;
     if message::is_empty(text.as_bstr(), cleanup) && !options.allow_empty_message {
         return Ok(Outcome::EmptyMessage);
     }
@@ -107,7 +115,24 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
         .write(Kind::Commit, &new.encode())
         .map_err(from_odb)?;
     move_to(repository, id, head, text.as_bstr())?;
+    in_progress::remove_auto_merge(repository)?;
     Ok(Outcome::Done(id))
+}
+
+/// Returns the commit of `HEAD`, to which a tag leads, too.
+fn current_commit(repository: &Repository) -> Result<Option<ObjectId>> {
+    let Some(id) = repository.head()?.id() else {
+        return Ok(None);
+    };
+    let Some(commit) = repository.peel_to(id, Kind::Commit)? else {
+        report_kind(repository, id)?;
+        return Err(Error::new(ErrorKind::Object, "could not parse HEAD"));
+    };
+    if commit != id {
+        let message = format!("HEAD {id} is not a commit!");
+        repository.notify(Notice::Ignored(Error::new(ErrorKind::Object, message)));
+    }
+    Ok(Some(commit))
 }
 
 fn refuse_what_is_for_git(repository: &Repository, options: &Options) -> Result<()> {
@@ -201,8 +226,9 @@ fn write_edit_message(repository: &Repository, text: &BStr) -> Result<()> {
     let path = repository.git_path("COMMIT_EDITMSG");
     let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(text));
     written.map_err(|error| {
+        let reason = pronto_io::error::reason(&error);
         let message = format!("could not open '{}'", repository.spoken(&path).display());
-        Error::new(ErrorKind::Io, message).because(error)
+        Error::new(ErrorKind::Io, message).because(reason)
     })
 }
 

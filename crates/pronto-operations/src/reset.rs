@@ -18,7 +18,7 @@ use pronto_worktree::unpack::{self, Decision, Refusals};
 use crate::add::{self, Stage};
 use crate::errors::{from_index, from_worktree};
 use crate::refresh::{self, Outdated};
-use crate::refs::Expected;
+use crate::refs::{Expected, update_failed};
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
@@ -121,6 +121,8 @@ pub enum Outcome {
     Refused(Refusals),
     /// `HEAD` has no commit whose changes could be kept: nothing was done.
     NoHead,
+    /// Files and index were reset, and `HEAD` was not, for this reason.
+    Stopped(Report, Error),
 }
 
 /// Resolves `name` for `reset`: a commit, or with paths a tree. `HEAD` before the first commit
@@ -158,7 +160,8 @@ pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> R
     })
 }
 
-fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
+/// Reports the type of the object `id`, to which no commit belongs.
+pub(crate) fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
     let id = repository.peel_tags(id)?.unwrap_or(id);
     let header = repository.objects()?.header(&id);
     if let Ok(Some(header)) = header {
@@ -207,7 +210,15 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         }
     }
     if let (true, Some(commit)) = (moves, options.to.commit) {
-        move_branch(repository, commit, &options.to.name)?;
+        let moved = save_old_head(repository)
+            .and_then(|()| move_branch(repository, commit, &options.to.name));
+        if let Err(error) = moved {
+            // The hook ends the command at once.
+            if *error.kind() != ErrorKind::Hook {
+                in_progress::cancel(repository)?;
+            }
+            return Ok(Outcome::Stopped(report, error));
+        }
         if options.mode == Mode::Hard {
             report.head = Some((
                 switch::short_id(repository, commit)?,
@@ -313,33 +324,49 @@ fn take_tree(
     Ok(true)
 }
 
-/// Sets `ORIG_HEAD` to the old `HEAD`, and `HEAD`, or its branch, to the commit.
-fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Result<()> {
-    let action = repository.environment().bytes("GIT_REFLOG_ACTION");
-    let message = |what: &str, plain: BString| -> BString {
-        match action {
-            Some(action) => format!("{}: {what}", action.as_bstr()).into(),
-            None => plain,
-        }
-    };
+/// Returns the message of a reflog entry: `what` after the action that the environment names, or else `plain`.
+fn reflog_message(repository: &Repository, what: &str, plain: BString) -> BString {
+    match repository.environment().bytes("GIT_REFLOG_ACTION") {
+        Some(action) => format!("{}: {what}", action.as_bstr()).into(),
+        None => plain,
+    }
+}
+
+/// Sets `ORIG_HEAD` to the old `HEAD`. Only a hook that refuses ends the reset.
+fn save_old_head(repository: &Repository) -> Result<()> {
     let old = repository.head()?.id();
     let before = repository.refs().id_of("ORIG_HEAD").unwrap_or_default();
     let expected = before.map_or(Expected::Anything, Expected::Object);
     let mut transaction = repository.transaction();
-    match old {
+    let failed = match old {
         Some(old) => {
             let plain = "reset: updating ORIG_HEAD".into();
-            let message = message("updating ORIG_HEAD", plain);
+            let message = reflog_message(repository, "updating ORIG_HEAD", plain);
             transaction.update("ORIG_HEAD", old, expected, message);
+            let updated = transaction.commit();
+            updated.map_err(|error| update_failed("ORIG_HEAD", error))
         }
         None if before.is_some() => {
             transaction.delete("ORIG_HEAD", expected);
+            transaction.commit()
         }
-        None => {}
+        None => Ok(()),
+    };
+    match failed {
+        Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Hook) => {
+            Err(error)
+        }
+        Err(error) => {
+            repository.notify(Notice::Failure(error));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
-    if !transaction.is_empty() {
-        transaction.commit()?;
-    }
+}
+
+/// Sets `HEAD`, or its branch, to the commit.
+fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Result<()> {
+    let old = repository.head()?.id();
     // As in Git, the short form counts as the full one.
     let shown = if name == "@" {
         "HEAD".into()
@@ -349,8 +376,10 @@ fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Res
     let plain = [b"reset: moving to ", shown.as_bytes()].concat().into();
     let expected = old.map_or(Expected::Missing, Expected::Object);
     let mut transaction = repository.transaction();
-    transaction.update("HEAD", commit, expected, message("updating HEAD", plain));
-    transaction.commit()
+    let message = reflog_message(repository, "updating HEAD", plain);
+    transaction.update("HEAD", commit, expected, message);
+    let moved = transaction.commit();
+    moved.map_err(|error| update_failed("HEAD", error))
 }
 
 /// Sets the index to the tree where they differ.

@@ -80,6 +80,18 @@ pub struct Options {
     /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
     /// configured and none listens.
     pub monitor_program: Option<PathBuf>,
+    /// The commit that the index is compared with, instead of that of `HEAD`.
+    pub(crate) commit: Option<ObjectId>,
+}
+
+impl Options {
+    /// Returns the `HEAD` that the index is compared with.
+    fn head(&self, repository: &Repository) -> Result<Head> {
+        match self.commit {
+            Some(id) => Ok(Head::Detached { id }),
+            None => repository.head(),
+        }
+    }
 }
 
 impl Default for Options {
@@ -95,6 +107,7 @@ impl Default for Options {
             write_back: true,
             settle: Duration::from_secs(1),
             monitor_program: None,
+            commit: None,
         }
     }
 }

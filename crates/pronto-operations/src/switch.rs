@@ -9,12 +9,13 @@ mod start;
 mod state;
 
 use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{Failure, Warning};
 use pronto_worktree::unpack::Refusals;
 
-use crate::refs::{Expected, Head, RefName, bad_name};
+use crate::refs::{Expected, Head, RefName, bad_name, update_failed};
 use crate::status::{self, Upstream};
 use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress};
 
@@ -69,6 +70,11 @@ pub enum Outcome {
     Refused(Refusals),
     /// The index has conflicts at these paths: nothing was done.
     Unmerged(Vec<BString>),
+    /// Files and index have moved, and `HEAD` has not, for this reason. The report describes what was done
+    /// before.
+    Stopped(Box<Report>, Error),
+    /// `HEAD` stays on its unborn branch, for this reason.
+    NotRenamed(Error),
 }
 
 /// The result of a switch.
@@ -133,12 +139,13 @@ pub enum BranchChange {
 /// the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything has
 /// been done. A loss of local changes is no error: see [`Outcome`].
 pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
-    let old = repository.head()?;
-    check_branches(repository, options, &old)?;
-    if let (None, Some(create), Head::Unborn { .. }) = (&options.to, &options.create, &old) {
+    let head = repository.head()?;
+    check_branches(repository, options, &head)?;
+    if let (None, Some(create), true) = (&options.to, &options.create, is_unborn(&head)) {
         return rename_unborn(repository, create);
     }
-    if options.to.is_none() && old.id().is_none() && !options.empty {
+    let old = with_commit(repository, head)?;
+    if options.to.is_none() && old.id().is_none_or(|id| id.is_null()) && !options.empty {
         let message = "You are on a branch yet to be born";
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
@@ -154,6 +161,10 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
             MovedFiles::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
             MovedFiles::Unmerged(paths) => return Ok(Outcome::Unmerged(paths)),
         }
+        // Before `HEAD` moves, because a broken submodule ends the switch here.
+        if let (false, false, Some(commit)) = (options.quiet, options.discard, new_head.commit) {
+            report.local_changes = move_files::local_changes(repository, commit, watch)?;
+        }
     }
     if let (Head::Detached { id }, false) = (&old, options.quiet)
         && new_head.commit != Some(*id)
@@ -166,11 +177,38 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
             watch,
         )?);
     }
-    let commit = new_head.commit;
-    move_head(repository, options, &old, new_head, &mut report)?;
-    tell(repository, options, commit, &mut report, watch)?;
+    if let Err(error) = move_head(repository, options, &old, new_head, &mut report) {
+        return Ok(Outcome::Stopped(Box::new(report), error));
+    }
+    find_upstream(repository, options, &mut report, watch)?;
     run_post_checkout(repository, old.id(), &mut report)?;
     Ok(Outcome::Done(Box::new(report)))
+}
+
+/// Returns whether `head` is on a branch without a commit. A branch that holds zeros has none, too.
+fn is_unborn(head: &Head) -> bool {
+    match head {
+        Head::Unborn { .. } => true,
+        Head::Branch { id, .. } => id.is_null(),
+        Head::Detached { .. } => false,
+    }
+}
+
+/// Returns `head` with the commit that its tag leads to, and with zeros if its object is missing or leads to no
+/// commit.
+fn with_commit(repository: &Repository, head: Head) -> Result<Head> {
+    let commit = |id| -> Result<ObjectId> {
+        let commit = repository.peel_to(id, Kind::Commit)?;
+        Ok(commit.unwrap_or(repository.object_hash().null()))
+    };
+    Ok(match head {
+        Head::Branch { name, id } => Head::Branch {
+            name,
+            id: commit(id)?,
+        },
+        Head::Detached { id } => Head::Detached { id: commit(id)? },
+        Head::Unborn { .. } => head,
+    })
 }
 
 fn check_branches(repository: &Repository, options: &Options, old: &Head) -> Result<()> {
@@ -202,7 +240,9 @@ fn rename_unborn(repository: &Repository, create: &NewBranch) -> Result<Outcome>
         RefName::new(create.full_name()).map_err(bad_name)?,
         Some(b"checkout -b".as_bstr()),
     );
-    transaction.commit()?;
+    if let Err(error) = transaction.commit() {
+        return Ok(Outcome::NotRenamed(error));
+    }
     Ok(Outcome::Done(Box::new(Report {
         new_head: NewHead::Branch(create.name.clone(), BranchChange::New),
         ..Report::default()
@@ -234,14 +274,18 @@ fn move_head(
     } else if let (true, Some(commit)) = (detaches, to.commit) {
         let mut transaction = repository.transaction();
         transaction.detach("HEAD", commit, Expected::Anything, &message);
-        transaction.commit()?;
+        let moved = transaction.commit();
+        moved.map_err(|error| update_failed("HEAD", error))?;
         report.left_branch = old.name().is_some();
         report.new_head = NewHead::Detached(to.name.clone());
     } else if let Some(branch) = &to.branch {
         let mut transaction = repository.transaction();
         let target = RefName::new(branch.clone()).map_err(bad_name)?;
         transaction.set_symbolic("HEAD", target, Some(message.as_bstr()));
-        transaction.commit()?;
+        transaction.commit().map_err(|error| match error.kind() {
+            ErrorKind::Hook => error,
+            kind => Error::new(*kind, "unable to update HEAD").reported_after(error.to_string()),
+        })?;
         let change = match (&options.create, old.name() == Some(branch.as_bstr())) {
             (Some(create), true) if create.force => BranchChange::Reset,
             (_, true) => BranchChange::Already,
@@ -283,22 +327,14 @@ fn forget_log_of_unborn(repository: &Repository, old: &Head) -> Result<()> {
     Ok(())
 }
 
-/// Collects data for messages.
-fn tell(
+/// Compares the branch with its upstream, for messages.
+fn find_upstream(
     repository: &Repository,
     options: &Options,
-    commit: Option<ObjectId>,
     report: &mut Report,
     watch: &Watch<'_>,
 ) -> Result<()> {
-    if options.quiet {
-        return Ok(());
-    }
-    let looked = !(options.to.is_none() && options.stay_lightly);
-    if let (true, false, Some(commit)) = (looked, options.discard, commit) {
-        report.local_changes = move_files::local_changes(repository, commit, watch)?;
-    }
-    if options.detach {
+    if options.quiet || options.detach {
         return Ok(());
     }
     let head = repository.head()?;

@@ -111,7 +111,12 @@ pub fn serve(
         Failure::Error(error) if *error.kind() == ErrorKind::Unsupported => {
             format!("fatal: this server does not have {error}\n")
         }
-        Failure::Error(error) => format!("fatal: {error}\n"),
+        Failure::Error(error) => {
+            let before = error
+                .reported_before()
+                .map(|line| format!("error: {line}\n"));
+            format!("{}fatal: {error}\n", before.unwrap_or_default())
+        }
         Failure::Text(text) => text,
     };
     bands.say(text.as_bytes());

@@ -5,13 +5,14 @@ use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Edit, Index, Lock};
 use pronto_io::watch::Watch;
 use pronto_odb::PACKED_FROM;
+use pronto_repository::Notice;
 use pronto_worktree::trees::{self, Fault};
 
 use crate::errors::from_worktree;
 use crate::index;
 use crate::session::WorktreeSession;
 use crate::tree_objects::{contains, new_trees};
-use crate::{Error, ErrorKind, Repository, Result};
+use crate::{Error, ErrorKind, Repository, Result, hooks};
 
 /// The result of writing a tree.
 #[derive(Debug)]
@@ -87,10 +88,25 @@ fn write_trees(
     let mut edit = Edit::new(index);
     edit.set_cached_tree(Some(made));
     // That it cannot be written takes nothing from the tree.
-    if let Ok(bytes) = encode(&edit) {
-        let _ = lock.commit(&bytes);
+    if let Ok(bytes) = encode(&edit)
+        && lock.commit(&bytes).is_ok()
+    {
+        run_hook(repository);
     }
     Ok(found)
+}
+
+/// Runs the hook `post-index-change`: no file was written, and no entry left out or taken in. Its failure changes
+/// nothing.
+fn run_hook(repository: &Repository) {
+    let call = hooks::Call {
+        arguments: vec!["0".as_ref(), "0".as_ref()],
+        needs_no_worktree: true,
+        ..hooks::Call::default()
+    };
+    if let Err(error) = hooks::run(repository, "post-index-change", &call) {
+        repository.notify(Notice::Failure(error));
+    }
 }
 
 /// Trees of an index, and the uppermost of them.

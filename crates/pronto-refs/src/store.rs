@@ -35,8 +35,8 @@ pub use pack::{PackRefsOptions, PackRefsReport};
 pub use patience::patience;
 
 use crate::{BadName, RefName, RefNameRef, name};
-pub use transaction::bad_name;
 pub use transaction::{Change, Edit, Expected, Prepared, Reason, Refusal, Rename, Transaction};
+pub use transaction::{bad_name, update_failed};
 
 /// The maximum length of a chain of symbolic refs.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
@@ -168,6 +168,8 @@ pub enum LogPolicy {
 pub struct References {
     git_dir: PathBuf,
     common_dir: PathBuf,
+    spoken_git_dir: PathBuf,
+    spoken_common_dir: PathBuf,
     object_hash: Kind,
     namespace: BString,
     /// The policy for reflogs, or why its setting is malformed. Only changes of refs need it.
@@ -198,9 +200,12 @@ impl References {
             RefStorage::Reftable => Some(tables::Tables::new(layout, config, env)?),
             RefStorage::Files => None,
         };
+        let place = layout.place();
         Ok(References {
             git_dir: layout.git_dir.clone(),
             common_dir: layout.common_dir.clone(),
+            spoken_git_dir: place.spoken_git_dir,
+            spoken_common_dir: place.spoken_common_dir,
             object_hash: layout.format.object_hash,
             namespace: expand_namespace(env.bytes("GIT_NAMESPACE").unwrap_or_default().as_bstr())?,
             log_policy,
@@ -304,10 +309,13 @@ impl References {
             return Ok(Loose::Nowhere);
         }
         if let Some(contents) = read? {
-            return Ok(Loose::There(Reference {
-                name: name.to_owned(),
-                target: contents.target(name)?,
-                peeled: None,
+            let target = contents.target(name)?;
+            return Ok(target.map_or(Loose::Nowhere, |target| {
+                Loose::There(Reference {
+                    name: name.to_owned(),
+                    target,
+                    peeled: None,
+                })
             }));
         }
         // Only refs below `refs/` are ever packed, not `HEAD` or `MERGE_HEAD`.

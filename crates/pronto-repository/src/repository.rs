@@ -110,23 +110,40 @@ impl Repository {
     /// # Errors
     /// As for [`discover`](Self::discover), but ownership does not matter.
     pub fn open(git_dir: impl AsRef<Path>, environment: &Environment) -> Result<Self> {
-        let mut layout = discover::open_named(git_dir.as_ref(), environment)?;
+        let mut layout = Self::layout_of(git_dir.as_ref(), environment)?;
+        layout.working_dir = layout.work_tree.as_ref().unwrap_or(&layout.git_dir).clone();
+        Self::from_layout(layout, environment)
+    }
+
+    /// Does the same as [`open`](Self::open), and makes the directory of the repository the
+    /// [working directory](Self::working_dir), as Git's servers do: relative settings count from there, and
+    /// messages name files from there.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_served(git_dir: impl AsRef<Path>, environment: &Environment) -> Result<Self> {
+        let mut layout = Self::layout_of(git_dir.as_ref(), environment)?;
+        layout.working_dir.clone_from(&layout.git_dir);
+        layout.spoken_git_dir = PathBuf::from(".");
+        Self::from_layout(layout, environment)
+    }
+
+    fn layout_of(git_dir: &Path, environment: &Environment) -> Result<Layout> {
+        let mut layout = discover::open_named(git_dir, environment)?;
         if let Some(configured) = &layout.format.work_tree {
             layout.work_tree = Some(path::normalize(&layout.git_dir.join(configured)));
         } else if layout.format.bare != Some(true) {
             layout.work_tree = work_tree_of(&layout.git_dir, &layout.common_dir);
         }
-        layout.working_dir = layout.work_tree.as_ref().unwrap_or(&layout.git_dir).clone();
-        Self::from_layout(layout, environment)
+        Ok(layout)
     }
 
-    /// Makes the directory of the repository the [working directory](Self::working_dir), as Git's servers do:
-    /// relative settings count from there.
-    #[must_use]
-    pub fn served(mut self) -> Self {
-        let git_dir = self.layout.git_dir.clone();
-        self.environment.set_working_dir(git_dir);
-        self
+    /// Opens it with the defaults of `keys`, in canonical form, in place of their configured values. Call it
+    /// before anything else: what was read is not read again.
+    pub fn ignore_settings(&mut self, keys: &[BString]) {
+        for key in keys {
+            self.config.remove(key.as_bstr());
+        }
     }
 
     fn from_layout(mut layout: Layout, environment: &Environment) -> Result<Self> {

@@ -35,7 +35,7 @@ pub(crate) fn enter(path: &Path, environment: &Environment) -> Result<Repository
             git_dir,
         };
         safety::check_owner(&parts, &environment)?;
-        return Repository::open(git_dir, &environment).map(Repository::served);
+        return Repository::open_served(git_dir, &environment);
     }
     let shown = crate::path::as_bytes(path);
     let message = format!("'{shown}' does not appear to be a git repository");

@@ -259,8 +259,9 @@ pub struct Outcome {
     /// Whether the push is not signed because the other side takes no signed pushes
     /// ([`Signed::IfAsked`]).
     pub unsigned: bool,
-    /// Names of refs here that follow those there, in the order in which they were changed.
-    pub tracked: Vec<BString>,
+    /// Names of refs here that follow those there, in the order in which they were changed, and the reasons why some
+    /// could not be changed. The push itself is done.
+    pub tracked: Vec<(BString, Option<crate::Error>)>,
 }
 
 impl Outcome {
@@ -360,7 +361,7 @@ pub fn push_after(
         outcome.upstreams = tracking::upstreams(repository, &outcome.refs);
     }
     if !options.dry_run && next == Next::Send {
-        outcome.tracked = tracking::update(repository, destination, &outcome.refs)?;
+        outcome.tracked = tracking::update(repository, destination, &outcome.refs);
     }
     Ok(outcome)
 }

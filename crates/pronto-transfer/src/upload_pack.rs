@@ -257,8 +257,7 @@ impl Search {
                 };
                 safety::check_owner(&parts, &environment)?;
             }
-            let found = Repository::open(git_dir, &environment)?;
-            return Ok(Some(found.served()));
+            return Repository::open_served(git_dir, &environment).map(Some);
         }
         Ok(None)
     }

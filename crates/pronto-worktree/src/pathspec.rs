@@ -268,6 +268,33 @@ fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Pathspec, message)
 }
 
+/// Returns whether the path of `spec` counts from the top, and the path, for commands whose pathspecs have no magic
+/// but `top` and `literal`.
+///
+/// # Errors
+/// [`ErrorKind::Pathspec`] in Git's words; [`ErrorKind::Unsupported`] for attributes.
+pub fn path_of(spec: &BStr) -> Result<(bool, &BStr), Error> {
+    let mut magic = magic::Magic::default();
+    let path = magic::parse_magic(spec, &mut magic)?;
+    let others = [
+        (magic.glob, "'glob'"),
+        (magic.icase, "'icase'"),
+        (magic.exclude, "'exclude' (mnemonic: '!')"),
+    ];
+    let others: Vec<&str> = others
+        .iter()
+        .filter_map(|(is_set, name)| is_set.then_some(*name))
+        .collect();
+    match others.is_empty() {
+        true => Ok((magic.top, path)),
+        false => {
+            let others = others.join(", ");
+            let message = format!("{spec}: pathspec magic not supported by this command: {others}");
+            Err(wrong(message))
+        }
+    }
+}
+
 /// Returns the path from the top that `path` names in the directory `prefix` (empty for the top,
 /// otherwise ending in a slash). A slash at its end stays. Uses only the text.
 ///

@@ -184,7 +184,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         );
         return Err(CliError::silent(ExitCode::FATAL));
     }
-    let mut code = match outcome.run_hook()? {
+    let mut code = match outcome.run_hooks()? {
         Some(status) => ExitCode::new(u8::try_from(status).unwrap_or(1)),
         None => ExitCode::SUCCESS,
     };

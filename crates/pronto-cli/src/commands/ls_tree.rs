@@ -10,6 +10,7 @@ use gix_object::Kind as ObjectKind;
 use pronto::revision::{TreeEntries, TreeEntry, Want};
 use pronto::{Repository, path, quote};
 use pronto_hash::{ObjectId, oid};
+use pronto_worktree::pathspec;
 
 use crate::{CliError, Context, ExitCode};
 use format::{Format, Piece};
@@ -140,25 +141,28 @@ fn wanted_paths(
     }
     let mut wanted = Vec::new();
     for given in paths {
-        let text = given.as_encoded_bytes();
-        let (base, text) = match text.strip_prefix(b":/") {
-            Some(rest) => ("".into(), rest),
-            None if text.starts_with(b":") => {
-                return Err(CliError::unsupported("pathspecs with magic"));
-            }
-            None => (prefix, text),
-        };
-        if text.is_empty() && base == prefix {
+        let given = given.as_encoded_bytes().as_bstr();
+        if given.is_empty() {
             let message = "empty string is not a valid pathspec. please use . instead if you \
                            meant to match all paths";
             return Err(CliError::fatal(message));
         }
-        let full = [base.as_bytes(), text].concat();
+        let read = pathspec::path_of(given).map_err(|error| match error.kind() {
+            pronto_worktree::ErrorKind::Unsupported => CliError::unsupported(error.message()),
+            _ => CliError::fatal(error.message()),
+        });
+        let (is_from_top, text) = read?;
+        if is_from_top {
+            // As in Git, it is taken as it is.
+            wanted.push(text.to_owned());
+            continue;
+        }
+        let full = [prefix.as_bytes(), text.as_bytes()].concat();
         let normal = path::normalize(path::borrow(&full));
         if normal.starts_with("..") || normal.is_absolute() {
             let top = repository.work_tree().unwrap_or(repository.git_dir());
-            let (text, top) = (text.as_bstr(), top.display());
-            let message = format!("{text}: '{text}' is outside repository at '{top}'");
+            let top = top.display();
+            let message = format!("{given}: '{text}' is outside repository at '{top}'");
             return Err(CliError::fatal(message));
         }
         let mut normal = path::as_bytes(&normal).to_owned();

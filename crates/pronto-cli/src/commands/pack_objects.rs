@@ -188,8 +188,8 @@ fn repository_to_pack(args: &Args, context: &mut Context) -> Result<Repository, 
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
     let elsewhere = |_| CliError::unsupported("a repository that 'pack-objects' cannot open");
     let start = environment.current_dir().to_owned();
-    let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
-    context.check_config(repository.config())?;
+    let mut repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    context.check_opened(&mut repository)?;
     // Only git splits packs by size.
     let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;
     if is_split

@@ -92,8 +92,8 @@ pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, C
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
     let elsewhere = |_| CliError::unsupported(format!("a repository that '{command}' cannot open"));
     let start = environment.current_dir().to_owned();
-    let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
-    context.check_config(repository.config())?;
+    let mut repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    context.check_opened(&mut repository)?;
     Ok(repository)
 }
 

@@ -276,14 +276,24 @@ fn show(
     let repository = context.repository()?;
     let is_failed = outcome.has_errors();
     for upstream in &outcome.upstreams {
-        let line = follow(args, &repository, destination, upstream)?;
-        if !args.quiet {
-            writeln!(context.out, "{line}")?;
+        match follow(args, &repository, destination, upstream) {
+            Ok(line) if !args.quiet => writeln!(context.out, "{line}")?,
+            Ok(_) => {}
+            // The push itself is done.
+            Err(error) if error.is_minor() => context.remark(error.render().trim_end()),
+            Err(error) => return Err(error),
         }
     }
-    if args.verbose > 0 {
-        for name in &outcome.tracked {
+    for (name, failure) in &outcome.tracked {
+        if args.verbose > 0 {
             context.remark(&format!("updating local tracking ref '{name}'"));
+        }
+        match failure {
+            Some(error) if *error.kind() == pronto::ErrorKind::Hook => {
+                return Err(CliError::fatal(error.to_string()));
+            }
+            Some(error) => context.report_error(&error.to_string()),
+            None => {}
         }
     }
     if args.porcelain && !outcome.failed {
@@ -310,7 +320,11 @@ fn follow(
             "Would set upstream of '{branch}' to '{short}' of '{remote}'"
         ));
     }
-    let set_up = switch::set_upstream(repository, branch, remote, followed)?;
+    let set_up = switch::set_upstream(repository, branch, remote, followed);
+    let set_up = set_up.map_err(|error| match error.kind() {
+        pronto::ErrorKind::Config => CliError::of(error).as_error(),
+        _ => CliError::of(error),
+    })?;
     Ok(set_up.to_string())
 }
 

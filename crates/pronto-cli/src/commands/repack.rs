@@ -93,8 +93,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
     let elsewhere = |_| CliError::unsupported("a repository that 'repack' cannot open");
     let start = environment.current_dir().to_owned();
-    let repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
-    context.check_config(repository.config())?;
+    let mut repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    context.check_opened(&mut repository)?;
     let options = options(args, &repository)?;
     let shown = context.shows_progress(None, args.quiet);
     let progress = context.prompt_progress(shown);

@@ -105,6 +105,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             context.report_error("You do not have a valid HEAD.");
             Err(not_reset(&options))
         }
+        Ok(Outcome::Stopped(report, error)) => {
+            tell(context, &options, &report, args.quiet)?;
+            Err(match error.kind() {
+                pronto::ErrorKind::Hook | pronto::ErrorKind::Interrupted => CliError::of(error),
+                _ => CliError::of(error).as_error(),
+            })
+        }
         Ok(other) => Err(CliError::unknown_outcome(&other)),
         Err(error) => Err(match error.kind() {
             pronto::ErrorKind::Hostile => {

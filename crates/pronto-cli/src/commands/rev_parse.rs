@@ -312,7 +312,9 @@ impl<'a> Session<'a> {
         for (number, parent) in (1..).zip(parents) {
             if excluded.is_none_or(|excluded| excluded == number) {
                 let spelt = BString::from(format!("{name}^{number}"));
-                let shown = (self.symbolic != Symbolic::No).then(|| spelt.as_bstr());
+                // As in Git, no short name is looked for.
+                let is_named = matches!(self.symbolic, Symbolic::AsGiven | Symbolic::FullName);
+                let shown = is_named.then(|| spelt.as_bstr());
                 self.show_revision(mark != b'@', parent, shown)?;
             }
         }

@@ -1,5 +1,6 @@
 //! Common parts of `checkout` and `switch`: resolving names, switching, and reporting.
 
+mod report;
 mod upstream;
 
 use std::ffi::OsStr;
@@ -7,15 +8,15 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::switch::{
-    BranchChange, LeftBehind, NewBranch, NewHead, Options, Outcome, Report, Start, Tracking,
-    UpstreamSetup,
-};
+use pronto::switch::{NewBranch, Options, Outcome, Start, Tracking};
 use pronto::{Repository, Watch};
 
 use crate::commands::shared::checkout_failures::refusal_message;
 pub(crate) use crate::commands::shared::checkout_failures::tell_failures;
 use crate::{CliError, Context, ExitCode};
+
+/// The exit code if an unborn branch could not be given another name.
+const NOT_RENAMED: ExitCode = ExitCode::new(255);
 
 /// Options of both commands.
 #[derive(clap::Args, Debug, Default)]
@@ -174,6 +175,7 @@ pub(crate) fn understand(
     };
     let spec = first.as_bytes().as_bstr();
     if let Some(start) = pronto::switch::start_at(repository, spec)? {
+        context.report();
         return Ok(Meaning {
             start: Some(start),
             guessed: None,
@@ -338,7 +340,7 @@ pub(crate) fn switch(
         _ => CliError::of(error),
     })?;
     match outcome {
-        Outcome::Done(report) => tell(repository, context, common, options, &report),
+        Outcome::Done(report) => report::tell(repository, context, common, options, &report),
         Outcome::Refused(_) if merges => {
             Err(CliError::unsupported("a stash of local changes in the way"))
         }
@@ -363,133 +365,24 @@ pub(crate) fn switch(
             context.report_error("you need to resolve your current index first");
             Ok(ExitCode::FAILURE)
         }
+        Outcome::Stopped(report, error) => {
+            report::tell_moved_files(repository, context, common, &report)?;
+            Err(match error.kind() {
+                // The upstream of the new branch.
+                pronto::ErrorKind::Config => CliError::of(error).as_error(),
+                _ => CliError::of(error),
+            })
+        }
+        Outcome::NotRenamed(error) if *error.kind() == pronto::ErrorKind::Hook => {
+            Err(CliError::of(error))
+        }
+        Outcome::NotRenamed(error) => Err(CliError::of(error).as_error().with_code(NOT_RENAMED)),
         other => Err(CliError::unknown_outcome(&other)),
     }
-}
-
-fn tell(
-    repository: &Repository,
-    context: &mut Context,
-    common: &Common,
-    options: &Options,
-    report: &Report,
-) -> Result<ExitCode, CliError> {
-    let failed = tell_failures(context, &report.warnings, &report.failed);
-    if !common.quiet {
-        for (letter, path) in &report.local_changes {
-            let path = quoted(repository, path.as_bstr())?;
-            writeln!(context.out, "{}\t{path}", char::from(*letter))?;
-        }
-        if let Some(left) = &report.left_behind {
-            tell_left_behind(repository, context, left)?;
-        }
-        match &report.set_up {
-            Some(own @ UpstreamSetup::OwnUpstream { .. }) => context.warn(&own.to_string()),
-            Some(upstream) => writeln!(context.out, "{upstream}")?,
-            None => {}
-        }
-        tell_arrival(repository, context, report, options.detach)?;
-        for what in &report.cancelled {
-            context.warn(&format!("cancelling a {what} in progress"));
-        }
-        let follows = match &report.new_head {
-            NewHead::Branch(..) => true,
-            NewHead::Stayed => !options.detach,
-            NewHead::Detached(_) => false,
-        };
-        if follows {
-            upstream::tell(repository, context, report.upstream.as_ref())?;
-        }
-    }
-    let refused = report.hook.is_some_and(|code| code != 0);
-    Ok(if failed || refused {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
 }
 
 /// Formats `path` as Git prints it.
 pub(crate) fn quoted(repository: &Repository, path: &BStr) -> Result<BString, CliError> {
     let all = repository.config().bool_or("core.quotepath", true)?;
     Ok(pronto::quote::c_quote(path, all))
-}
-
-fn tell_left_behind(
-    repository: &Repository,
-    context: &mut Context,
-    left: &LeftBehind,
-) -> Result<(), CliError> {
-    match left {
-        LeftBehind::Connected(id, title) => {
-            context.remark(&format!("Previous HEAD position was {id} {title}"));
-        }
-        LeftBehind::Lost {
-            count,
-            shown,
-            newest,
-        } => {
-            let commits = if *count == 1 { "commit" } else { "commits" };
-            let mut list: String = shown
-                .iter()
-                .map(|(id, title)| format!("  {id} {title}\n"))
-                .collect();
-            if *count > shown.len() {
-                list.push_str(&format!(" ... and {} more.\n", count - shown.len()));
-            }
-            context.remark(&format!(
-                "Warning: you are leaving {count} {commits} behind, not connected to\n\
-                 any of your branches:\n\n{list}"
-            ));
-            if advises(repository, "detachedHead")? {
-                let them = if *count == 1 { "it" } else { "them" };
-                context.remark(&format!(
-                    "If you want to keep {them} by creating a new branch, this may be a good time\n\
-                     to do so with:\n\n git branch <new-branch-name> {newest}\n"
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn tell_arrival(
-    repository: &Repository,
-    context: &mut Context,
-    report: &Report,
-    detach: bool,
-) -> Result<(), CliError> {
-    match &report.new_head {
-        NewHead::Stayed => {}
-        NewHead::Detached(name) => {
-            if report.left_branch && !detach && advises(repository, "detachedHead")? {
-                context.remark(&detached_advice(name.as_bstr()));
-            }
-            if let Some((id, title)) = &report.commit {
-                context.remark(&format!("HEAD is now at {id} {title}"));
-            }
-        }
-        NewHead::Branch(name, manner) => context.remark(&match manner {
-            BranchChange::Already => format!("Already on '{name}'"),
-            BranchChange::Reset => format!("Reset branch '{name}'"),
-            BranchChange::Switched => format!("Switched to branch '{name}'"),
-            BranchChange::New => format!("Switched to a new branch '{name}'"),
-            BranchChange::ExistingReset => format!("Switched to and reset branch '{name}'"),
-        }),
-    }
-    Ok(())
-}
-
-fn detached_advice(name: &BStr) -> String {
-    format!(
-        "Note: switching to '{name}'.\n\n\
-         You are in 'detached HEAD' state. You can look around, make experimental\n\
-         changes and commit them, and you can discard any commits you make in this\n\
-         state without impacting any branches by switching back to a branch.\n\n\
-         If you want to create a new branch to retain commits you create, you may\n\
-         do so (now or later) by using -c with the switch command. Example:\n\n  \
-         git switch -c <new-branch-name>\n\n\
-         Or undo this operation with:\n\n  git switch -\n\n\
-         Turn off this advice by setting config variable advice.detachedHead to false\n"
-    )
 }

@@ -37,7 +37,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             std::env::set_current_dir(repository.git_dir()).map_err(|error| {
                 CliError::fatal(format!("cannot enter the repository: {error}"))
             })?;
-            Ok(repository)
+            // The client is told of malformed settings, as of other errors.
+            let checked = context.check_values_of("archive", repository.config());
+            checked
+                .map_err(|error| error.to_report(ErrorKind::ConfigValue))
+                .map(|()| repository)
         }
     };
     let streams = Streams {
@@ -47,7 +51,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let watch = Watch::from(&context.interrupt);
     let repository = repository.as_ref().map_err(|error| {
         // The original stays where it is.
-        Error::new(*error.kind(), error.to_string())
+        let copy = Error::new(*error.kind(), error.to_string());
+        match error.reported_before() {
+            Some(earlier) => copy.reported_after(earlier),
+            None => copy,
+        }
     });
     match serve(repository, &Options::default(), streams, &watch)? {
         Ended::Served => Ok(ExitCode::SUCCESS),

@@ -55,13 +55,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let environment = context.environment()?;
     let path = Path::new(directory);
     let found = find_to_send(path, args.strict, &environment);
-    let repository = found.map_err(|error| match error.kind() {
+    let mut repository = found.map_err(|error| match error.kind() {
         ErrorKind::Unsupported => {
             CliError::unsupported("a repository with features that pronto lacks")
         }
         _ => error.into(),
     })?;
-    context.check_config(repository.config())?;
+    context.check_opened(&mut repository)?;
     let mut options = Options::default();
     options.version = requested_version(environment.bytes("GIT_PROTOCOL"));
     let only_advertises = args.advertise_refs || args.http_backend_info_refs;

@@ -26,6 +26,14 @@ impl Context {
         settings::check_values(settings::Readers::REMOTES, config, || false)
     }
 
+    /// Checks the values that Git reads for `command`, which this one runs for another process.
+    ///
+    /// # Errors
+    /// A value is malformed.
+    pub(crate) fn check_values_of(&self, command: &str, config: &Config) -> Result<(), CliError> {
+        settings::check_values(settings::readers_of(command, &[]), config, || false)
+    }
+
     fn check_settings(
         &self,
         config: &Config,
@@ -36,13 +44,31 @@ impl Context {
         settings::check_values(readers, config, has_index)
     }
 
-    /// Checks that the command obeys every setting and hook of the repository `found`.
+    /// Checks that the command obeys every setting and hook of the repository `found`. Malformed settings that Git
+    /// does not read for the command have no effect.
     ///
     /// # Errors
     /// As for [`check_config`](Self::check_config).
-    pub(super) fn check(&self, found: &Repository) -> Result<(), CliError> {
+    pub(super) fn check(&self, found: &mut Repository) -> Result<(), CliError> {
         let has_index = || found.git_dir().join("index").exists();
         self.check_settings(found.config(), has_index)?;
-        settings::check_hooks(self.command, found)
+        settings::check_hooks(self.command, found)?;
+        self.ignore_unread(found);
+        Ok(())
+    }
+
+    /// Does the same as [`check`](Self::check) for a repository that the command has opened itself, without its hooks.
+    ///
+    /// # Errors
+    /// As for [`check_config`](Self::check_config).
+    pub(crate) fn check_opened(&self, found: &mut Repository) -> Result<(), CliError> {
+        self.check_config(found.config())?;
+        self.ignore_unread(found);
+        Ok(())
+    }
+
+    fn ignore_unread(&self, found: &mut Repository) {
+        let readers = settings::readers_of(self.command, &self.arguments);
+        found.ignore_settings(&settings::unread(readers, found.config()));
     }
 }

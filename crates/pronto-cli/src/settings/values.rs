@@ -10,7 +10,7 @@ mod kinds;
 mod names;
 mod readers;
 
-use bstr::{BStr, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 use pronto::config::{Config, EntryRef, Key};
 
 use super::LONGEST_NAME;
@@ -63,6 +63,23 @@ pub(crate) fn check(
         }
     }
     later.map_or(Ok(()), Err)
+}
+
+/// The readers of settings that pronto reads when it opens a repository and its objects.
+const OPENING: Readers = Readers::DEFAULT
+    .or(Readers::CORE)
+    .or(Readers::REPOSITORY)
+    .or(Readers::PROMISOR);
+
+/// Returns the keys in `config` with malformed values that none of `readers` reads, of settings that pronto reads
+/// nevertheless.
+pub(crate) fn unread(readers: Readers, config: &Config) -> Vec<BString> {
+    let is_unread = |entry: &EntryRef<'_>| {
+        find(entry, readers).is_none()
+            && find(entry, OPENING).is_some_and(|found| found.kind.check(entry).is_err())
+    };
+    let unread = config.iter().filter(is_unread);
+    unread.map(|entry| entry.key.to_owned()).collect()
 }
 
 /// The type of a key that one of the readers reads.

@@ -3,9 +3,11 @@
 //! same output and exit codes and leave the same repositories.
 //!
 //! Cases are in `cases/*.case`. `README.md` describes how to write one. The class [`settings`] is
-//! generated from the table of settings, and [`pairs`] compares each native command with two of its options.
+//! generated from the table of settings, [`obstacles`] puts things into the way of changed refs, and [`pairs`]
+//! compares each native command with two of its options.
 
 mod case;
+mod obstacles;
 mod pairs;
 mod run;
 mod settings;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
             pairs::compare(oracle, subject).map_err(Failed::from)
         })
     });
-    let trials = trials.chain(settings::trials()).chain(pairs);
+    let generated = settings::trials().into_iter().chain(obstacles::trials());
+    let trials = trials.chain(generated).chain(pairs);
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }

@@ -1,6 +1,9 @@
 //! Requests for `http://` URLs go to the proxy whole, with their full URL, as curl sends them.
 
+use test_support::skip;
+
 use crate::http_secrets::{Recorder, pronto};
+use crate::servers::Tls;
 
 /// A server that has the empty repository for every request.
 fn empty(_: &str) -> Vec<u8> {
@@ -47,6 +50,30 @@ fn requests_go_to_the_proxy_with_their_full_url() {
         log.contains("proxy-authorization: basic bwu6cgfzcw=="),
         "{log}"
     );
+}
+
+#[test]
+fn requests_go_whole_to_a_proxy_with_encrypted_connections() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let proxy = Recorder::start(empty);
+    let port = authority(&proxy);
+    let port = port.rsplit(':').next().and_then(|port| port.parse().ok());
+    let Some(tls) = Tls::before(port.expect("a port")) else {
+        skip!("certificates cannot be made");
+    };
+    let address = tls.url("").replace("/git/", "");
+    let setting = format!("http.proxy={address}");
+    let trust = format!("http.sslCAInfo={}", tls.authority.display());
+    let call = ["-c", "protocol.version=0", "-c", &setting, "-c", &trust];
+    let output = pronto(
+        folder.path(),
+        &[&call[..], &["ls-remote", URL]].concat(),
+        &[],
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let log = proxy.log();
+    assert!(log.starts_with("GET http://host.invalid:81/x/"), "{log}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(super) fn collect(
         }
     }
     let index = read_index(repository, outline, &path)?;
-    let head = repository.head()?;
+    let head = options.head(repository)?;
     let converter = Converter::new(repository, store);
     let root =
         Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
@@ -66,7 +66,9 @@ pub(super) fn collect(
     let outcome = walked.outcome;
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
-    let staged = staged(&index, store, &head, options)?;
+    let id = head.id();
+    let root = id.map(|id| tree_of(repository, store, id)).transpose()?;
+    let staged = staged(&index, store, root, options)?;
     let mut state = read_state(&Reader { repository, store }, &head, options)?;
     if options.state {
         state.sparse_checkout = sparse_checkout(repository, &index, outcome.present_sparse)?;
@@ -252,10 +254,14 @@ struct Staged {
     trees: Option<CachedTree>,
 }
 
-/// `HEAD` against the index.
-fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Result<Staged> {
+/// The tree `root` of `HEAD` against the index.
+fn staged(
+    index: &Index,
+    store: &Store,
+    root: Option<ObjectId>,
+    options: &Options,
+) -> Result<Staged> {
     let _region = pronto_io::region!("status", "index");
-    let root = head.id().map(|id| tree_of(store, id)).transpose()?;
     // One tree that stands for all entries says so without a look at those below.
     let is_whole = |root: ObjectId| index.outline().root_tree() == Some((root, index.len()));
     if !index.is_expanded() && root.is_some_and(is_whole) {
@@ -290,7 +296,7 @@ fn staged(index: &Index, store: &Store, head: &Head, options: &Options) -> Resul
         let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
         differences.retain(|one| one.unmerged || !is_link(&one.old) || !is_link(&one.new));
     }
-    if let Some(renames) = options.renames.filter(|_| head.id().is_some()) {
+    if let Some(renames) = options.renames.filter(|_| root.is_some()) {
         let mut content = |_: &BStr, side: &Side| {
             let mut content = Vec::new();
             matches!(store.find(&side.id, &mut content), Ok(Some(_))).then_some(content)

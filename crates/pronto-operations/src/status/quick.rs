@@ -41,7 +41,7 @@ pub(super) fn report(
     {
         return Ok(None);
     }
-    let head = repository.head()?;
+    let head = options.head(repository)?;
     let Some(id) = head.id() else {
         return Ok(None);
     };
@@ -49,7 +49,7 @@ pub(super) fn report(
     let Some((tree, count)) = outline.root_tree() else {
         return Ok(None);
     };
-    if count != outline.len() || tree != tree_of(store, id)? {
+    if count != outline.len() || tree != tree_of(repository, store, id)? {
         return Ok(None);
     }
     let untracked = match listed {

@@ -181,7 +181,17 @@ pub(super) fn create_branch(
         reference: reference.map(|reference| reference.as_bstr()),
         commit,
     };
+    if is_ambiguous(repository, point.name)? {
+        // The name is resolved a second time.
+        repository.warn_of_ambiguity(point.name);
+    }
     create_branch_at(repository, create, &point)
+}
+
+/// Returns whether `name` stands for more than one ref, and that matters (`core.warnAmbiguousRefs`).
+fn is_ambiguous(repository: &Repository, name: &BStr) -> Result<bool> {
+    let found = repository.find_reference(name).ok().flatten();
+    Ok(found.is_some_and(|found| found.is_ambiguous) && repository.warns_of_ambiguity()?)
 }
 
 /// Creates or moves the branch, and configures its upstream. Returns the upstream.
@@ -191,6 +201,10 @@ pub(crate) fn create_branch_at(
     at: &Point<'_>,
 ) -> Result<Option<UpstreamSetup>> {
     let commit = at.commit;
+    if is_ambiguous(repository, at.name)? {
+        let message = format!("ambiguous object name: '{}'", at.name);
+        return Err(Error::new(ErrorKind::Ambiguous, message));
+    }
     let full = create.full_name();
     let policy = tracking_policy(repository, create.tracking)?;
     let followed = match at.reference {
@@ -349,7 +363,8 @@ fn set_up_following(
             .set(key.as_bstr(), value, true, |_| true)
             .map_err(|_| Error::new(ErrorKind::Config, format!("cannot set {key}")))
     };
-    edit::edit_file(&file, crate::path::as_bytes(&file), |document| {
+    let spoken = repository.spoken(&file);
+    edit::edit_file(&file, crate::path::as_bytes(&spoken), |document| {
         set(document, "remote", followed.remote.as_bstr())?;
         // As in Git, the value stands at the end of the section, also in place of another one.
         let _ = document.unset(key("merge").as_bstr(), true, |_| true);
@@ -358,11 +373,30 @@ fn set_up_following(
             set(document, "rebase", b"true".as_bstr())?;
         }
         Ok(())
-    })?;
+    })
+    .map_err(|error| not_written(followed, &error))?;
     Ok(UpstreamSetup::Configured {
         branch: name.to_owned(),
         remote: (!is_local).then(|| followed.remote.clone()),
         upstream: short.to_owned(),
         rebase,
     })
+}
+
+/// Returns the error for an upstream that cannot be configured because of `error`.
+fn not_written(followed: &Followed, error: &Error) -> Error {
+    let remote = match followed.remote == "." {
+        true => String::new(),
+        false => format!("{}/", followed.remote),
+    };
+    let branch = &followed.branch;
+    Error::new(
+        ErrorKind::Config,
+        "unable to write upstream branch configuration",
+    )
+    .reported_after(error.to_string())
+    .with_hint(format!(
+        "\nAfter fixing the error cause you may try to fix up\nthe remote tracking information by invoking:\n  \
+         git branch --set-upstream-to={remote}{branch}"
+    ))
 }

@@ -87,6 +87,7 @@ pub(super) fn local_changes(
         renames: None,
         state: false,
         detached_from: false,
+        commit: Some(commit),
         ..status::Options::default()
     };
     let report = status::status(repository, &options, watch)?;

@@ -105,11 +105,11 @@ impl References {
             return visit(Err(Broken::Contents(name)));
         };
         let contents = loose::read(&self.file_of(safe), name, self.object_hash);
-        let target = match contents.and_then(|found| found.map(|it| it.target(name)).transpose()) {
+        let target = match contents.and_then(|found| found.map_or(Ok(None), |it| it.target(name))) {
             Ok(Some(target)) => target,
-            // It was packed meanwhile, or removed.
-            Ok(None) => match self.find(name)? {
-                Some(packed) => packed.target,
+            // It was packed meanwhile, or removed, or is a link that leads nowhere.
+            Ok(None) => match self.find_listed(name)? {
+                Some(found) => found.target,
                 None => return Ok(ControlFlow::Continue(())),
             },
             Err(_) => return visit(Err(Broken::Contents(name))),
@@ -127,6 +127,14 @@ impl References {
                 // As in Git, one that leads to itself or to a broken ref is like one that leads nowhere.
                 Ok(_) | Err(_) => visit(Err(Broken::Dangling(name))),
             },
+        }
+    }
+
+    /// Returns the ref of this name, also if a symbolic link that leads nowhere hides it from lookups.
+    fn find_listed(&self, name: &BStr) -> Result<Option<Reference>> {
+        match self.find(name)? {
+            None => self.find_packed(name),
+            found => Ok(found),
         }
     }
 

@@ -87,6 +87,22 @@ impl References {
         base.join("logs").join(path::borrow(rest))
     }
 
+    /// The path of a file of the repository in the form of messages.
+    pub(super) fn spoken_file(&self, path: &Path) -> PathBuf {
+        for (directory, spoken) in [
+            (&self.git_dir, &self.spoken_git_dir),
+            (&self.common_dir, &self.spoken_common_dir),
+        ] {
+            if let Ok(rest) = path.strip_prefix(directory) {
+                return match spoken.as_path() == Path::new(".") {
+                    true => rest.to_owned(),
+                    false => spoken.join(rest),
+                };
+            }
+        }
+        path.to_owned()
+    }
+
     /// Whether `name` has a log. Costs one system call.
     pub fn has_log(&self, name: impl AsRef<[u8]>) -> bool {
         RefNameRef::existing(name.as_ref().as_bstr()).is_ok_and(|name| match self.tables() {
@@ -143,13 +159,15 @@ impl References {
         };
         let written = opened.and_then(|mut log| log.write_all(line));
         written.map_err(|error| {
-            let said = file.display();
+            let said = self.spoken_file(&file);
+            let said = said.display();
+            let reason = pronto_io::error::reason(&error);
             let message = match error.kind() {
-                Io::NotFound => format!("unable to create directory for '{said}'"),
+                Io::NotFound => format!("unable to create directory for '{said}': {reason}"),
                 Io::IsADirectory => format!("there are still logs under '{said}'"),
-                _ => format!("unable to append to '{said}'"),
+                _ => format!("unable to append to '{said}': {reason}"),
             };
-            Error::new(ErrorKind::Io, message).because(error)
+            Error::new(ErrorKind::Io, message)
         })
     }
 }

@@ -21,20 +21,23 @@ pub(super) enum Contents {
     Object(ObjectId),
     /// Text that should be the name of another reference.
     Symbolic(BString),
+    /// A symbolic link to a file that does not exist. It hides a packed value from lookups, and not from lists.
+    DanglingLink,
 }
 
 impl Contents {
-    /// The contents as a target of reference `name`.
+    /// The contents as a target of reference `name`; `None` for a link that leads nowhere.
     ///
     /// # Errors
     /// A symbolic reference holds text that is not the name of a reference.
-    pub(super) fn target(self, name: &BStr) -> Result<Target> {
+    pub(super) fn target(self, name: &BStr) -> Result<Option<Target>> {
         match self {
-            Contents::Object(id) => Ok(Target::Object(id)),
+            Contents::Object(id) => Ok(Some(Target::Object(id))),
             Contents::Symbolic(text) => match RefName::new(text) {
-                Ok(target) => Ok(Target::Symbolic(target)),
+                Ok(target) => Ok(Some(Target::Symbolic(target))),
                 Err(_) => Err(super::broken(name)),
             },
+            Contents::DanglingLink => Ok(None),
         }
     }
 }
@@ -53,6 +56,9 @@ pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Conten
         }
         // As in Git, a link to elsewhere stands for the file that it leads to.
         started = read_start(file, OFlags::empty(), &mut content);
+        if started == Err(Errno::NOENT) {
+            return Ok(Some(Contents::DanglingLink));
+        }
     }
     match started {
         Ok(_) => {}

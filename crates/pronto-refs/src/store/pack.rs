@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_config::glob::{self, How};
-use pronto_hash::ObjectId;
+use pronto_hash::{ObjectId, oid};
 
 use super::Host;
 use super::loose::{self, Contents};
@@ -113,7 +113,8 @@ impl dyn Host + '_ {
         drop(lock);
         report.packed = Some(candidates.len());
         if options.prune {
-            for candidate in &candidates {
+            // As in Git, the last one first: a symbolic link to another ref finds that one gone.
+            for candidate in candidates.iter().rev() {
                 match self.prune_loose(candidate) {
                     Ok(is_gone) => report.pruned += usize::from(is_gone),
                     Err(error) => report.failures.push(error),
@@ -179,10 +180,21 @@ impl dyn Host + '_ {
                 continue;
             }
             if options.includes(found.as_bstr()) {
+                if found.starts_with(b"refs/heads/") {
+                    self.check_packable(found.as_bstr(), &id)?;
+                }
                 candidates.push(Candidate { name: found, id });
             }
         }
         Ok(candidates)
+    }
+
+    /// Refuses to pack the branch `name` if its object `id` is no commit.
+    fn check_packable(&self, name: &BStr, id: &oid) -> Result<()> {
+        self.check_storable(name, id).map_err(|error| {
+            let message = format!("failure preparing to create packed reference {name}: {error}");
+            Error::new(*error.kind(), message)
+        })
     }
 
     /// Writes `packed-refs` with `candidates` among what it has.
@@ -257,6 +269,11 @@ impl dyn Host + '_ {
             Error::new(*error.kind(), message)
         })?;
         let held = loose::read(&file, candidate.name.as_bstr(), self.refs().object_hash())?;
+        if held == Some(Contents::DanglingLink) {
+            let name = &candidate.name;
+            let message = format!("cannot lock ref '{name}': unable to resolve reference '{name}'");
+            return Err(Error::new(ErrorKind::Reference, message));
+        }
         if held != Some(Contents::Object(candidate.id)) {
             // Another process has changed it, or removed the file.
             drop(lock);

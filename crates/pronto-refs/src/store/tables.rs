@@ -211,7 +211,7 @@ impl References {
         let (directory, rest) = self.base_of(safe);
         if is_file(rest) {
             let contents = loose::read(&self.file_of(safe), name, self.object_hash)?;
-            let target = contents.map(|contents| contents.target(name)).transpose()?;
+            let target = contents.map_or(Ok(None), |contents| contents.target(name))?;
             return Ok(target.map(|target| reference(name, target)));
         }
         let snapshot = tables.snapshot(&directory)?;

@@ -435,6 +435,16 @@ impl Drop for Prepared<'_> {
     }
 }
 
+/// Returns `error`, for which the ref `name` was not updated, in the words of commands that name the update. The hook
+/// ends them in its own words.
+pub fn update_failed(name: &str, error: Error) -> Error {
+    if *error.kind() == ErrorKind::Hook {
+        return error;
+    }
+    let message = format!("update_ref failed for ref '{name}': {error}");
+    Error::new(*error.kind(), message)
+}
+
 /// The error that a transaction reports for a name that no reference can have.
 pub fn bad_name(BadName { name }: BadName) -> Error {
     let message = format!("refusing to update ref with bad name '{name}'");

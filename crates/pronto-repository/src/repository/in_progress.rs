@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::{fmt, io};
 
 use crate::refs::Expected;
-use crate::{Repository, Result, hooks};
+use crate::{ErrorKind, Notice, Repository, Result, hooks};
 
 /// Files that hold ids of objects that an operation in progress needs.
 pub const OBJECT_FILES: [&str; 10] = [
@@ -183,9 +183,7 @@ impl fmt::Display for Cancelled {
 /// A ref cannot be deleted, or the hook `reference-transaction` refuses; files that cannot be removed stay.
 pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
     let present = repository.in_progress();
-    // Refs of their own to the hook `reference-transaction`, and in reftables.
-    let are_refs = repository.refs().tables().is_some()
-        || hooks::has_programs(repository, "reference-transaction");
+    let are_refs = are_refs(repository, &present);
     let mut cancelled = Vec::new();
     for (name, operation) in [
         ("CHERRY_PICK_HEAD", Cancelled::CherryPick),
@@ -223,6 +221,35 @@ pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
     Ok(cancelled)
 }
 
+/// Removes `AUTO_MERGE`, as a commit does.
+///
+/// # Errors
+/// [`Interrupted`](ErrorKind::Interrupted), or [`Hook`](ErrorKind::Hook) if the hook `reference-transaction` refuses.
+pub fn remove_auto_merge(repository: &Repository) -> Result<()> {
+    match are_refs(repository, &repository.in_progress()) {
+        true => delete(repository, "AUTO_MERGE"),
+        false => {
+            let _ = std::fs::remove_file(repository.git_path("AUTO_MERGE"));
+            Ok(())
+        }
+    }
+}
+
+/// Returns whether the removal of a pseudo-ref is seen: by the hook `reference-transaction`, in reftables, and by a
+/// lock on `packed-refs`, which Git takes for it.
+fn are_refs(repository: &Repository, present: &InProgress<'_>) -> bool {
+    repository.refs().tables().is_some()
+        || has_locked_packed_refs(repository, present)
+        || hooks::has_programs(repository, "reference-transaction")
+}
+
+fn has_locked_packed_refs(repository: &Repository, present: &InProgress<'_>) -> bool {
+    match repository.common_dir() == repository.git_dir() {
+        true => present.may_have("packed-refs.lock"),
+        false => repository.common_dir().join("packed-refs.lock").exists(),
+    }
+}
+
 /// Removes a ref of this worktree outside of `refs/`. Returns whether it existed.
 fn remove_pseudo_ref(repository: &Repository, name: &str) -> Result<bool> {
     if repository.refs().find(name)?.is_none() {
@@ -232,9 +259,15 @@ fn remove_pseudo_ref(repository: &Repository, name: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Deletes a ref, which need not exist.
+/// Deletes a ref, which need not exist. As in Git, only the hook ends the command if it cannot be deleted.
 fn delete(repository: &Repository, name: &str) -> Result<()> {
     let mut transaction = repository.transaction();
     transaction.delete(name, Expected::Anything);
-    transaction.commit()
+    match transaction.commit() {
+        Err(error) if !matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Hook) => {
+            repository.notify(Notice::Failure(error));
+            Ok(())
+        }
+        deleted => deleted,
+    }
 }

@@ -102,7 +102,6 @@ impl Repository {
             }
             Some(_) => return Ok(()),
         };
-        let message = format!("cannot update ref '{name}': {message}");
         Err(Error::new(ErrorKind::Reference, message))
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use bstr::BStr;
+use bstr::{BStr, BString};
 use pronto_hash::{ObjectId, oid};
 
 use crate::config::Config;
@@ -10,7 +10,7 @@ use crate::durability::Fsync;
 use crate::identity::{self, Care, Role};
 use crate::objects::from_odb;
 use crate::repository::Notice;
-use crate::{Repository, Result, hooks};
+use crate::{Error, ErrorKind, Repository, Result, hooks};
 
 pub use pronto_refs::store::*;
 pub use pronto_refs::{BadName, RefName, RefNameRef, name};
@@ -29,6 +29,28 @@ impl Repository {
     /// A transaction without edits yet.
     pub fn transaction(&self) -> Transaction<'_> {
         Transaction::new(self)
+    }
+
+    /// Deletes the refs `names` together. Returns why they are still there, in Git's words.
+    ///
+    /// # Errors
+    /// The hook `reference-transaction` refused, or it is interrupted.
+    pub fn delete_refs(&self, names: &[BString]) -> Result<Option<Error>> {
+        let mut transaction = self.transaction();
+        for name in names {
+            transaction.delete(name, Expected::Anything);
+        }
+        let Err(error) = transaction.commit() else {
+            return Ok(None);
+        };
+        if matches!(error.kind(), ErrorKind::Hook | ErrorKind::Interrupted) {
+            return Err(error);
+        }
+        let message = match names {
+            [name] => format!("could not delete reference {name}: {error}"),
+            _ => format!("could not delete references: {error}"),
+        };
+        Ok(Some(Error::new(*error.kind(), message)))
     }
 
     /// Packs references as `git pack-refs` does.

@@ -13,7 +13,8 @@ use crate::{ErrorKind, Repository, Result};
 /// Empties the file, or makes it.
 pub(super) fn truncate(repository: &Repository) -> Result<()> {
     let file = repository.git_path("FETCH_HEAD");
-    fs::write(&file, "").context(ErrorKind::Io, "cannot open", &file)
+    let spoken = repository.spoken(&file);
+    fs::write(&file, "").context(ErrorKind::Io, "cannot open", spoken)
 }
 
 /// Replaces the contents of the file by `entries` atomically, or appends them with `--append`.

@@ -6,8 +6,7 @@ use bstr::BString;
 use pronto_hash::ObjectId;
 
 use super::map::Mapped;
-use super::{Flag, Options, Outcome, Summary, Update, Work};
-use crate::refs::Expected;
+use super::{Failure, Flag, Options, Outcome, Summary, Update, Work};
 use crate::remote::{Refspec, Remote, dangling_refs, stale_refs};
 use crate::{Repository, Result};
 
@@ -78,11 +77,8 @@ pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) 
     }
     outcome.dangling = dangling_refs(work.repository, &stale)?;
     if !work.options.dry_run {
-        let mut transaction = work.repository.transaction();
-        for name in &stale {
-            transaction.delete(name, Expected::Anything);
-        }
-        transaction.commit()?;
+        let failed = work.repository.delete_refs(&stale)?;
+        outcome.errors.extend(failed.map(Failure::NotWritten));
     }
     let null = ObjectId::null(work.repository.object_hash());
     for name in &stale {

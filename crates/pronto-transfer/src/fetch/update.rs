@@ -31,7 +31,15 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
         .collect();
     let (reported, failed) = (outcome.updates.len(), outcome.failed);
     for attempt in 1.. {
-        let ordered = update(work, &entries, outcome, attempt < MOST_ATTEMPTS)?;
+        let updated = update(work, &entries, outcome, attempt < MOST_ATTEMPTS);
+        let writes_list = work.options.write_fetch_head && !work.options.dry_run;
+        if writes_list && (updated.as_ref()).is_err_and(|error| *error.kind() == ErrorKind::Hook) {
+            // The hook ends the fetch after the list is written.
+            entries.sort_by_key(|entry| entry.merge);
+            let entries: Vec<&Mapped> = entries.iter().collect();
+            head_file::write(work, &entries)?;
+        }
+        let ordered = updated?;
         let Some(ordered) = ordered else {
             outcome.updates.truncate(reported);
             outcome.failed = failed;
@@ -44,7 +52,7 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
             outcome.summary_width = summary_width(work, all)?;
         }
         let is_undone = work.options.atomic && outcome.failed;
-        if work.options.write_fetch_head && !work.options.dry_run && !is_undone {
+        if writes_list && !is_undone {
             let entries: Vec<&Mapped> = ordered.iter().collect();
             head_file::write(work, &entries)?;
         }

@@ -4,49 +4,53 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::{Destination, PushedRef, Status, Upstream};
-use crate::refs::Expected;
-use crate::{Repository, Result};
-use pronto_repository::Notice;
+use crate::refs::{Expected, update_failed};
+use crate::{Error, ErrorKind, Repository, hooks};
 
-/// Lets the refs here that follow changed ones have their values. Returns their names.
+/// Lets the refs here that follow changed ones have their values. Returns their names, each with the reason why it
+/// could not be changed. A hook that refuses is the last reason.
 pub(super) fn update(
     repository: &Repository,
     destination: &Destination,
     refs: &[PushedRef],
-) -> Result<Vec<BString>> {
+) -> Vec<(BString, Option<Error>)> {
     let mut tracked = Vec::new();
     for pushed in refs {
+        let is_refused = |(_, error): &(BString, Option<Error>)| {
+            (error.as_ref()).is_some_and(|error| *error.kind() == ErrorKind::Hook)
+        };
+        if tracked.iter().any(is_refused) {
+            break;
+        }
         if !matches!(pushed.status, Status::Ok | Status::UpToDate) {
             continue;
         }
         if pushed.rewrites.is_empty() {
             let name = pushed.name.as_bstr();
             let new = (!pushed.deletes).then_some(pushed.new);
-            tracked.extend(update_one(repository, destination, name, new)?);
+            tracked.extend(update_one(repository, destination, name, new));
         }
         for rewrite in &pushed.rewrites {
             let name = rewrite.name.as_ref().unwrap_or(&pushed.name);
             let new = rewrite.new.unwrap_or(pushed.new);
             let new = (!new.is_null()).then_some(new);
-            tracked.extend(update_one(repository, destination, name.as_bstr(), new)?);
+            tracked.extend(update_one(repository, destination, name.as_bstr(), new));
         }
     }
-    Ok(tracked)
+    tracked
 }
 
-/// Changes the ref that follows `name`, if there is one. Returns its name.
+/// Changes the ref that follows `name`, if there is one. Returns its name, and why it could not be changed.
 fn update_one(
     repository: &Repository,
     destination: &Destination,
     name: &BStr,
     new: Option<ObjectId>,
-) -> Result<Option<BString>> {
-    let Some(tracking) = destination.tracking(name) else {
-        return Ok(None);
-    };
+) -> Option<(BString, Option<Error>)> {
+    let tracking = destination.tracking(name)?;
     let current = repository.refs().id_of(&tracking).ok().flatten();
-    if current == new {
-        return Ok(Some(tracking));
+    if current == new && !hooks::has_programs(repository, "reference-transaction") {
+        return Some((tracking, None));
     }
     let mut transaction = repository.transaction();
     match new {
@@ -57,11 +61,11 @@ fn update_one(
             transaction.delete(&tracking, Expected::Anything);
         }
     }
-    if let Err(error) = transaction.commit() {
-        // The push itself is done.
-        repository.notify(Notice::Failure(error));
-    }
-    Ok(Some(tracking))
+    let failure = transaction.commit().err().map(|error| match new {
+        Some(_) => update_failed(&tracking.to_string(), error),
+        None => error,
+    });
+    Some((tracking, failure))
 }
 
 /// The branches that shall follow those that they were sent to.

@@ -36,17 +36,29 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Runs the hook `post-checkout` if it exists and files were checked out. Returns its exit
-    /// code, if it failed.
+    /// Runs the hooks `post-index-change` and `post-checkout` if files were checked out. Returns the exit
+    /// code of the latter, if it failed.
     ///
     /// # Errors
-    /// It cannot be started.
-    pub fn run_hook(&self) -> Result<Option<i32>> {
+    /// A hook cannot be started.
+    pub fn run_hooks(&self) -> Result<Option<i32>> {
         match self.checked_out {
-            Some(id) if !self.checkout_failed => run_hook(&self.repository, id),
+            Some(id) if !self.checkout_failed => {
+                tell_of_index(&self.repository)?;
+                run_hook(&self.repository, id)
+            }
             _ => Ok(None),
         }
     }
+}
+
+/// Runs the hook `post-index-change`: files were written, and no entry left out or taken in.
+fn tell_of_index(repository: &Repository) -> Result<()> {
+    let call = hooks::Call {
+        arguments: vec!["1".as_ref(), "0".as_ref()],
+        ..hooks::Call::default()
+    };
+    hooks::run(repository, "post-index-change", &call).map(|_| ())
 }
 
 fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {

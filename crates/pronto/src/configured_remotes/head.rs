@@ -86,9 +86,12 @@ pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Resu
     };
     let mut transaction = repository.transaction();
     transaction.set_symbolic(&head, target, Some("remote set-head".into()));
-    transaction.commit().map_err(|error| {
-        let message = format!("Could not set up {head}");
-        Error::new(*error.kind(), message).reported_after(error.message())
+    transaction.commit().map_err(|error| match error.kind() {
+        ErrorKind::Hook => error,
+        kind => {
+            let message = format!("Could not set up {head}");
+            Error::new(*kind, message).reported_after(error.message())
+        }
     })?;
     if remote.follow_head == FollowHead::Always {
         warn_only(repository, name)?;
@@ -117,8 +120,11 @@ pub fn delete_head(repository: &Repository, name: &BStr) -> Result<()> {
     let head = tracking_ref(name, "HEAD".into());
     let mut transaction = repository.transaction();
     transaction.delete(&head, Expected::Anything);
-    transaction.commit().map_err(|error| {
-        let message = format!("Could not delete {head}");
-        Error::new(*error.kind(), message).reported_after(error.message())
+    transaction.commit().map_err(|error| match error.kind() {
+        ErrorKind::Hook => error,
+        kind => {
+            let message = format!("Could not delete {head}");
+            Error::new(*kind, message).reported_after(error.message())
+        }
     })
 }

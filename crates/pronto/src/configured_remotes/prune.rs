@@ -5,18 +5,19 @@ use pronto_io::watch::Watch;
 
 use super::branches::short;
 use super::{server, state};
-use crate::refs::Expected;
 use crate::remote::{Dangling, Remote, dangling_refs};
-use crate::{Repository, Result};
+use crate::{Error, Repository, Result};
 
 /// The tracking refs that were removed, or would be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Pruned {
     /// Their full names.
     pub refs: Vec<BString>,
     /// The symbolic refs that lead to one of them.
     pub dangling: Vec<Dangling>,
+    /// The reason why the refs are still there, if they could not be removed.
+    pub failure: Option<Error>,
 }
 
 /// Removes the tracking refs of branches that `remote` no longer has; with `dry_run`, only finds them.
@@ -34,6 +35,7 @@ pub fn prune(
     let mut pruned = Pruned {
         refs: state::stale(repository, remote, &mapped)?,
         dangling: Vec::new(),
+        failure: None,
     };
     pruned.refs.sort_by(|a, b| short(a).cmp(short(b)));
     if pruned.refs.is_empty() {
@@ -41,11 +43,7 @@ pub fn prune(
     }
     pruned.dangling = dangling_refs(repository, &pruned.refs)?;
     if !dry_run {
-        let mut transaction = repository.transaction();
-        for name in &pruned.refs {
-            transaction.delete(name, Expected::Anything);
-        }
-        transaction.commit()?;
+        pruned.failure = repository.delete_refs(&pruned.refs)?;
     }
     Ok(pruned)
 }

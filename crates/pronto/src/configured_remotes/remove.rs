@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{StaleDefault, branches, file};
-use crate::refs::Expected;
 use crate::remote::Remote;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -30,11 +29,9 @@ pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
     let gone = tracking_refs(repository, remote, &mut removed)?;
     let branches = branches::read(repository)?;
     if !gone.is_empty() {
-        let mut transaction = repository.transaction();
-        for name in &gone {
-            transaction.delete(name, Expected::Anything);
+        if let Some(error) = repository.delete_refs(&gone)? {
+            return Err(Error::new(ErrorKind::Reference, error.to_string()));
         }
-        transaction.commit()?;
     }
     let section = BString::from([b"remote.", name.as_bytes()].concat());
     let failure = format!("Could not remove config section '{section}'");

@@ -128,9 +128,12 @@ impl<'a> Renaming<'a> {
             (watch.interrupt().check())
                 .map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"))?;
         }
-        let prepared = transaction.prepare().map_err(|error| {
-            let message = format!("renaming remote references failed: {}", error.message());
-            Error::new(*error.kind(), message)
+        let prepared = transaction.prepare().map_err(|error| match error.kind() {
+            ErrorKind::Hook => error,
+            kind => {
+                let message = format!("renaming remote references failed: {}", error.message());
+                Error::new(*kind, message)
+            }
         })?;
         meter.finish();
         Ok(Some(prepared))

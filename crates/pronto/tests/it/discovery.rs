@@ -96,7 +96,8 @@ fn relative_settings_count_from_where_git_would_work() {
         |path: &str| Repository::open(sandbox.root.join(path), &environment).expect("a repository");
     works_in(&open("r/.git"), "r");
     works_in(&open("b.git"), "b.git");
-    works_in(&open("r/.git").served(), "r/.git");
+    let served = Repository::open_served(sandbox.root.join("r/.git"), &environment);
+    works_in(&served.expect("a repository"), "r/.git");
 }
 
 #[test]

@@ -129,7 +129,7 @@ pub(super) fn remove(name: &BStr, context: &mut Context) -> Result<ExitCode, Cli
     let remote = configured(&repository, name, ":")?;
     let removed =
         configured_remotes::remove(&repository, &remote).map_err(|error| match error.kind() {
-            ErrorKind::Config => CliError::error(error.message()),
+            ErrorKind::Config | ErrorKind::Reference => CliError::error(error.message()),
             _ => error.into(),
         })?;
     context.report();

@@ -94,11 +94,16 @@ pub(super) fn prune(
         found.push(remote);
     }
     let progress = context.progress(Some(false), false);
+    let mut code = ExitCode::SUCCESS;
     for remote in found {
         let watch = Watch::from(&context.interrupt).with_progress(&*progress);
         let pruned = configured_remotes::prune(&repository, &remote, args.dry_run, &watch)?;
         if pruned.refs.is_empty() {
             continue;
+        }
+        if let Some(error) = &pruned.failure {
+            context.report_error(&error.to_string());
+            code = ExitCode::FAILURE;
         }
         let out = &mut context.out;
         writeln!(out, "Pruning {}", remote.name)?;
@@ -119,5 +124,5 @@ pub(super) fn prune(
             )?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }

@@ -217,6 +217,10 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
                 tell_head(report, context)?;
             }
         }
+        Some(Outcome::Stopped(_, error)) if *error.kind() == pronto::ErrorKind::Hook => {
+            return Err(CliError::fatal(error.to_string()));
+        }
+        Some(Outcome::Stopped(_, error)) => return Err(CliError::error(error.to_string())),
         Some(other) => return Err(CliError::unknown_outcome(other)),
     }
     let code = added.hook.unwrap_or(0);

@@ -13,6 +13,8 @@ pub(super) fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
     let null = repository.refs().object_hash().null();
     let new = match &step.change {
         Change::Set(Target::Object(id)) => *id,
+        // As in Git, the log of `HEAD` does not tell which object its branch now leads to.
+        Change::Set(Target::Symbolic(_)) if step.only_log => null,
         // What leads to a broken reference, or to itself, leads to no object.
         Change::Set(Target::Symbolic(target)) => repository.refs().id_of(target).ok()??,
         Change::Delete if step.only_log => null,
@@ -57,7 +59,10 @@ pub(super) fn write_log(
         line.extend_from_slice(&message);
     }
     line.push(b'\n');
-    refs.append_log(name, wanted, &line)
+    refs.append_log(name, wanted, &line).map_err(|error| {
+        let message = format!("cannot update the ref '{name}': {error}");
+        Error::new(*error.kind(), message)
+    })
 }
 
 /// Gives the ref `name` the value in its lock file.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::super::Host;
 use super::super::loose::{self, Contents};
 use super::super::patience::patience;
 use super::super::{BadName, RefName, RefNameRef, Target};
+use super::super::{Host, log};
 use super::tables::Stacks;
 use super::{Change, Edit, Expected, Prepared, Reason, Refusal, Step, bad_name, packed, rename};
 use pronto_config::durability::Component;
@@ -203,9 +203,10 @@ impl Preparation<'_> {
             done.old = old;
             done.is_loose = current.is_loose;
             self.write(&mut done, &current)?;
-            let changes = done.must_move || edit.change == Change::Delete;
+            // As in Git, also if the branch has the new value already.
+            let is_logged = edit.change != Change::Verify;
             self.steps.push(done);
-            if changes && !through_head && self.head.as_ref().is_some_and(|head| name == *head) {
+            if is_logged && !through_head && self.head.as_ref().is_some_and(|head| name == *head) {
                 self.add_head(edit, old)?;
             }
             return Ok((!passed.is_empty()).then(|| name.into_inner()));
@@ -267,6 +268,7 @@ impl Preparation<'_> {
             loose::read(&file, &name, hash).map_err(|error| cannot_lock(edit, error.message()))?;
         let is_loose = found.is_some();
         let contents = match found {
+            Some(Contents::DanglingLink) => None,
             Some(contents) => Some(contents),
             None if self.stacks.is_some() => None,
             None => {
@@ -281,7 +283,7 @@ impl Preparation<'_> {
     /// The object that the reference leads to before the change.
     fn old_value(&self, edit: &Edit, current: &Current) -> Result<Option<ObjectId>> {
         match &current.contents {
-            None => Ok(None),
+            None | Some(Contents::DanglingLink) => Ok(None),
             Some(Contents::Object(id)) => Ok(Some(*id)),
             Some(Contents::Symbolic(target)) => match self.repository.refs().id_of(target) {
                 Ok(id) => Ok(id),
@@ -317,6 +319,21 @@ impl Preparation<'_> {
     fn check_available(&mut self, name: &BStr) -> Result<()> {
         let refs = self.repository.refs();
         let fail = |message| Err(Error::new(ErrorKind::NameConflict, message));
+        if !name.starts_with(b"refs/") {
+            // No ref is below it, but a directory may be in its place.
+            let place = RefNameRef::existing(name).map_err(bad_name)?;
+            let file = refs.file_of(place);
+            return match self.stacks.is_none() && is_blocked(&file) {
+                true => {
+                    let said = refs.spoken_file(&file);
+                    let said = said.display();
+                    fail(format!(
+                        "there is a non-empty directory '{said}' blocking reference '{name}'"
+                    ))
+                }
+                false => Ok(()),
+            };
+        }
         for end in name.find_iter(b"/") {
             let directory = name[..end].as_bstr();
             if !self.free_directories.contains(directory) {
@@ -358,6 +375,14 @@ fn step(edit: &Edit, name: RefName, lock: Option<Lock>, only_log: bool) -> Step 
         is_loose: false,
         log_from: rename::source(edit).filter(|_| !only_log),
     }
+}
+
+/// Returns whether a directory with files is in the place of `file`. Empty ones are removed.
+fn is_blocked(file: &std::path::Path) -> bool {
+    if file.is_dir() {
+        log::remove_empty_directories(file);
+    }
+    file.is_dir()
 }
 
 fn must_exist(edit: &Edit) -> bool {
@@ -412,7 +437,9 @@ fn check_expected(edit: &Edit, current: &Current, old: Option<ObjectId>) -> Resu
             Some(Contents::Object(_)) => fail(format!(
                 "expected symref with target '{wanted}': but is a regular ref"
             )),
-            None => fail(format!("unable to resolve reference '{name}'")),
+            None | Some(Contents::DanglingLink) => {
+                fail(format!("unable to resolve reference '{name}'"))
+            }
         },
     }
 }

@@ -10,6 +10,7 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 use ureq::{Agent, Proxy, ProxyProtocol};
 
 use super::dial::{self, Current, Dialer};
+use super::relay::WholeUrls;
 use super::{Redirects, Secret};
 use crate::error::{Error, ErrorKind};
 use crate::transport::{Family, Limits, LowSpeed};
@@ -138,21 +139,23 @@ pub(super) fn agent(
             Family::V4 => IpFamily::Ipv4Only,
             Family::V6 => IpFamily::Ipv6Only,
         });
-    if url.scheme() == "https" {
+    let relay = relay.map(|relay| relay.address);
+    let is_relay_encrypted = relay.as_ref().is_some_and(is_encrypted);
+    if url.scheme() == "https" || is_relay_encrypted {
         config = config.tls_config(tls(options)?);
     }
     let current = Current::default();
-    let connector = dial::connector(Dialer {
+    let dialer = Dialer {
         current: current.clone(),
         limits,
         low_speed: options.low_speed,
-        origin: relay
-            .is_some()
-            .then(|| format!("http://{}", url.origin().authority())),
-    });
-    let resolver = dial::Resolving {
-        relay: relay.map(|relay| relay.address),
     };
+    let is_relayed = relay.is_some();
+    let whole_urls = WholeUrls {
+        origin: is_relayed.then(|| format!("http://{}", url.origin().authority())),
+    };
+    let connector = dial::connector(dialer, relay.as_ref(), whole_urls);
+    let resolver = dial::Resolving { relay };
     let agent = Agent::with_parts(config.build(), connector, resolver);
     Ok((agent, current))
 }
@@ -200,10 +203,10 @@ fn relay(url: &Url, options: &Options) -> Result<Option<Relay>, Error> {
     let Some(address) = proxy_address(url, options)? else {
         return Ok(None);
     };
-    if url.scheme() != "http" || address.scheme() != "http" {
+    if url.scheme() != "http" || !["http", "https"].contains(&address.scheme()) {
         return Ok(None);
     }
-    let uri = format!("http://{}", address.origin().authority());
+    let uri = format!("{}://{}", address.scheme(), address.origin().authority());
     let invalid = |_| {
         let message = format!("Invalid proxy URL '{address}'");
         Error::new(ErrorKind::Address, message)
@@ -219,6 +222,11 @@ fn relay(url: &Url, options: &Options) -> Result<Option<Relay>, Error> {
         address: uri.parse().map_err(invalid)?,
         authorization: login.map(|login| login.header()),
     }))
+}
+
+/// Returns whether connections to `proxy` are encrypted.
+fn is_encrypted(proxy: &Uri) -> bool {
+    proxy.scheme_str() == Some("https")
 }
 
 /// Returns the address of the proxy for `url`, if there is one.

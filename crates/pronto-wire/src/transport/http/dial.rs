@@ -18,6 +18,7 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout};
 
+use super::relay::{Encryption, WholeUrls};
 use crate::transport::pace::{Limits, LowSpeed, Pace};
 use crate::transport::{Readiness, connect_first};
 
@@ -41,12 +42,19 @@ impl Current {
     }
 }
 
-/// Returns the connector of a client. Its last connection is always in `current`.
-pub(super) fn connector(dialer: Dialer) -> impl Connector {
+/// Returns the connector of a client. Its last connection is always in `current`. `relay` is the address of the
+/// proxy that passes requests on.
+pub(super) fn connector(
+    dialer: Dialer,
+    relay: Option<&Uri>,
+    whole_urls: WholeUrls,
+) -> impl Connector {
     ().chain(SocksConnector::default())
         .chain(ConnectProxyConnector::default())
         .chain(dialer)
+        .chain(Encryption::to(relay))
         .chain(RustlsConnector::default())
+        .chain(whole_urls)
 }
 
 /// Makes plain connections, unless there is one to a proxy already.
@@ -55,8 +63,6 @@ pub(super) struct Dialer {
     pub(super) current: Current,
     pub(super) limits: Limits,
     pub(super) low_speed: Option<LowSpeed>,
-    /// The start of the URLs of all requests, if connections lead to a proxy that passes requests on.
-    pub(super) origin: Option<String>,
 }
 
 /// Resolves the address of the proxy that passes requests on, in place of that of the server.
@@ -142,8 +148,6 @@ impl<In: Transport> Connector<In> for Dialer {
             buffers,
             pace,
             connected_by,
-            origin: self.origin.clone(),
-            is_between: true,
         })))
     }
 }
@@ -156,10 +160,6 @@ pub(super) struct Plain {
     pace: Pace,
     /// When what is built on top of it, a tunnel or encryption, must be there.
     connected_by: Instant,
-    /// The start of the URLs of all requests, for a proxy.
-    origin: Option<String>,
-    /// Whether the next output is the start of a request.
-    is_between: bool,
 }
 
 impl Plain {
@@ -185,15 +185,7 @@ impl Transport for Plain {
     }
 
     fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), Error> {
-        let output = &self.buffers.output()[..amount];
-        let is_start = std::mem::take(&mut self.is_between);
-        match (&self.origin, start_of_path(output)) {
-            (Some(origin), Some(at)) if is_start => {
-                let whole = [&output[..at], origin.as_bytes(), &output[at..]].concat();
-                (&*self.stream).write_all(&whole)?;
-            }
-            _ => (&*self.stream).write_all(output)?,
-        }
+        (&*self.stream).write_all(&self.buffers.output()[..amount])?;
         Ok(())
     }
 
@@ -202,7 +194,6 @@ impl Transport for Plain {
         let room = self.buffers.input_append_buf();
         let count = self.pace.read(&self.stream, room, left)?;
         self.buffers.input_appended(count);
-        self.is_between |= count > 0;
         Ok(count > 0)
     }
 
@@ -210,13 +201,6 @@ impl Transport for Plain {
     fn is_open(&mut self) -> bool {
         !descriptor::is_readable(&*self.stream)
     }
-}
-
-/// Returns where the path begins in the line at the start of a request.
-fn start_of_path(request: &[u8]) -> Option<usize> {
-    let at = request.iter().position(|&byte| byte == b' ')?;
-    let is_method = at > 0 && request[..at].iter().all(u8::is_ascii_uppercase);
-    (is_method && request.get(at + 1) == Some(&b'/')).then_some(at + 1)
 }
 
 #[cfg(test)]

@@ -1,0 +1,156 @@
+//! Connections to a proxy that passes requests on: encrypted if its address says so, and with the whole URL in
+//! the first line of each request.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ureq::Error;
+use ureq::http::Uri;
+use ureq::http::uri::Scheme;
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, Either, NextTimeout, RustlsConnector, Transport,
+};
+
+/// Encrypts connections to the proxy.
+pub(super) struct Encryption {
+    /// The address of a proxy with encrypted connections.
+    proxy: Option<Uri>,
+    encrypt: RustlsConnector,
+}
+
+impl Encryption {
+    /// Encrypts connections to `proxy`, if it passes requests on and its scheme is `https`.
+    pub(super) fn to(proxy: Option<&Uri>) -> Self {
+        let is_encrypted = |proxy: &&Uri| proxy.scheme() == Some(&Scheme::HTTPS);
+        Encryption {
+            proxy: proxy.filter(is_encrypted).cloned(),
+            encrypt: RustlsConnector::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Encryption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Encryption").field(&self.proxy).finish()
+    }
+}
+
+impl<In: Transport> Connector<In> for Encryption {
+    type Out = Either<In, <RustlsConnector as Connector<In>>::Out>;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        chained: Option<In>,
+    ) -> Result<Option<Self::Out>, Error> {
+        let Some(proxy) = &self.proxy else {
+            return Ok(chained.map(Either::A));
+        };
+        let to_proxy = ConnectionDetails {
+            uri: proxy,
+            addrs: details.addrs.clone(),
+            config: details.config,
+            request_level: details.request_level,
+            resolver: details.resolver,
+            now: details.now,
+            timeout: details.timeout,
+            current_time: Arc::clone(&details.current_time),
+            run_connector: Arc::clone(&details.run_connector),
+            register_shutdown: Arc::clone(&details.register_shutdown),
+        };
+        let encrypted = self.encrypt.connect(&to_proxy, chained)?;
+        Ok(encrypted.map(Either::B))
+    }
+}
+
+/// Puts the whole URL into requests.
+#[derive(Debug)]
+pub(super) struct WholeUrls {
+    /// The start of the URLs of all requests, if connections lead to a proxy that passes requests on.
+    pub(super) origin: Option<String>,
+}
+
+impl<In: Transport> Connector<In> for WholeUrls {
+    type Out = Either<In, Relayed<In>>;
+
+    fn connect(
+        &self,
+        _: &ConnectionDetails<'_>,
+        chained: Option<In>,
+    ) -> Result<Option<Self::Out>, Error> {
+        Ok(chained.map(|connection| match &self.origin {
+            None => Either::A(connection),
+            Some(origin) => Either::B(Relayed {
+                connection,
+                origin: origin.clone(),
+                is_between: true,
+            }),
+        }))
+    }
+}
+
+/// A connection to a proxy that passes requests on.
+#[derive(Debug)]
+pub(super) struct Relayed<In> {
+    connection: In,
+    /// The start of the URLs of all requests.
+    origin: String,
+    /// Whether the next output is the start of a request.
+    is_between: bool,
+}
+
+impl<In: Transport> Relayed<In> {
+    /// Transmits `output`, in as many pieces as the buffer needs.
+    fn transmit(&mut self, output: &[u8], timeout: NextTimeout) -> Result<(), Error> {
+        let mut rest = output;
+        while !rest.is_empty() {
+            let room = self.connection.buffers().output();
+            let (piece, later) = rest.split_at(rest.len().min(room.len()));
+            room[..piece.len()].copy_from_slice(piece);
+            self.connection.transmit_output(piece.len(), timeout)?;
+            rest = later;
+        }
+        Ok(())
+    }
+}
+
+impl<In: Transport> Transport for Relayed<In> {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        self.connection.buffers()
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        if !std::mem::take(&mut self.is_between) {
+            return self.connection.transmit_output(amount, timeout);
+        }
+        let output = &self.connection.buffers().output()[..amount];
+        match start_of_path(output) {
+            Some(at) => {
+                let whole = [&output[..at], self.origin.as_bytes(), &output[at..]].concat();
+                self.transmit(&whole, timeout)
+            }
+            None => self.connection.transmit_output(amount, timeout),
+        }
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        let has_come = self.connection.await_input(timeout)?;
+        self.is_between |= has_come;
+        Ok(has_come)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.connection.is_open()
+    }
+
+    fn is_tls(&self) -> bool {
+        self.connection.is_tls()
+    }
+}
+
+/// Returns where the path begins in the line at the start of a request.
+fn start_of_path(request: &[u8]) -> Option<usize> {
+    let at = request.iter().position(|&byte| byte == b' ')?;
+    let is_method = at > 0 && request[..at].iter().all(u8::is_ascii_uppercase);
+    (is_method && request.get(at + 1) == Some(&b'/')).then_some(at + 1)
+}
