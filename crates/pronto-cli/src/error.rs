@@ -169,7 +169,7 @@ impl CliError {
 
     /// Prints it as `error: …` with exit code 1, if it is fatal.
     #[must_use]
-    pub(crate) fn as_error(mut self) -> Self {
+    pub(crate) fn into_error(mut self) -> Self {
         if self.0.kind == Kind::Fatal {
             (self.0.kind, self.0.code) = (Kind::Error, ExitCode::FAILURE);
         }

@@ -322,7 +322,7 @@ fn follow(
     }
     let set_up = switch::set_upstream(repository, branch, remote, followed);
     let set_up = set_up.map_err(|error| match error.kind() {
-        pronto::ErrorKind::Config => CliError::of(error).as_error(),
+        pronto::ErrorKind::Config => CliError::of(error).into_error(),
         _ => CliError::of(error),
     })?;
     Ok(set_up.to_string())

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             tell(context, &options, &report, args.quiet)?;
             Err(match error.kind() {
                 pronto::ErrorKind::Hook | pronto::ErrorKind::Interrupted => CliError::of(error),
-                _ => CliError::of(error).as_error(),
+                _ => CliError::of(error).into_error(),
             })
         }
         Ok(other) => Err(CliError::unknown_outcome(&other)),

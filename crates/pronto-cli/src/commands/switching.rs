@@ -369,14 +369,14 @@ pub(crate) fn switch(
             report::tell_moved_files(repository, context, common, &report)?;
             Err(match error.kind() {
                 // The upstream of the new branch.
-                pronto::ErrorKind::Config => CliError::of(error).as_error(),
+                pronto::ErrorKind::Config => CliError::of(error).into_error(),
                 _ => CliError::of(error),
             })
         }
         Outcome::NotRenamed(error) if *error.kind() == pronto::ErrorKind::Hook => {
             Err(CliError::of(error))
         }
-        Outcome::NotRenamed(error) => Err(CliError::of(error).as_error().with_code(NOT_RENAMED)),
+        Outcome::NotRenamed(error) => Err(CliError::of(error).into_error().with_code(NOT_RENAMED)),
         other => Err(CliError::unknown_outcome(&other)),
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             std::env::set_current_dir(repository.git_dir()).map_err(|error| {
                 CliError::fatal(format!("cannot enter the repository: {error}"))
             })?;
-            // The client is told of malformed settings, as of other errors.
+            // The client is notified of malformed settings, as of other errors.
             let checked = context.check_values_of("archive", repository.config());
             checked
                 .map_err(|error| error.to_report(ErrorKind::ConfigValue))

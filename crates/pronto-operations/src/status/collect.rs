@@ -66,9 +66,7 @@ pub(super) fn collect(
     let outcome = walked.outcome;
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
-    let id = head.id();
-    let root = id.map(|id| tree_of(repository, store, id)).transpose()?;
-    let staged = staged(&index, store, root, options)?;
+    let staged = staged(&index, store, root_of(repository, store, &head)?, options)?;
     let mut state = read_state(&Reader { repository, store }, &head, options)?;
     if options.state {
         state.sparse_checkout = sparse_checkout(repository, &index, outcome.present_sparse)?;
@@ -98,6 +96,12 @@ pub(super) fn collect(
         has_foreign_cache: walked.has_foreign_cache,
         problems: outcome.problems,
     })
+}
+
+/// Returns the tree of `head`, if it has one.
+fn root_of(repository: &Repository, store: &Store, head: &Head) -> Result<Option<ObjectId>> {
+    let id = head.id();
+    id.map(|id| tree_of(repository, store, id)).transpose()
 }
 
 /// Returns the operation in progress, if it is wanted.

@@ -28,10 +28,10 @@ pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
     let mut removed = Removed::default();
     let gone = tracking_refs(repository, remote, &mut removed)?;
     let branches = branches::read(repository)?;
-    if !gone.is_empty() {
-        if let Some(error) = repository.delete_refs(&gone)? {
-            return Err(Error::new(ErrorKind::Reference, error.to_string()));
-        }
+    if !gone.is_empty()
+        && let Some(error) = repository.delete_refs(&gone)?
+    {
+        return Err(Error::new(ErrorKind::Reference, error.to_string()));
     }
     let section = BString::from([b"remote.", name.as_bytes()].concat());
     let failure = format!("Could not remove config section '{section}'");

@@ -107,7 +107,7 @@ pub(super) fn rename(
                  If that is the case, you can address this by first renaming the\n\
                  remote to a different name.",
             ),
-        ErrorKind::Reference | ErrorKind::Moved | ErrorKind::Locked | ErrorKind::Hook => {
+        ErrorKind::Reference | ErrorKind::Moved | ErrorKind::Locked => {
             CliError::error(error.message()).with_code(ExitCode::FATAL)
         }
         ErrorKind::Config => CliError::error(error.message()),

@@ -61,8 +61,11 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// An error that git does not report as fatal.
+/// An error that git does not report as fatal, unless the hook `reference-transaction` refused.
 fn as_error(error: &pronto::Error) -> CliError {
+    if *error.kind() == pronto::ErrorKind::Hook {
+        return CliError::fatal(error.message());
+    }
     let said = CliError::error(error.message());
     match error.reported_before() {
         Some(before) => CliError::error(before).and(error.message()),

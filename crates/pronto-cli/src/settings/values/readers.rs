@@ -154,7 +154,7 @@ use Readers as R;
 /// The readers of a command that works on objects in the repository around it.
 const USUAL: Readers = all(&[R::DEFAULT, R::REPOSITORY]);
 const WITH_REFERENCES: Readers = all(&[USUAL, R::REFERENCES, R::PATHS]);
-const DIFFERENCES: Readers = all(&[USUAL, R::DIFF, R::USERDIFF, R::INDEX, R::PROMISOR]);
+const DIFFERENCES: Readers = all(&[USUAL, R::DIFF, R::USERDIFF, R::INDEX]);
 const REMOTES: Readers = all(&[R::REMOTES, R::REFERENCES]);
 const MOVING: Readers = all(&[
     WITH_REFERENCES,
@@ -184,9 +184,16 @@ pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
         "commit" => all(&[STATUS, R::COMMIT, R::HOOKS]),
         "status" => STATUS,
         "commit-graph" if action == b"write" => all(&[USUAL, R::PATHS, R::COMMIT_GRAPH]),
-        "commit-graph" => all(&[USUAL, R::PATHS]),
-        "diff-files" => all(&[DIFFERENCES, R::PRELOAD]),
-        "diff-index" => all(&[DIFFERENCES, R::REFERENCES, R::PATHS, R::PRELOAD]),
+        // Without a commit-graph, no object is read.
+        "commit-graph" => all(&[R::DEFAULT, R::PATHS]),
+        "diff-files" => all(&[DIFFERENCES, R::PRELOAD, R::PROMISOR]),
+        "diff-index" => all(&[
+            DIFFERENCES,
+            R::REFERENCES,
+            R::PATHS,
+            R::PRELOAD,
+            R::PROMISOR,
+        ]),
         "diff-tree" => all(&[DIFFERENCES, R::REFERENCES, R::PATHS]),
         _ => of_history(command, action, arguments),
     }
