@@ -151,6 +151,9 @@ impl Admission {
         owner: &Owner,
         connection: Option<&Arc<Connection>>,
     ) -> Result<Slot> {
+        if let Some(connection) = connection {
+            connection.belongs_to(owner);
+        }
         let share = self.of_owner(owner);
         let turns = match owner {
             Owner::Network(_) => Arc::clone(&self.turns_of_strangers),

@@ -214,7 +214,8 @@ impl Work {
             interrupt: &interrupt,
             budget: &self.budget(),
         };
-        let mut input = Bounded::new(Watched::new(input, self), self.most_bytes());
+        let is_revoked = || self.is_revoked();
+        let mut input = Bounded::new(Watched::new(input, is_revoked), self.most_bytes());
         let streams = Streams {
             input: &mut input,
             output,
@@ -224,7 +225,7 @@ impl Work {
             Service::UploadArchive => services.service.serve_archive(&request, streams),
             Service::ReceivePack => services.service.serve_push(&request, self, streams),
         };
-        let served = watched::judged(self, input.judged(served));
+        let served = watched::judged(input.judged(served), is_revoked);
         let flushed = output.flush().map_err(|error| {
             Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
         });

@@ -79,8 +79,8 @@ struct Entry {
     slots: usize,
     /// Its key among the connections of its owner that hold none.
     age: u64,
-    /// The time of that.
-    since: Instant,
+    /// The time when it came, until it has told its user or made a request without one.
+    new_since: Option<Instant>,
     connection: Arc<Connection>,
 }
 
@@ -139,7 +139,7 @@ impl Connections {
             owner: Owner::Network(network),
             slots: 0,
             age: number,
-            since: Instant::now(),
+            new_since: Some(Instant::now()),
             connection: Arc::clone(&connection),
         };
         state.each.insert(number, entry);
@@ -175,7 +175,8 @@ impl State {
         let mut oldest = oldest.filter_map(|((count, _), owner)| {
             let number = *self.idle.get(owner)?.first_key_value()?.1;
             let entry = self.each.get(&number)?;
-            let is_left = *count > 1 || entry.since.elapsed() >= self.new;
+            let is_new = |since: Instant| since.elapsed() < self.new;
+            let is_left = *count > 1 || !entry.new_since.is_some_and(is_new);
             is_left.then_some(number)
         });
         let number = oldest.next().ok_or(Full::Server)?;
@@ -246,16 +247,17 @@ impl Drop for Connected {
 }
 
 impl Connection {
-    /// Notes the user who was seen on the connection.
+    /// Notes the owner of a request on the connection. A user who was seen on it remains its owner.
     pub(crate) fn belongs_to(&self, owner: &Owner) {
-        if class_of(owner) == STRANGERS {
-            return;
-        }
         let mut state = locked(&self.all.0);
-        let entry = state.each.get(&self.number);
-        let Some(slots) = entry.filter(|it| it.owner != *owner).map(|it| it.slots) else {
+        let Some(entry) = state.each.get_mut(&self.number) else {
             return;
         };
+        entry.new_since = None;
+        if class_of(owner) == STRANGERS || entry.owner == *owner {
+            return;
+        }
+        let slots = entry.slots;
         if slots == 0 {
             state.unlist(self.number);
         }
@@ -294,7 +296,6 @@ impl Connection {
         entry.slots = entry.slots.saturating_sub(1);
         if entry.slots == 0 {
             entry.age = age;
-            entry.since = Instant::now();
             state.list(self.number);
         }
     }

@@ -103,7 +103,8 @@ enum Entered {
 impl Slots {
     pub(super) fn new(limits: &Limits) -> Self {
         Slots(Arc::new(Mutex::new(State {
-            slots: Classes::new(limits.requests),
+            // A connection with a slot makes no room for others, so those of a class are bounded like its slots.
+            slots: Classes::new(limits.requests.min(limits.connections)),
             share: limits.requests_per_user,
             places: Classes::new(limits.queue),
             share_of_places: limits.queue.div_ceil(2),

@@ -94,6 +94,27 @@ async fn the_last_slots_are_for_users_and_administrators() {
 }
 
 #[tokio::test]
+async fn strangers_with_slots_do_not_take_all_connections() {
+    let admission = Admission::new(&Limits {
+        connections: 8,
+        connections_per_address: 8,
+        requests: 128,
+        requests_per_user: 64,
+        wait: Duration::from_millis(50),
+        ..Limits::default()
+    });
+    let mut held = Vec::new();
+    for last in 1..=8 {
+        let connected = admission.connect([127, 0, 0, last].into());
+        let connected = connected.expect("room");
+        let connection = Arc::clone(connected.connection());
+        let slot = admission.slot(&network(last), Some(&connection)).await;
+        held.push((connected, slot.ok()));
+    }
+    assert_eq!(held.iter().filter(|(_, slot)| slot.is_some()).count(), 6);
+}
+
+#[tokio::test]
 async fn strangers_do_not_fill_the_queue() {
     let admission = Arc::new(large_admission());
     let mut held = Vec::new();

@@ -183,7 +183,8 @@ impl Job {
             Act::Advertise => self.advertise(&request, writer),
             Act::Answer { body, is_gzipped } => {
                 let most_bytes = self.work.most_bytes();
-                let mut body = Bounded::new(Watched::new(body, &self.work), most_bytes);
+                let is_revoked = || self.work.is_revoked();
+                let mut body = Bounded::new(Watched::new(body, is_revoked), most_bytes);
                 // The bound holds for what is sent and for what it inflates to.
                 let done = match is_gzipped {
                     true => {
@@ -194,7 +195,7 @@ impl Job {
                     }
                     false => self.answer(&request, &mut body, writer),
                 };
-                let done = watched::judged(&self.work, body.judged(done));
+                let done = watched::judged(body.judged(done), is_revoked);
                 budget.release();
                 // The answer goes out before the rest of the request is discarded, as it was sent.
                 let _ = writer.flush();

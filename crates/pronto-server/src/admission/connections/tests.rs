@@ -193,6 +193,13 @@ fn a_new_connection_has_time_to_tell_its_user() {
     locked(&all.0).new = Duration::ZERO;
     let _last = all.enter(address(10)).expect("the second makes room");
     assert!(is_evicted(&second) && !new.iter().any(is_evicted));
+    locked(&all.0).new = Duration::from_secs(3600);
+    // This one has said that it has no user.
+    third
+        .connection()
+        .belongs_to(&Owner::Network(Network::of(address(3))));
+    let _one = all.enter(address(11)).expect("the third makes room");
+    assert!(is_evicted(&third) && !new.iter().any(is_evicted));
 }
 
 #[tokio::test]
