@@ -63,17 +63,27 @@ fn requests_go_whole_to_a_proxy_with_encrypted_connections() {
     };
     let address = tls.url("").replace("/git/", "");
     let setting = format!("http.proxy={address}");
-    let trust = format!("http.sslCAInfo={}", tls.authority.display());
-    let call = ["-c", "protocol.version=0", "-c", &setting, "-c", &trust];
-    let output = pronto(
-        folder.path(),
-        &[&call[..], &["ls-remote", URL]].concat(),
-        &[],
-    );
+    // As with git, settings about the server's certificate are not for proxies: those that the system trusts are.
+    let own = tls.authority.display().to_string();
+    let list_refs = |trusted: &str, others: &[(&str, &str)]| {
+        let call = ["-c", "protocol.version=0", "-c", &setting, "ls-remote", URL];
+        let system = [("SSL_CERT_FILE", trusted), ("SSL_CERT_DIR", "")];
+        pronto(folder.path(), &call, &[&system[..], others].concat())
+    };
+    for others in [("GIT_SSL_CAINFO", &*own), ("GIT_SSL_NO_VERIFY", "1")] {
+        let refused = list_refs("/dev/null", &[others]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(said.contains("certificate"), "{others:?}: {said}");
+    }
+    let output = list_refs(&own, &[("GIT_SSL_CAINFO", "/dev/null")]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let log = proxy.log();
-    assert!(log.starts_with("GET http://host.invalid:81/x/"), "{log}");
+    assert!(
+        log.trim_start()
+            .starts_with("GET http://host.invalid:81/x/"),
+        "{log}"
+    );
 }
 
 #[test]

@@ -141,8 +141,11 @@ pub(super) fn agent(
         });
     let relay = relay.map(|relay| relay.address);
     let is_relay_encrypted = relay.as_ref().is_some_and(is_encrypted);
-    if url.scheme() == "https" || is_relay_encrypted {
+    if url.scheme() == "https" {
         config = config.tls_config(tls(options)?);
+    } else if is_relay_encrypted {
+        // As in Git, settings about the server's certificate are not for those of proxies.
+        config = config.tls_config(tls(&Options::default())?);
     }
     let current = Current::default();
     let dialer = Dialer {
