@@ -4,8 +4,13 @@
 //! more than a small call needs to inflate. This one does not ask, and is slower for large contents. Objects that are
 //! unusual in any way are left to the other, which reports them.
 
-use flate2::{Decompress, FlushDecompress, Status};
 use gix_object::Kind as ObjectKind;
+use miniz_oxide::inflate::TINFLStatus as Status;
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_COMPUTE_ADLER32, TINFL_FLAG_PARSE_ZLIB_HEADER,
+    TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
+};
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::{Start, parse_start};
 
@@ -18,15 +23,17 @@ pub(super) const LARGEST_BYTES: usize = 4096;
 /// The most bytes that one of them may have, inflated.
 const MOST_INFLATED_BYTES: usize = 16 * LARGEST_BYTES;
 
+const FLAGS: u32 = TINFL_FLAG_PARSE_ZLIB_HEADER
+    | TINFL_FLAG_COMPUTE_ADLER32
+    | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+
 /// Inflates a whole object of fewer than `below` bytes. `None` if it is larger or malformed.
 pub(super) fn inflate(deflated: &[u8], below: u64, out: &mut Vec<u8>) -> Option<ObjectKind> {
     let room = deflated.len().saturating_mul(4).min(MOST_INFLATED_BYTES);
     out.clear();
     out.resize(room, 0);
-    let mut decoder = Decompress::new(true);
-    let flush = FlushDecompress::None;
-    let mut status = decoder.decompress(deflated, out, flush).ok()?;
-    let len = usize::try_from(decoder.total_out()).ok()?;
+    let mut decoder = Box::<DecompressorOxide>::default();
+    let (mut status, mut consumed, mut len) = decompress(&mut decoder, deflated, out, 0, FLAGS);
     let start = parse_start(out.get(..len)?).ok()?;
     let whole = usize::try_from(start.size_bytes)
         .ok()?
@@ -34,27 +41,14 @@ pub(super) fn inflate(deflated: &[u8], below: u64, out: &mut Vec<u8>) -> Option<
     if start.size_bytes >= below || whole > MOST_INFLATED_BYTES {
         return None;
     }
-    if status != Status::StreamEnd {
+    if status == Status::HasMoreOutput {
         // One more than is claimed: what does not fit is noticed.
         out.resize(whole + 1, 0);
+        let rest = deflated.get(consumed..)?;
+        let (last, more_consumed, more) = decompress(&mut decoder, rest, out, len, FLAGS);
+        (status, consumed, len) = (last, consumed + more_consumed, len + more);
     }
-    while status != Status::StreamEnd {
-        // It inflates 32 KiB at a time.
-        let before = (decoder.total_in(), decoder.total_out());
-        let (consumed, len) = (
-            usize::try_from(before.0).ok()?,
-            usize::try_from(before.1).ok()?,
-        );
-        let (rest, room) = (deflated.get(consumed..)?, out.get_mut(len..)?);
-        status = decoder.decompress(rest, room, flush).ok()?;
-        if status != Status::StreamEnd && before == (decoder.total_in(), decoder.total_out()) {
-            return None;
-        }
-    }
-    let is_whole = status == Status::StreamEnd
-        && decoder.total_out() == whole as u64
-        && decoder.total_in() == deflated.len() as u64;
-    if !is_whole {
+    if status != Status::Done || len != whole || consumed != deflated.len() {
         return None;
     }
     out.truncate(whole);
@@ -64,11 +58,8 @@ pub(super) fn inflate(deflated: &[u8], below: u64, out: &mut Vec<u8>) -> Option<
 
 /// Inflates the start of an object into `head`.
 pub(super) fn start(deflated: &[u8], head: &mut [u8]) -> Option<Start> {
-    let mut decoder = Decompress::new(true);
-    decoder
-        .decompress(deflated, head, FlushDecompress::None)
-        .ok()?;
-    let len = usize::try_from(decoder.total_out()).ok()?;
+    let mut decoder = Box::<DecompressorOxide>::default();
+    let (_, _, len) = decompress(&mut decoder, deflated, head, 0, FLAGS);
     parse_start(head.get(..len)?).ok()
 }
 
