@@ -98,7 +98,7 @@ mod tests {
             deflated(b"blob 4\0abc"),
             deflated(b"blob 2\0abc"),
             deflated(b"nothing"),
-            deflated(&[&b"blob 80000\0"[..], &[b'x'; 80_000]].concat()),
+            deflated(&[&b"blob 80000\0"[..], &vec![b'x'; 80_000]].concat()),
             [&good[..], b"x"].concat(),
             good[..good.len() - 1].to_vec(),
             b"blob 3\0abc".to_vec(),
