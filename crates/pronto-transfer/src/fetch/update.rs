@@ -33,7 +33,8 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
     for attempt in 1.. {
         let updated = update(work, &entries, outcome, attempt < MOST_ATTEMPTS);
         let writes_list = work.options.write_fetch_head && !work.options.dry_run;
-        if writes_list && (updated.as_ref()).is_err_and(|error| *error.kind() == ErrorKind::Hook) {
+        let is_refused = (updated.as_ref()).is_err_and(|error| *error.kind() == ErrorKind::Hook);
+        if is_refused && writes_list && !work.options.atomic {
             // The hook ends the fetch after the list is written.
             entries.sort_by_key(|entry| entry.merge);
             let entries: Vec<&Mapped> = entries.iter().collect();
