@@ -12,14 +12,14 @@ use self::counts::Counts;
 
 /// The calls and what they may cost: instructions, page faults and system calls.
 const BOUNDS: [(&str, Counts); 8] = [
-    ("version", Counts::new(206_000, 115, 20)),
-    ("rev-parse HEAD", Counts::new(334_000, 138, 62)),
-    ("rev-parse --show-toplevel", Counts::new(311_000, 134, 49)),
-    ("config --get user.name", Counts::new(309_000, 140, 54)),
-    ("symbolic-ref HEAD", Counts::new(355_000, 139, 60)),
-    ("status --porcelain", Counts::new(596_000, 181, 285)),
-    ("ls-files", Counts::new(580_000, 167, 166)),
-    ("show-ref", Counts::new(405_000, 163, 194)),
+    ("version", Counts::new(205_000, 104, 20)),
+    ("rev-parse HEAD", Counts::new(334_000, 116, 62)),
+    ("rev-parse --show-toplevel", Counts::new(311_000, 114, 49)),
+    ("config --get user.name", Counts::new(309_000, 114, 54)),
+    ("symbolic-ref HEAD", Counts::new(355_000, 117, 60)),
+    ("status --porcelain", Counts::new(668_000, 152, 170)),
+    ("ls-files", Counts::new(580_000, 143, 57)),
+    ("show-ref", Counts::new(405_000, 135, 85)),
 ];
 
 /// The number of addresses that the start of the program may mend.
