@@ -56,11 +56,14 @@ pub(super) fn inflate(deflated: &[u8], below: u64, out: &mut Vec<u8>) -> Option<
     Some(start.kind)
 }
 
-/// Inflates the start of an object into `head`.
+/// Inflates the start of an object into `head`. `None` if it is malformed, even behind the header.
 pub(super) fn start(deflated: &[u8], head: &mut [u8]) -> Option<Start> {
     let mut decoder = Box::<DecompressorOxide>::default();
-    let (_, _, len) = decompress(&mut decoder, deflated, head, 0, FLAGS);
-    parse_start(head.get(..len)?).ok()
+    let (status, _, len) = decompress(&mut decoder, deflated, head, 0, FLAGS);
+    match status {
+        Status::Done | Status::HasMoreOutput => parse_start(head.get(..len)?).ok(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -106,5 +109,10 @@ mod tests {
         ] {
             assert_eq!(inflate(&broken, u64::MAX, &mut out), None, "{broken:?}");
         }
+        // A byte behind the header is damaged, so that its checksum is wrong.
+        let mut damaged = good;
+        let last = damaged.len() - 1;
+        damaged[last] ^= 1;
+        assert!(start(&damaged, &mut [0; 64]).is_none());
     }
 }
