@@ -149,8 +149,7 @@ impl Sending<'_> {
                 thin,
                 has_offsets,
             };
-            write_pack(repository, &pack, out, watch)
-                .map_err(|error| io::Error::other(error.to_string()))
+            write_pack(repository, &pack, out, watch).map_err(|error| as_io(&error))
         };
         let produce = needs_pack.then(|| Box::new(produce) as Produce<'_>);
         let pushed = pusher.push(request, produce, watch.progress());
@@ -265,6 +264,20 @@ fn haves(repository: &Repository, greeting: &Greeting) -> Result<Vec<ObjectId>> 
     let present = store.contains_batch(&ids).map_err(from_odb)?;
     let both = ids.into_iter().zip(present);
     Ok(both.filter(|(_, here)| *here).map(|(id, _)| id).collect())
+}
+
+/// Returns an error of the producer of a pack as one of its output: a broken pipe remains one, which the report of the
+/// other side explains.
+fn as_io(error: &Error) -> io::Error {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    let mut kind = io::ErrorKind::Other;
+    while let Some(each) = cause {
+        if let Some(io) = each.downcast_ref::<io::Error>() {
+            kind = io.kind();
+        }
+        cause = each.source();
+    }
+    io::Error::new(kind, error.to_string())
 }
 
 /// The content of a pack.
