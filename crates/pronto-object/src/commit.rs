@@ -32,14 +32,16 @@ impl<'a> CommitRef<'a> {
             .map(|id| pronto_hash::parse_hex(id).ok())
     }
 
-    /// Returns the author; `None` if the line is missing or has no address.
+    /// Returns the author (`%an`, `%ae`, `%ad`); `None` if the line is missing or has no address. Of several lines, the last
+    /// counts.
     pub fn author(self) -> Option<IdentityRef<'a>> {
-        IdentityRef::parse(self.header("author")?)
+        IdentityRef::parse(self.last_header("author")?)
     }
 
-    /// Returns the committer; `None` if the line is missing or has no address.
+    /// Returns the committer (`%cn`, `%ce`, `%cd`); `None` if the line is missing or has no address. Of several lines, the
+    /// last counts.
     pub fn committer(self) -> Option<IdentityRef<'a>> {
-        IdentityRef::parse(self.header("committer")?)
+        IdentityRef::parse(self.last_header("committer")?)
     }
 
     /// Returns the encoding of the message, if it is not UTF-8 (`i18n.commitEncoding`).
@@ -50,6 +52,11 @@ impl<'a> CommitRef<'a> {
     /// Returns the value of the first header line `name`, without the lines that continue it.
     pub fn header(self, name: &str) -> Option<&'a BStr> {
         headers::value(self.content, name)
+    }
+
+    /// Returns the value of the last header line `name`: the one that Git's placeholders take of several.
+    pub fn last_header(self, name: &str) -> Option<&'a BStr> {
+        headers::last_value(self.content, name)
     }
 
     /// Returns the message, in its own encoding.
@@ -85,8 +92,9 @@ impl CommitLinks {
             parents.push(pronto_hash::parse_hex(parent).ok()?);
             line = lines.next()?;
         }
-        let mut rest = std::iter::once(line).chain(lines);
-        let committer = rest.find_map(|line| headers::value_of(line, "committer"));
+        // As in Git, the committer has a time only right behind the author.
+        let committer = headers::value_of(line, "author")
+            .and_then(|_| headers::value_of(lines.next()?, "committer"));
         let time = committer.and_then(IdentityRef::seconds_of).unwrap_or(0);
         Some(CommitLinks {
             tree,
@@ -175,6 +183,15 @@ mod tests {
         let links = CommitLinks::parse(&text).expect("it is well formed");
         assert_eq!((links.tree, links.parents), (new.tree, new.parents));
         assert_eq!(links.time, 1_112_912_053);
+    }
+
+    #[test]
+    fn the_last_of_several_authors_counts() {
+        let text =
+            b"tree x\nauthor A <a@b> 1 +0000\nauthor B <a@b> 2 +0000\n\nauthor C <> 3 +0000\n";
+        let commit = CommitRef::new(text);
+        assert_eq!(commit.author().map(|it| it.name), Some("B".into()));
+        assert_eq!(commit.header("author"), Some("A <a@b> 1 +0000".into()));
     }
 
     #[test]

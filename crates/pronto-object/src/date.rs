@@ -1,4 +1,4 @@
-//! Reads dates, for every command and setting, as Git does: exact ones (`Mon 20 Aug 2018 20:19:19 +0200`), spoken ones
+//! Reads dates, for every command and setting, as Git does: exact ones (`Mon 20 Aug 2018 20:19:19 +0200`), relative ones
 //! (`2.weeks.ago`) and times of expiry (`never`).
 
 mod approximate;

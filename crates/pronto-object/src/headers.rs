@@ -10,6 +10,14 @@ pub(crate) fn value<'a>(content: &'a [u8], name: &str) -> Option<&'a BStr> {
         .map(ByteSlice::as_bstr)
 }
 
+/// Returns the value of the last header line `name`, as [`value`] does of the first.
+pub(crate) fn last_value<'a>(content: &'a [u8], name: &str) -> Option<&'a BStr> {
+    lines(content)
+        .filter_map(|line| value_of(line, name))
+        .last()
+        .map(ByteSlice::as_bstr)
+}
+
 /// Returns the header lines.
 pub(crate) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content

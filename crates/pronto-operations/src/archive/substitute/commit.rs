@@ -44,16 +44,18 @@ impl Commit {
         let links = repository.commit_links(&id, &mut content)?;
         let commit = CommitRef::new(&content);
         let person = |name| {
-            commit
-                .header(name)
-                .and_then(|line| Person::parse(line))
+            let line = commit.last_header(name);
+            line.and_then(|line| Person::parse(line))
                 .ok_or_else(malformed)
         };
-        let encoding = commit.encoding().map(BString::from);
+        let encoding = commit.last_header("encoding").map(BString::from);
         let is_utf8 = |name: &BString| {
             name.eq_ignore_ascii_case(b"utf-8") || name.eq_ignore_ascii_case(b"utf8")
         };
-        if content.contains(&0) || encoding.as_ref().is_some_and(|name| !is_utf8(name)) {
+        if content.contains(&0)
+            || !content.contains_str("\n\n")
+            || encoding.as_ref().is_some_and(|name| !is_utf8(name))
+        {
             return Err(malformed());
         }
         Ok(Commit {
