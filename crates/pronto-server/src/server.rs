@@ -475,7 +475,7 @@ fn begin(
             address,
             connection: Arc::clone(connected.connection()),
         };
-        let told = Arc::clone(&state);
+        let log = Arc::clone(&state);
         let serving = async {
             match protocol {
                 Protocol::Http => connection::serve(state, stream, client, drain).await,
@@ -489,7 +489,7 @@ fn begin(
         };
         tokio::select! {
             () = serving => {}
-            () = connected.connection().evicted() => told.refused(address, MADE_ROOM),
+            () = connected.connection().evicted() => log.refused(address, MADE_ROOM),
         }
         drop(connected);
     });

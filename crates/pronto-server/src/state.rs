@@ -24,7 +24,7 @@ pub(crate) struct Setup {
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) ssh: Option<Ssh>,
     pub(crate) admission: Arc<Admission>,
-    /// The one that has replaced this, for requests that began before.
+    /// The setup of the next reload. Requests that began before it ask it whether they are still allowed.
     pub(crate) successor: OnceLock<Arc<Setup>>,
 }
 

@@ -259,9 +259,18 @@ pub struct Outcome {
     /// Whether the push is not signed because the other side takes no signed pushes
     /// ([`Signed::IfAsked`]).
     pub unsigned: bool,
-    /// Names of refs here that follow those there, in the order in which they were changed, and the reasons why some
-    /// could not be changed. The push itself is done.
-    pub tracked: Vec<(BString, Option<crate::Error>)>,
+    /// The updates of remote-tracking refs, in the order in which they were made.
+    pub tracked: Vec<TrackingUpdate>,
+}
+
+/// The update of a remote-tracking ref after a push.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TrackingUpdate {
+    /// The full name of the remote-tracking ref.
+    pub name: BString,
+    /// The reason why it could not be updated; `None` if it was. The push itself is done.
+    pub failure: Option<crate::Error>,
 }
 
 impl Outcome {

@@ -284,11 +284,11 @@ fn show(
             Err(error) => return Err(error),
         }
     }
-    for (name, failure) in &outcome.tracked {
+    for update in &outcome.tracked {
         if args.verbose > 0 {
-            context.remark(&format!("updating local tracking ref '{name}'"));
+            context.remark(&format!("updating local tracking ref '{}'", update.name));
         }
-        match failure {
+        match &update.failure {
             Some(error) if *error.kind() == pronto::ErrorKind::Hook => {
                 return Err(CliError::fatal(error.to_string()));
             }

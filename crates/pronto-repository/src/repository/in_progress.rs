@@ -177,10 +177,11 @@ impl fmt::Display for Cancelled {
 }
 
 /// Gives up merges, cherry-picks and reverts, as switching to another branch does. A rebase and a bisection stay. Returns
-/// those that the user has to be told about.
+/// the operations for which Git prints a warning.
 ///
 /// # Errors
-/// A ref cannot be deleted, or the hook `reference-transaction` refuses; files that cannot be removed stay.
+/// [`Interrupted`](ErrorKind::Interrupted), or [`Hook`](ErrorKind::Hook) if the hook `reference-transaction` refuses. Another
+/// ref that cannot be deleted is a notice, and files that cannot be removed stay.
 pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
     let present = repository.in_progress();
     let are_refs = are_refs(repository, &present);

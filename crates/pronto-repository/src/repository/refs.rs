@@ -31,10 +31,10 @@ impl Repository {
         Transaction::new(self)
     }
 
-    /// Deletes the refs `names` together. Returns why they are still there, in Git's words.
+    /// Deletes the refs `names` in one transaction. Returns `None` if they are deleted, or the reason why they are not.
     ///
     /// # Errors
-    /// The hook `reference-transaction` refused, or it is interrupted.
+    /// [`Hook`](ErrorKind::Hook) if the hook `reference-transaction` refuses, or [`Interrupted`](ErrorKind::Interrupted).
     pub fn delete_refs(&self, names: &[BString]) -> Result<Option<Error>> {
         let mut transaction = self.transaction();
         for name in names {

@@ -3,7 +3,7 @@
 //! A connection has an owner, as a request has: its network, until a user is seen on it. Where there is no room for a
 //! new one, another ends that holds no slot: the oldest of the owner that has the most of these. Clients without a user
 //! come first, then users; users who manage the server are the last. An owner loses a connection only if it has more of
-//! them than the network of the new one, and its last one only if that is not new: it needs a moment to tell its user.
+//! them than the network of the new one, and its last one only if that is not new: it needs a moment to authenticate.
 //! So a few networks, or users, that fill the server do not keep others out. Each step costs the logarithm of the number
 //! of connections.
 
@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result};
 /// The reason in the log for a connection that ends for another.
 pub(crate) const MADE_ROOM: &str = "made room for another connection";
 
-/// The time for a new connection to tell its user.
+/// The time in which a new connection can authenticate before it ends for another.
 const NEW: Duration = Duration::from_secs(2);
 
 /// Why a connection is refused.
@@ -79,7 +79,7 @@ struct Entry {
     slots: usize,
     /// Its key among the connections of its owner that hold none.
     age: u64,
-    /// The time when it came, until it has told its user or made a request without one.
+    /// The time when it came; `None` once it has authenticated a user, or made a request without one.
     new_since: Option<Instant>,
     connection: Arc<Connection>,
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
-/// Is set once, and tells all that wait for it.
+/// A flag that is set once, and wakes all that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Eviction {
     is_set: AtomicBool,

@@ -1,25 +1,21 @@
 //! Changes on this side: the refs that follow those of the other side, and upstreams.
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::{Destination, PushedRef, Status, Upstream};
+use super::{Destination, PushedRef, Status, TrackingUpdate, Upstream};
 use crate::refs::{Expected, update_failed};
-use crate::{Error, ErrorKind, Repository, hooks};
+use crate::{ErrorKind, Repository, hooks};
 
-/// Lets the refs here that follow changed ones have their values. Returns their names, each with the reason why it
-/// could not be changed. A hook that refuses is the last reason.
+/// Updates the remote-tracking refs of refs that were pushed. The hook `reference-transaction` ends it if it refuses.
 pub(super) fn update(
     repository: &Repository,
     destination: &Destination,
     refs: &[PushedRef],
-) -> Vec<(BString, Option<Error>)> {
-    let mut tracked = Vec::new();
+) -> Vec<TrackingUpdate> {
+    let mut tracked: Vec<TrackingUpdate> = Vec::new();
     for pushed in refs {
-        let is_refused = |(_, error): &(BString, Option<Error>)| {
-            (error.as_ref()).is_some_and(|error| *error.kind() == ErrorKind::Hook)
-        };
-        if tracked.iter().any(is_refused) {
+        if tracked.last().is_some_and(TrackingUpdate::is_refused) {
             break;
         }
         if !matches!(pushed.status, Status::Ok | Status::UpToDate) {
@@ -40,17 +36,20 @@ pub(super) fn update(
     tracked
 }
 
-/// Changes the ref that follows `name`, if there is one. Returns its name, and why it could not be changed.
+/// Updates the remote-tracking ref of `name`, if there is one.
 fn update_one(
     repository: &Repository,
     destination: &Destination,
     name: &BStr,
     new: Option<ObjectId>,
-) -> Option<(BString, Option<Error>)> {
+) -> Option<TrackingUpdate> {
     let tracking = destination.tracking(name)?;
     let current = repository.refs().id_of(&tracking).ok().flatten();
     if current == new && !hooks::has_programs(repository, "reference-transaction") {
-        return Some((tracking, None));
+        return Some(TrackingUpdate {
+            name: tracking,
+            failure: None,
+        });
     }
     let mut transaction = repository.transaction();
     match new {
@@ -65,7 +64,17 @@ fn update_one(
         Some(_) => update_failed(&tracking.to_string(), error),
         None => error,
     });
-    Some((tracking, failure))
+    Some(TrackingUpdate {
+        name: tracking,
+        failure,
+    })
+}
+
+impl TrackingUpdate {
+    fn is_refused(&self) -> bool {
+        let error = self.failure.as_ref();
+        error.is_some_and(|error| *error.kind() == ErrorKind::Hook)
+    }
 }
 
 /// The branches that shall follow those that they were sent to.
