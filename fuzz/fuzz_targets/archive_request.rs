@@ -1,4 +1,4 @@
 //! Runs the target `archive_request` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("archive_request", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::archive_request(data));

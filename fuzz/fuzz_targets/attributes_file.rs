@@ -1,4 +1,4 @@
 //! Runs the target `attributes_file` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("attributes_file", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::attributes_file(data));

@@ -1,4 +1,4 @@
 //! Runs the target `bundle_header` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("bundle_header", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::bundle_header(data));

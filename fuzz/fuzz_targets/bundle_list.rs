@@ -1,4 +1,4 @@
 //! Runs the target `bundle_list` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("bundle_list", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::bundle_list(data));

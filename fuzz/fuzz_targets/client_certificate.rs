@@ -1,4 +1,4 @@
 //! Runs the target `client_certificate` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("client_certificate", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::client_certificate(data));

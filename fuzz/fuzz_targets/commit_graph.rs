@@ -1,4 +1,4 @@
 //! Runs the target `commit_graph` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("commit_graph", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::commit_graph(data));

@@ -1,4 +1,4 @@
 //! Runs the target `compressed_bitmap` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("compressed_bitmap", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::compressed_bitmap(data));

@@ -1,4 +1,4 @@
 //! Runs the target `database_address` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("database_address", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::database_address(data));

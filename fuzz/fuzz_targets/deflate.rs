@@ -1,4 +1,4 @@
 //! Runs the target `deflate` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("deflate", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::deflate(data));

@@ -1,4 +1,4 @@
 //! Runs the target `delta` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("delta", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::delta(data));

@@ -1,4 +1,4 @@
 //! Runs the target `entry_lengths` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("entry_lengths", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::entry_lengths(data));

@@ -1,4 +1,4 @@
 //! Runs the target `fsck_object` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("fsck_object", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::fsck_object(data));

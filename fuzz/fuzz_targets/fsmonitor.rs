@@ -1,4 +1,4 @@
 //! Runs the target `fsmonitor` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("fsmonitor", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::fsmonitor(data));

@@ -1,4 +1,4 @@
 //! Runs the target `gitmodules` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("gitmodules", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::gitmodules(data));

@@ -1,4 +1,4 @@
 //! Runs the target `greeting` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("greeting", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::greeting(data));

@@ -1,4 +1,4 @@
 //! Runs the target `monitor_protocol` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("monitor_protocol", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::monitor_protocol(data));

@@ -1,4 +1,4 @@
 //! Runs the target `mtimes` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("mtimes", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::mtimes(data));

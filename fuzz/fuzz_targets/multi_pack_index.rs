@@ -1,4 +1,4 @@
 //! Runs the target `multi_pack_index` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("multi_pack_index", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::multi_pack_index(data));

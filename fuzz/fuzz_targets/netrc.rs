@@ -1,4 +1,4 @@
 //! Runs the target `netrc` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("netrc", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::netrc(data));

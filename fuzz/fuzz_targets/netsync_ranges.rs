@@ -1,4 +1,4 @@
 //! Runs the target `netsync_ranges` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("netsync_ranges", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::netsync_ranges(data));

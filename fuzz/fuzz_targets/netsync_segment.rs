@@ -1,4 +1,4 @@
 //! Runs the target `netsync_segment` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("netsync_segment", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::netsync_segment(data));

@@ -1,4 +1,4 @@
 //! Runs the target `pack_entry` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("pack_entry", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::pack_entry(data));

@@ -1,4 +1,4 @@
 //! Runs the target `pack_stream` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("pack_stream", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::pack_stream(data));

@@ -1,4 +1,4 @@
 //! Runs the target `packet_lines` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("packet_lines", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::packet_lines(data));

@@ -1,4 +1,4 @@
 //! Runs the target `push_end` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("push_end", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::push_end(data));

@@ -1,4 +1,4 @@
 //! Runs the target `push_report` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("push_report", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::push_report(data));

@@ -1,4 +1,4 @@
 //! Runs the target `reftable` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("reftable", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::reftable(data));

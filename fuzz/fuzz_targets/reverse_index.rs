@@ -1,4 +1,4 @@
 //! Runs the target `reverse_index` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("reverse_index", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::reverse_index(data));

@@ -1,4 +1,4 @@
 //! Runs the target `server_config` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("server_config", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::server_config(data));

@@ -1,4 +1,4 @@
 //! Runs the target `ssh_command` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("ssh_command", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::ssh_command(data));

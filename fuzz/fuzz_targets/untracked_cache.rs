@@ -1,4 +1,4 @@
 //! Runs the target `untracked_cache` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("untracked_cache", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::untracked_cache(data));

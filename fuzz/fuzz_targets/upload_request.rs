@@ -1,4 +1,4 @@
 //! Runs the target `upload_request` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("upload_request", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::upload_request(data));

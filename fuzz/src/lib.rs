@@ -57,66 +57,74 @@ mod url_origin;
 /// A function that takes untrusted bytes.
 pub type Target = fn(&[u8]);
 
-/// All targets by name, sorted.
-pub const TARGETS: &[(&str, Target)] = &[
-    ("archive_request", archive_request::run),
-    ("attributes_file", attributes_file::run),
-    ("bitmap", bitmap::run),
-    ("bundle_header", bundle_header::run),
-    ("bundle_list", bundle_list::run),
-    ("client_certificate", client_certificate::run),
-    ("commit_graph", commit_graph::run),
-    ("compressed_bitmap", compressed_bitmap::run),
-    ("database_address", database_address::run),
-    ("deflate", deflate::run),
-    ("delta", delta::run),
-    ("entry_lengths", entry_lengths::run),
-    ("fsck_object", fsck_object::run),
-    ("fsmonitor", fsmonitor::run),
-    ("gitmodules", gitmodules::run),
-    ("greeting", greeting::run),
-    ("ignore_file", ignore_file::run),
-    ("monitor_events", monitor_events::run),
-    ("monitor_protocol", monitor_protocol::run),
-    ("mtimes", mtimes::run),
-    ("multi_pack_index", multi_pack_index::run),
-    ("netrc", netrc::run),
-    ("netsync_frames", netsync_frames::run),
-    ("netsync_ranges", netsync_ranges::run),
-    ("netsync_segment", netsync_segment::run),
-    ("netsync_session", netsync_session::run),
-    ("pack_ahead", pack_ahead::run),
-    ("pack_entry", pack_entry::run),
-    ("pack_index", pack_index::run),
-    ("pack_stream", pack_stream::run),
-    ("packet_lines", packet_lines::run),
-    ("push_certificate", push_certificate::run),
-    ("push_end", push_end::run),
-    ("push_report", push_report::run),
-    ("push_request", push_request::run),
-    ("ref_name", ref_name::run),
-    ("reftable", reftable::run),
-    ("remote_address", remote_address::run),
-    ("reverse_index", reverse_index::run),
-    ("server_address", server_address::run),
-    ("server_authorization", server_authorization::run),
-    ("server_config", server_config::run),
-    ("ssh_command", ssh_command::run),
-    ("staging_index", staging_index::run),
-    ("store_manifest", store_manifest::run),
-    ("tree_links", tree_links::run),
-    ("untracked_cache", untracked_cache::run),
-    ("untracked_list", untracked_list::run),
-    ("upload_request", upload_request::run),
-    ("url_origin", url_origin::run),
-];
+/// Defines [`TARGETS`], and a function for each target. A program calls one function by its name, so that the linker
+/// leaves out all that the others need.
+macro_rules! targets {
+    ($($name:ident,)*) => {
+        /// All targets by name, sorted.
+        pub const TARGETS: &[(&str, Target)] = &[$((stringify!($name), $name),)*];
 
-/// Runs the target `name` with `data`.
-///
-/// # Panics
-/// If there is no such target, or the parser breaks a promise.
-pub fn run(name: &str, data: &[u8]) {
-    let at = TARGETS.binary_search_by_key(&name, |(name, _)| name);
-    let at = at.unwrap_or_else(|_| panic!("there is no target '{name}'"));
-    TARGETS[at].1(data);
+        $(
+            #[doc = concat!("Runs the target `", stringify!($name), "`.")]
+            ///
+            /// # Panics
+            /// If the parser breaks a promise.
+            pub fn $name(data: &[u8]) {
+                $name::run(data);
+            }
+        )*
+    };
+}
+
+targets! {
+    archive_request,
+    attributes_file,
+    bitmap,
+    bundle_header,
+    bundle_list,
+    client_certificate,
+    commit_graph,
+    compressed_bitmap,
+    database_address,
+    deflate,
+    delta,
+    entry_lengths,
+    fsck_object,
+    fsmonitor,
+    gitmodules,
+    greeting,
+    ignore_file,
+    monitor_events,
+    monitor_protocol,
+    mtimes,
+    multi_pack_index,
+    netrc,
+    netsync_frames,
+    netsync_ranges,
+    netsync_segment,
+    netsync_session,
+    pack_ahead,
+    pack_entry,
+    pack_index,
+    pack_stream,
+    packet_lines,
+    push_certificate,
+    push_end,
+    push_report,
+    push_request,
+    ref_name,
+    reftable,
+    remote_address,
+    reverse_index,
+    server_address,
+    server_authorization,
+    server_config,
+    ssh_command,
+    staging_index,
+    store_manifest,
+    tree_links,
+    untracked_cache,
+    untracked_list,
+    upload_request,
+    url_origin,
 }
