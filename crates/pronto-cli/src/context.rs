@@ -266,6 +266,9 @@ impl Context {
         });
         for notice in notices {
             let text = notice.to_string();
+            if let Some(hint) = notice.hint() {
+                self.explain(&hint);
+            }
             match notice.severity() {
                 Severity::Error => self.report_error(&text),
                 Severity::Warning => self.warn(&text),
@@ -383,11 +386,15 @@ impl Context {
 
     /// Prints each line of `advice` after `hint: `, unless `GIT_ADVICE` turns advice off.
     pub fn hint(&mut self, advice: &str) {
-        if !self.wants_advice() {
-            return;
+        if self.wants_advice() {
+            self.explain(advice);
         }
+    }
+
+    /// Prints each line of `explanation` after `hint: `. Git has no setting that turns it off.
+    pub(crate) fn explain(&mut self, explanation: &str) {
         let paint = self.paint_of_advice();
-        for line in advice.split('\n') {
+        for line in explanation.split('\n') {
             let prefix = if line.is_empty() { "hint:" } else { "hint: " };
             self.remark_painted(&paint, &format!("{prefix}{line}"), "\n");
         }

@@ -65,6 +65,8 @@ struct Repr {
     earlier: Vec<String>,
     messages: Vec<String>,
     hints: Vec<String>,
+    /// Whether the hints are printed before the messages.
+    hints_lead: bool,
 }
 
 impl CliError {
@@ -76,6 +78,7 @@ impl CliError {
             earlier: Vec::new(),
             messages,
             hints: Vec::new(),
+            hints_lead: false,
         }))
     }
 
@@ -167,6 +170,13 @@ impl CliError {
         self
     }
 
+    /// Prints the advice before the messages, as Git does about files that are not in their encoding.
+    #[must_use]
+    pub(crate) fn with_leading_hints(mut self) -> Self {
+        self.0.hints_lead = true;
+        self
+    }
+
     /// Prints it as `error: …` with exit code 1, if it is fatal.
     #[must_use]
     pub(crate) fn into_error(mut self) -> Self {
@@ -230,17 +240,26 @@ impl CliError {
             text.push_str(message);
             text.push('\n');
         }
+        if self.0.hints_lead {
+            self.push_hints(&mut text);
+        }
         for message in &self.0.messages {
             text.push_str(prefix);
             text.push_str(message);
             text.push('\n');
         }
+        if !self.0.hints_lead {
+            self.push_hints(&mut text);
+        }
+        text
+    }
+
+    fn push_hints(&self, text: &mut String) {
         for hint in self.0.hints.iter().flat_map(|hint| hint.split('\n')) {
             text.push_str(if hint.is_empty() { "hint:" } else { "hint: " });
             text.push_str(hint);
             text.push('\n');
         }
-        text
     }
 }
 

@@ -117,6 +117,7 @@ pub(crate) fn refresh(
         options: walk_options,
     })
     .map_err(from_worktree)?;
+    converter.finish()?;
     let is_settled = |edit: &Edit<'_>, entry: &EntryRef<'_>| {
         let now = edit.get(entry.path, entry.stage());
         now.is_none_or(|now| now.id != entry.id || now.stat != entry.stat)

@@ -188,7 +188,7 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
     if matches!(options.mode, Mode::Soft | Mode::Keep) {
         refuse_in_a_merge(repository, options.mode)?;
     }
-    if moves {
+    if moves && options.to.commit.is_some() {
         repository.check_log_identity()?;
     }
     let mut report = Report::default();

@@ -15,7 +15,7 @@ use pronto_worktree::attributes::{
     Attributes, Directories, Files, FromIndex, FromWorktree, Growing,
 };
 use pronto_worktree::checkout::{self, Context, Plan};
-use pronto_worktree::filter::{ATTRIBUTES, Programs, SafeCrlf, Settings, ToGit};
+use pronto_worktree::filter::{ATTRIBUTES, Programs, SafeCrlf, Settings, ToGit, Warnings};
 use pronto_worktree::ignore::{Patterns, Stack};
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::unpack::{Checker, MayGo, Unpacked, WorktreeView};
@@ -25,6 +25,7 @@ use crate::errors::from_worktree;
 use crate::ignores::{ignore_patterns, read_ignore_file};
 use crate::remote::Exact;
 use crate::{Error, ErrorKind, Repository, Result, attributes, index};
+use pronto_repository::Notice;
 
 /// Everything that is needed to change files and the index.
 pub(crate) struct WorktreeSession<'r> {
@@ -129,8 +130,9 @@ impl<'r> WorktreeSession<'r> {
         watch: &Watch<'_>,
         work: impl FnOnce(&WorktreeView<'_>) -> Result<T>,
     ) -> Result<T> {
-        let to_git = || self.to_git();
-        work(&WorktreeView {
+        let problems = Arc::<Warnings>::default();
+        let to_git = || self.to_git().with_collected(Arc::clone(&problems));
+        let result = work(&WorktreeView {
             index: &self.index,
             objects: self.objects,
             top: &self.top,
@@ -144,7 +146,11 @@ impl<'r> WorktreeSession<'r> {
             workers: self.options.workers,
             keep_directory: self.options.keep_directory.as_ref(),
             interrupt: watch.interrupt(),
-        })
+        });
+        for problem in problems.take() {
+            self.repository.notify(Notice::Conversion(problem));
+        }
+        result
     }
 
     /// Returns the converter from present files to blobs.

@@ -36,7 +36,7 @@ pub(crate) use contents::Contents;
 pub(crate) use conversion::Converter;
 pub(crate) use files::Heads;
 pub use files::{FileState, Search};
-pub use files::{changed_files, entries_of_tree, ignored_entries, untracked_files};
+pub use files::{changed_files, deleted_files, entries_of_tree, ignored_entries, untracked_files};
 pub use items::items;
 pub use items::{Item, Items};
 pub use line_endings::LineEndings;

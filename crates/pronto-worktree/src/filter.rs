@@ -26,7 +26,7 @@ pub use gix_filter::eol::{AutoCrlf, Mode as Eol};
 pub use internal::Internal;
 pub use programs::{Asked, Delayed, FileToSmudge, Programs};
 pub use to_git::{InIndex, ToGit};
-pub use warning::{LineEnding, Warning};
+pub use warning::{EncodingFlaw, LineEnding, Warning, Warnings};
 
 /// The attributes that decide on conversions: select them for [`Settings::conversion`].
 pub const ATTRIBUTES: [&str; 6] = [

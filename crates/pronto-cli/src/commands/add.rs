@@ -286,7 +286,7 @@ fn tell(
             }
             Event::Fatal(error) => {
                 if let Some(hint) = error.hint() {
-                    context.hint(hint);
+                    context.explain(hint);
                 }
                 return Err(CliError::fatal(error.to_string()));
             }

@@ -9,6 +9,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto::checkout_index::{Options, Report, Stages, Temporary};
 use pronto::{Repository, Watch};
 
+use crate::commands::shared::checkout_failures::{code_of_failures, tell_failures};
 use crate::paths::{InputNames, Quoting, shown_path};
 use crate::{CliError, Context, ExitCode};
 
@@ -154,18 +155,14 @@ fn tell(
             context.remark(&format!("{prefix}{path} already exists, no checkout"));
         }
     }
-    for warning in &report.warnings {
-        crate::commands::shared::checkout_failures::tell_warning(context, warning);
-    }
-    for failure in &report.failed {
-        context.report_error(&failure.error.to_string());
-    }
+    tell_failures(context, &report.warnings, &report.failed);
     for temporary in &report.temporaries {
         tell_temporary(repository, context, args.null, options.stages, temporary)?;
     }
-    Ok(match report.is_incomplete() {
+    let code = code_of_failures(&report.failed);
+    Ok(match report.is_incomplete() && code == ExitCode::SUCCESS {
         true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
+        false => code,
     })
 }
 

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
+use clap::ArgAction;
 use gix_object::Kind as ObjectKind;
 use pronto::hash_object::{ContentHasher, check_format};
 use pronto_hash::{Kind, ObjectId};
@@ -28,8 +29,8 @@ pub(crate) struct Args {
     #[arg(short = 'w')]
     write: bool,
     /// Read the object from standard input
-    #[arg(long)]
-    stdin: bool,
+    #[arg(long, action = ArgAction::Count)]
+    stdin: u8,
     /// Read file names from standard input
     #[arg(long)]
     stdin_paths: bool,
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         filters: !args.no_filters && work_tree.is_some(),
         write: args.write,
     };
-    if args.stdin {
+    if args.stdin > 0 {
         let mut content = Vec::new();
         std::io::stdin()
             .read_to_end(&mut content)
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 /// Refuses invalid combinations. Git prints its usage.
 fn check(args: &Args) -> Result<(), CliError> {
     let wrong = if args.stdin_paths {
-        if args.stdin {
+        if args.stdin > 0 {
             Some("Can't use --stdin-paths with --stdin")
         } else if !args.file.is_empty() {
             Some("Can't specify files with --stdin-paths")
@@ -125,6 +126,8 @@ fn check(args: &Args) -> Result<(), CliError> {
         }
     } else if args.path.is_some() && args.no_filters {
         Some("Can't use --path with --no-filters")
+    } else if args.stdin > 1 {
+        Some("Multiple --stdin arguments are not supported")
     } else {
         None
     };
@@ -184,10 +187,17 @@ impl Maker<'_> {
             .file(&file, path)
             .map_err(|error| match error.kind() {
                 pronto::ErrorKind::Io => failed(self.write, &name.to_string()),
-                _ => match error.reported_before() {
-                    Some(before) => CliError::fatal(error.message()).after(before),
-                    None => CliError::fatal(error.message()),
-                },
+                _ => {
+                    let fatal = CliError::fatal(error.message());
+                    let fatal = match error.hint() {
+                        Some(hint) => fatal.with_hint(hint).with_leading_hints(),
+                        None => fatal,
+                    };
+                    match error.reported_before() {
+                        Some(before) => fatal.after(before),
+                        None => fatal,
+                    }
+                }
             })
     }
 }
@@ -208,7 +218,12 @@ fn is_inside(path: &[u8]) -> bool {
 }
 
 fn open(place: &Path, name: &BStr) -> Result<File, CliError> {
-    File::open(place).map_err(|error| {
+    // Joined to a directory, an empty name is the directory.
+    let opened = match name.is_empty() {
+        true => Err(rustix::io::Errno::NOENT.into()),
+        false => File::open(place),
+    };
+    opened.map_err(|error| {
         let reason = pronto_io::error::reason(&error);
         CliError::fatal(format!("could not open '{name}' for reading: {reason}"))
     })
@@ -248,7 +263,7 @@ fn without_repository(
         pronto_hash::digest(Kind::Sha1, &[&header, content]).map_err(|_| failed(false, name))
     };
     let mut content = Vec::new();
-    if args.stdin {
+    if args.stdin > 0 {
         let read = std::io::stdin().read_to_end(&mut content);
         read.map_err(|_| failed(false, "standard input"))?;
         tell(&hash(&content, "standard input")?, context)?;

@@ -174,9 +174,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         listing.killed(&each, &mut context.out)?;
     }
     if wanted.cached || wanted.stage || args.deleted || args.modified {
-        let states = match args.deleted || args.modified {
-            true => pronto::status::changed_files(&repository, &index, &pathspec, &watch)?,
-            false => Default::default(),
+        let states = match (args.modified, args.deleted) {
+            (true, _) => pronto::status::changed_files(&repository, &index, &pathspec, &watch)?,
+            (false, true) => pronto::status::deleted_files(&repository, &index, &pathspec, &watch)?,
+            (false, false) => Default::default(),
         };
         listing.entries(&states, &older, &excludes, &mut context.out)?;
     }

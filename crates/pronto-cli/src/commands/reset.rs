@@ -10,6 +10,7 @@ use pronto::revision::Want;
 use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::{self, Source};
+use crate::commands::shared::checkout_failures::code_of_failures;
 use crate::commands::{checkout, switching};
 use crate::paths::pathspec_error;
 use crate::terminal::text::sanitized_bytes;
@@ -213,8 +214,11 @@ fn tell(
     report: &Report,
     quiet: bool,
 ) -> Result<ExitCode, CliError> {
-    if switching::tell_failures(context, &report.warnings, &report.failed) {
-        return Err(not_reset(options));
+    switching::tell_failures(context, &report.warnings, &report.failed);
+    match code_of_failures(&report.failed) {
+        ExitCode::SUCCESS => {}
+        ExitCode::FATAL => return Ok(ExitCode::FATAL),
+        _ => return Err(not_reset(options)),
     }
     if quiet {
         return Ok(ExitCode::SUCCESS);

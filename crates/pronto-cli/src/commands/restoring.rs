@@ -4,6 +4,7 @@ use pronto::checkout_paths::Options;
 use pronto::merge::{self, Style};
 use pronto::{Repository, Watch};
 
+use crate::commands::shared::checkout_failures::code_of_failures;
 use crate::commands::switching;
 use crate::{CliError, Context, ExitCode};
 
@@ -56,7 +57,11 @@ pub(crate) fn restore(
             context.warn(&format!("path '{path}' is unmerged"));
         }
     }
-    let failed = switching::tell_failures(context, &report.warnings, &report.failed);
+    switching::tell_failures(context, &report.warnings, &report.failed);
+    let code = code_of_failures(&report.failed);
+    if code == ExitCode::FATAL {
+        return Ok(code);
+    }
     let counts = reporting.count && !reporting.quiet && options.worktree;
     if counts && report.recreated > 0 {
         let count = report.recreated;
@@ -71,7 +76,7 @@ pub(crate) fn restore(
         };
         context.remark(&format!("Updated {} {paths} from {from}", report.updated));
     }
-    let failed = u8::from(failed);
+    let failed = u8::from(code == ExitCode::FAILURE);
     let hook = report.hook.unwrap_or(0);
     Ok(ExitCode::new(failed | u8::try_from(hook).unwrap_or(1)))
 }

@@ -481,7 +481,12 @@ fn tell(events: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode
             Event::Failure(failure) => report_failure(context, &failure),
             Event::Refused(refusal) => context.report_error(&refusal.to_string()),
             Event::Skipped(path) => context.remark(&format!("Ignoring path {path}")),
-            Event::Stopped(stop) => return Err(CliError::fatal(stop.to_string())),
+            Event::Stopped(stop) => {
+                if let Some(hint) = stop.hint() {
+                    context.explain(hint);
+                }
+                return Err(CliError::fatal(stop.to_string()));
+            }
             _ => {}
         }
     }

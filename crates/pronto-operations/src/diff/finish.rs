@@ -128,7 +128,9 @@ fn with_renames(
         }
     }
     let mut read = |path: &BStr, side: &Side| contents.read(path, side);
-    Ok(detect(differences, renames, &mut read))
+    let found = detect(differences, renames, &mut read);
+    converter.finish()?;
+    Ok(found)
 }
 
 /// Finds the object that a file in the worktree would be stored as.

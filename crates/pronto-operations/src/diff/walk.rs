@@ -23,7 +23,7 @@ pub(super) fn changed(
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = Untracked::No;
     walk_options.stat_decides = true;
-    walk(&Job {
+    let outcome = walk(&Job {
         work_tree,
         git_dir: repository.git_dir(),
         index,
@@ -37,7 +37,9 @@ pub(super) fn changed(
         monitored: None,
         options: walk_options,
     })
-    .map_err(from_worktree)
+    .map_err(from_worktree)?;
+    converter.finish()?;
+    Ok(outcome)
 }
 
 /// Inspects submodules; untracked files in them do not count unless configured.

@@ -63,6 +63,7 @@ pub(super) fn collect(
         converter: &converter,
     };
     let mut walked = parts.walk(&index, told.as_ref(), listed, watch, tell)?;
+    converter.finish()?;
     let outcome = walked.outcome;
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
@@ -86,6 +87,7 @@ pub(super) fn collect(
         }
     }
     let entries = parts.entries(&index, &outcome, staged.differences);
+    converter.finish()?;
     index.intact().map_err(from_index)?;
     Ok(Report {
         head,

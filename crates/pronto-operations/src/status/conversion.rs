@@ -3,34 +3,47 @@
 
 use crate::errors::from_worktree;
 use crate::{ErrorKind, Repository, Result};
-use bstr::BStr;
+use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::oid;
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
+use pronto_repository::Notice;
 use pronto_worktree::attributes::{Attributes, Directories, FromWorktree};
-use pronto_worktree::filter::{ATTRIBUTES, Settings, ToGit};
+use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit, Warnings};
 use pronto_worktree::status::Conversion;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Converts as attributes and configuration say.
+/// Converts as attributes and configuration say. Reports the problems of files when it is dropped.
 pub(crate) struct Converter<'a> {
     repository: &'a Repository,
     store: &'a Store,
     shared: OnceLock<Result<(Attributes, Arc<Settings>), String>>,
     /// Converters that no thread uses at the moment.
     idle: Mutex<Vec<ToGit>>,
+    problems: Arc<Warnings>,
+    /// The first file, by path, that cannot be converted.
+    failure: Mutex<Option<(BString, pronto_worktree::Error)>>,
+}
+
+impl Drop for Converter<'_> {
+    fn drop(&mut self) {
+        for problem in self.problems.take() {
+            self.repository.notify(Notice::Conversion(problem));
+        }
+    }
 }
 
 impl<'a> Converter<'a> {
     pub(crate) fn new(repository: &'a Repository, store: &'a Store) -> Self {
-        let (shared, idle) = (OnceLock::new(), Mutex::default());
         Converter {
             repository,
             store,
-            shared,
-            idle,
+            shared: OnceLock::new(),
+            idle: Mutex::default(),
+            problems: Arc::default(),
+            failure: Mutex::default(),
         }
     }
 
@@ -43,11 +56,40 @@ impl<'a> Converter<'a> {
             .map_err(|message| io::Error::other(message.clone()))?;
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let known = idle().pop();
-        let mut converter =
-            known.unwrap_or_else(|| ToGit::new(attributes.stack(), Arc::clone(settings)));
+        let mut converter = known.unwrap_or_else(|| {
+            ToGit::new(attributes.stack(), Arc::clone(settings))
+                .with_collected(Arc::clone(&self.problems))
+        });
         let result = work(&mut converter);
         idle().push(converter);
         result
+    }
+}
+
+impl Converter<'_> {
+    /// Ends the comparison of files. Git ends a command at the first file that cannot be converted.
+    ///
+    /// # Errors
+    /// The program of a required filter failed, or the attributes of a file cannot be read.
+    pub(crate) fn finish(&self) -> Result<()> {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        match failure.take() {
+            Some((_, error)) => Err(from_worktree(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Records that the file `path` cannot be converted.
+    fn fail(&self, path: &BStr, error: pronto_worktree::Error) -> io::Error {
+        let told = io::Error::other(error.to_string());
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure
+            .as_ref()
+            .is_none_or(|(first, _)| path < first.as_bstr())
+        {
+            *failure = Some((path.to_owned(), error));
+        }
+        told
     }
 }
 
@@ -62,7 +104,8 @@ impl Conversion for Converter<'_> {
             let mut in_index =
                 |out: &mut Vec<u8>| Ok(matches!(self.store.find(staged, out), Ok(Some(_))));
             let converted = converter.convert(path, &content, &mut in_index);
-            Ok(converted.map_err(io::Error::other)?.into_owned())
+            let converted = converted.map_err(|error| self.fail(path, error))?;
+            Ok(converted.into_owned())
         })
     }
 }
@@ -74,6 +117,8 @@ fn prepare(repository: &Repository) -> Result<(Attributes, Arc<Settings>)> {
     let attributes = Attributes::new(&ATTRIBUTES, &repository.attribute_files()?, source)
         .map_err(from_worktree)?;
     let mut settings = repository.filter_settings()?;
+    // Nothing is written, so no warning about line endings is needed.
+    settings.safe_crlf = SafeCrlf::Ignore;
     settings.tolerates_encodings = true;
     Ok((attributes, Arc::new(settings)))
 }

@@ -157,7 +157,7 @@ pub fn ignored_entries(
 }
 
 /// The entries whose files are gone or differ, by position: with racy ones compared by
-/// content, and each stage of a conflict for itself.
+/// content, and each stage of a conflict for itself (`ls-files --modified`).
 ///
 /// # Errors
 /// As for [`status`](crate::status::status).
@@ -167,12 +167,38 @@ pub fn changed_files(
     pathspec: &Pathspec,
     watch: &Watch<'_>,
 ) -> Result<HashMap<usize, FileState>> {
+    find_changed_files(repository, index, pathspec, true, watch)
+}
+
+/// The entries whose files are gone, by position (`ls-files --deleted`). Reads no file.
+///
+/// # Errors
+/// As for [`status`](crate::status::status).
+pub fn deleted_files(
+    repository: &Repository,
+    index: &Index,
+    pathspec: &Pathspec,
+    watch: &Watch<'_>,
+) -> Result<HashMap<usize, FileState>> {
+    let mut states = find_changed_files(repository, index, pathspec, false, watch)?;
+    states.retain(|_, state| state.deleted);
+    Ok(states)
+}
+
+fn find_changed_files(
+    repository: &Repository,
+    index: &Index,
+    pathspec: &Pathspec,
+    by_content: bool,
+    watch: &Watch<'_>,
+) -> Result<HashMap<usize, FileState>> {
     let store = repository.objects()?;
     let top = repository.require_work_tree()?;
     let root = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
     let converter = Converter::new(repository, store);
     let mut options = walk_options(repository)?;
     options.untracked = Untracked::No;
+    options.stat_decides = !by_content;
     let outcome = walk::walk(&Job {
         work_tree: top,
         git_dir: repository.git_dir(),
@@ -191,6 +217,7 @@ pub fn changed_files(
         options,
     })
     .map_err(from_worktree)?;
+    converter.finish()?;
     let gone = FileState {
         deleted: true,
         modified: true,
@@ -211,7 +238,9 @@ pub fn changed_files(
                 states.insert(changed.position, differs);
             }
             None => {
-                for at in index.stages(entry.path) {
+                // Each stage of a conflict is compared by content.
+                let is_there = !by_content && exists(&root, entry.path);
+                for at in index.stages(entry.path).filter(|_| !is_there) {
                     let state = stage_state(&root, &converter, &index.entry(at));
                     states.insert(at, state);
                 }

@@ -107,6 +107,16 @@ pub enum Stop {
     NotEncoded(Error),
 }
 
+impl Stop {
+    /// Returns the advice about it.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Stop::Failed(error) | Stop::NotEncoded(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

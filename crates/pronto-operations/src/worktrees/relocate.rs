@@ -46,12 +46,13 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
     }
     validate(repository, &work_tree, false)
         .map_err(|error| refused("validation failed, cannot move working tree").because(error))?;
+    // After the move, the current directory may be gone, and with it the start of the path.
+    let place = super::real(&place).unwrap_or(place);
     std::fs::rename(path::borrow(&work_tree.path), &place).map_err(|error| {
         let from = &work_tree.path;
         let message = format!("failed to move '{from}' to '{spoken}'");
         Error::new(ErrorKind::Io, message).because(OsReason(error))
     })?;
-    let place = super::real(&place).unwrap_or(place);
     let mut line = path::as_bytes(&place).to_vec();
     if line.as_bstr() == work_tree.path {
         return Ok(());

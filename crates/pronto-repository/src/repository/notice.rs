@@ -162,6 +162,14 @@ pub enum Notice {
 }
 
 impl Notice {
+    /// Returns the advice that Git prints before the message.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Notice::Conversion(warning) => warning.hint(),
+            _ => None,
+        }
+    }
+
     /// Returns the severity.
     pub fn severity(&self) -> Severity {
         match self {

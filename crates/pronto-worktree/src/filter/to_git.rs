@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bstr::{BStr, ByteSlice};
+use bstr::BStr;
 use gix_filter::eol::{convert_to_git, convert_to_git::Options};
 
 use super::encoding::Undecodable;
-use super::warning::LineEnding;
+use super::warning::{EncodingFlaw, LineEnding, Warnings};
 use super::{Asked, Conversion, Encoding, Programs, SafeCrlf, Settings, Warning, ident};
 use crate::attributes::Stack;
 use crate::{Error, ErrorKind};
@@ -21,6 +21,8 @@ pub struct ToGit {
     current: Vec<u8>,
     next: Vec<u8>,
     warnings: Vec<Warning>,
+    /// Takes the warnings, if somebody collects them.
+    collected: Option<Arc<Warnings>>,
 }
 
 /// Reads the blob of the path in the index into a buffer; `false` if it has none.
@@ -36,7 +38,15 @@ impl ToGit {
             current: Vec::new(),
             next: Vec::new(),
             warnings: Vec::new(),
+            collected: None,
         }
+    }
+
+    /// Passes the warnings about each file to `collected`.
+    #[must_use]
+    pub fn with_collected(mut self, collected: Arc<Warnings>) -> Self {
+        self.collected = Some(collected);
+        self
     }
 
     /// Uses `programs`, whose processes may run already.
@@ -94,6 +104,25 @@ impl ToGit {
         if conversion.keeps_towards_git(&self.settings) {
             return Ok(Cow::Borrowed(file));
         }
+        let changed = self.apply(path, conversion, file, in_index);
+        if let Some(collected) = self
+            .collected
+            .as_ref()
+            .filter(|_| !self.warnings.is_empty())
+        {
+            collected.add(path, self.warnings.drain(..));
+        }
+        Ok(Cow::Borrowed(if changed? { &self.current } else { file }))
+    }
+
+    /// Converts `file` into the buffer. Returns `false` if it stays as it is.
+    fn apply(
+        &mut self,
+        path: &BStr,
+        conversion: &Conversion,
+        file: &[u8],
+        in_index: &mut InIndex<'_>,
+    ) -> Result<bool, Error> {
         let settings = Arc::clone(&self.settings);
         let mut changed = self.clean(path, file, conversion, &settings)?;
         changed |= self.decode(path, if changed { None } else { Some(file) }, conversion)?;
@@ -115,7 +144,7 @@ impl ToGit {
             std::mem::swap(&mut self.current, &mut self.next);
             changed = true;
         }
-        Ok(Cow::Borrowed(if changed { &self.current } else { file }))
+        Ok(changed)
     }
 
     fn clean(
@@ -151,38 +180,26 @@ impl ToGit {
             Encoding::Named(_) if source.is_empty() => return Ok(false),
             Encoding::Named(encoding) => encoding,
         };
-        let name = encoding.name();
-        let stem = name.trim_end_with(|last| "BELbel".contains(last));
-        let (message, hint) = match encoding.decode(source, &mut self.next) {
+        let flaw = match encoding.decode(source, &mut self.next) {
             Ok(()) => {
                 std::mem::swap(&mut self.current, &mut self.next);
                 return Ok(true);
             }
-            Err(Undecodable::MarkProhibited) => (
-                format!("BOM is prohibited in '{path}' if encoded as {name}"),
-                Some(format!(
-                    "The file '{path}' contains a byte order mark (BOM). Please use {} as \
-                     working-tree-encoding.",
-                    stem.as_bstr()
-                )),
-            ),
-            Err(Undecodable::MarkRequired) => (
-                format!("BOM is required in '{path}' if encoded as {name}"),
-                Some(format!(
-                    "The file '{path}' is missing a byte order mark (BOM). Please use {name}BE or \
-                     {name}LE (depending on the byte order) as working-tree-encoding."
-                )),
-            ),
-            Err(Undecodable::Malformed) => (
-                format!("failed to encode '{path}' from {name} to UTF-8"),
-                None,
-            ),
+            Err(Undecodable::MarkProhibited) => EncodingFlaw::MarkProhibited,
+            Err(Undecodable::MarkRequired) => EncodingFlaw::MarkRequired,
+            Err(Undecodable::Malformed) => EncodingFlaw::Malformed,
+        };
+        let warning = Warning::NotDecodable {
+            path: path.to_owned(),
+            encoding: encoding.name().into(),
+            flaw,
         };
         if self.settings.tolerates_encodings {
+            self.warnings.push(warning);
             return Ok(false);
         }
-        let error = Error::new(ErrorKind::Filter, message);
-        Err(match hint {
+        let error = Error::new(ErrorKind::Filter, warning.to_string());
+        Err(match warning.hint() {
             Some(hint) => error.with_hint(hint),
             None => error,
         })

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use bstr::BString;
+use std::sync::{Mutex, PoisonError};
+
+use bstr::{BStr, BString, ByteSlice};
 
 /// A line ending, as Git names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +13,17 @@ pub enum LineEnding {
     Lf,
     /// A carriage return and a line feed.
     Crlf,
+}
+
+/// The reason for which content is not in its encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncodingFlaw {
+    /// It starts with a byte order mark, though the name of the encoding has the byte order.
+    MarkProhibited,
+    /// It does not start with a byte order mark, though the name of the encoding leaves the byte order open.
+    MarkRequired,
+    /// Its bytes are not valid in the encoding.
+    Malformed,
 }
 
 /// A problem of a conversion that took place nevertheless.
@@ -24,6 +37,16 @@ pub enum Warning {
         path: BString,
         /// The name of the encoding.
         encoding: BString,
+    },
+    /// The content is not in the encoding that the attribute `working-tree-encoding` names, so that it is compared as it
+    /// is.
+    NotDecodable {
+        /// The path from the top of the worktree.
+        path: BString,
+        /// The name of the encoding.
+        encoding: BString,
+        /// What is wrong with the content.
+        flaw: EncodingFlaw,
     },
     /// The program of a filter ended with an exit code.
     /// [`ProgramFailed`](Self::ProgramFailed) follows.
@@ -54,6 +77,31 @@ impl Warning {
     pub fn is_error(&self) -> bool {
         !matches!(self, Warning::LineEndings { .. })
     }
+
+    /// Returns the advice that Git prints before the message.
+    pub fn hint(&self) -> Option<String> {
+        let Warning::NotDecodable {
+            path,
+            encoding,
+            flaw,
+        } = self
+        else {
+            return None;
+        };
+        match flaw {
+            EncodingFlaw::MarkProhibited => Some(format!(
+                "The file '{path}' contains a byte order mark (BOM). Please use {} as working-tree-encoding.",
+                encoding
+                    .trim_end_with(|last| "BELbel".contains(last))
+                    .as_bstr()
+            )),
+            EncodingFlaw::MarkRequired => Some(format!(
+                "The file '{path}' is missing a byte order mark (BOM). Please use {encoding}BE or {encoding}LE \
+                 (depending on the byte order) as working-tree-encoding."
+            )),
+            EncodingFlaw::Malformed => None,
+        }
+    }
 }
 
 impl fmt::Display for LineEnding {
@@ -71,6 +119,21 @@ impl fmt::Display for Warning {
             Warning::NotEncodable { path, encoding } => {
                 write!(f, "failed to encode '{path}' from UTF-8 to {encoding}")
             }
+            Warning::NotDecodable {
+                path,
+                encoding,
+                flaw,
+            } => match flaw {
+                EncodingFlaw::MarkProhibited => {
+                    write!(f, "BOM is prohibited in '{path}' if encoded as {encoding}")
+                }
+                EncodingFlaw::MarkRequired => {
+                    write!(f, "BOM is required in '{path}' if encoded as {encoding}")
+                }
+                EncodingFlaw::Malformed => {
+                    write!(f, "failed to encode '{path}' from {encoding} to UTF-8")
+                }
+            },
             Warning::ProgramExited { command, code } => {
                 write!(f, "external filter '{command}' failed {code}")
             }
@@ -83,5 +146,31 @@ impl fmt::Display for Warning {
                  time Git touches it"
             ),
         }
+    }
+}
+
+/// The warnings of converters in several threads, for a report in the order of paths.
+#[derive(Debug, Default)]
+pub struct Warnings(Mutex<Vec<(BString, Warning)>>);
+
+impl Warnings {
+    /// Adds warnings about the file `path`.
+    pub fn add(&self, path: &BStr, warnings: impl IntoIterator<Item = Warning>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(
+            warnings
+                .into_iter()
+                .map(|warning| (path.to_owned(), warning)),
+        );
+    }
+
+    /// Takes the warnings so far, sorted by path. Equal ones about a file that was converted twice come once.
+    pub fn take(&self) -> Vec<Warning> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = std::mem::take(&mut *all);
+        drop(all);
+        taken.sort_by(|(first, _), (second, _)| first.cmp(second));
+        taken.dedup();
+        taken.into_iter().map(|(_, warning)| warning).collect()
     }
 }

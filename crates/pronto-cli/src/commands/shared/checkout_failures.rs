@@ -5,7 +5,7 @@ use pronto_worktree::ErrorKind;
 use pronto_worktree::checkout::{Failure, Warning};
 use pronto_worktree::unpack::Refusals;
 
-use crate::Context;
+use crate::{Context, ExitCode};
 
 /// Reports the files that could not be written. Returns whether there are any.
 pub(crate) fn tell_failures(
@@ -25,6 +25,24 @@ pub(crate) fn tell_failures(
         }
     }
     !failed.is_empty()
+}
+
+/// Returns the exit code of a command that did not write these files. Git dies of a damaged object and of a
+/// required filter that fails, and continues after any other failure.
+pub(crate) fn code_of_failures(failed: &[Failure]) -> ExitCode {
+    let is_fatal = |one: &Failure| {
+        matches!(
+            one.error.kind(),
+            ErrorKind::Filter | ErrorKind::CorruptObject
+        )
+    };
+    if failed.is_empty() {
+        ExitCode::SUCCESS
+    } else if failed.iter().any(is_fatal) {
+        ExitCode::FATAL
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Prints a warning of a checkout.

@@ -25,6 +25,9 @@ pub(crate) fn report_failure(context: &mut Context, failure: &Failure) {
 
 /// Prints a problem of a conversion.
 pub(crate) fn report_conversion(context: &mut Context, warning: &Warning) {
+    if let Some(hint) = warning.hint() {
+        context.explain(&hint);
+    }
     match warning.is_error() {
         true => context.report_error(&warning.to_string()),
         false => context.warn(&warning.to_string()),

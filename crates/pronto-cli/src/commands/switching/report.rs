@@ -7,6 +7,7 @@ use pronto::Repository;
 use pronto::switch::{BranchChange, LeftBehind, NewHead, Options, Report, UpstreamSetup};
 
 use super::{Common, advises, quoted, tell_failures, upstream};
+use crate::commands::shared::checkout_failures::code_of_failures;
 use crate::{CliError, Context, ExitCode};
 
 /// Reports a completed switch.
@@ -17,7 +18,11 @@ pub(super) fn tell(
     options: &Options,
     report: &Report,
 ) -> Result<ExitCode, CliError> {
-    let failed = tell_moved_files(repository, context, common, report)?;
+    tell_moved_files(repository, context, common, report)?;
+    let code = code_of_failures(&report.failed);
+    if code == ExitCode::FATAL {
+        return Ok(code);
+    }
     if !common.quiet {
         tell_arrival(repository, context, report, options.detach)?;
         for what in &report.cancelled {
@@ -33,23 +38,22 @@ pub(super) fn tell(
         }
     }
     let refused = report.hook.is_some_and(|code| code != 0);
-    Ok(if failed || refused {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
+    Ok(match refused {
+        true => ExitCode::FAILURE,
+        false => code,
     })
 }
 
-/// Reports what was done before `HEAD` moved. Returns whether files could not be written.
+/// Reports what was done before `HEAD` moved.
 pub(super) fn tell_moved_files(
     repository: &Repository,
     context: &mut Context,
     common: &Common,
     report: &Report,
-) -> Result<bool, CliError> {
-    let failed = tell_failures(context, &report.warnings, &report.failed);
+) -> Result<(), CliError> {
+    tell_failures(context, &report.warnings, &report.failed);
     if common.quiet {
-        return Ok(failed);
+        return Ok(());
     }
     for (letter, path) in &report.local_changes {
         let path = quoted(repository, path.as_bstr())?;
@@ -63,7 +67,7 @@ pub(super) fn tell_moved_files(
         Some(upstream) => writeln!(context.out, "{upstream}")?,
         None => {}
     }
-    Ok(failed)
+    Ok(())
 }
 
 fn tell_left_behind(
