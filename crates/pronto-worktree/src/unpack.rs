@@ -110,6 +110,17 @@ impl Unpacked {
         self.change(path, Some(new_entry(path, side)), Some(item));
     }
 
+    /// Marks the entry of the last change with [`Flags::SKIP_WORKTREE`].
+    fn mark_last(&mut self) {
+        let last = self
+            .changes
+            .last_mut()
+            .and_then(|change| change.entry.as_mut());
+        if let Some(entry) = last {
+            entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
+        }
+    }
+
     fn change(&mut self, path: &BStr, entry: Option<Entry>, item: Option<u32>) {
         let path = path.to_owned();
         self.changes.push(IndexChange { path, entry, item });

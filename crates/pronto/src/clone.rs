@@ -26,7 +26,7 @@ use pronto_wire::client::Client;
 
 pub use options::Options;
 pub use outcome::{Outcome, Warning};
-pub use source::{guess_directory, guess_directory_of_bundle, is_bundle};
+pub use source::{check_source, guess_directory, guess_directory_of_bundle, is_bundle};
 
 use crate::bundle::Bundle;
 use crate::config::{self, Config};

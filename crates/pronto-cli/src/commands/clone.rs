@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     check_settings(args, &environment, context)?;
     let options = options(args, context)?;
     let source = source.as_bytes();
-    refuse_empty_names(args)?;
+    refuse_empty_names(args, &environment)?;
     if args.verbose > 0 && source.starts_with(b"git://") {
         return Err(CliError::unsupported("messages about looking up a host"));
     }
@@ -195,14 +195,23 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// Refuses empty paths, which do not name the current directory.
-fn refuse_empty_names(args: &Args) -> Result<(), CliError> {
+fn refuse_empty_names(args: &Args, environment: &Environment) -> Result<(), CliError> {
     let is_empty = |name: &Option<OsString>| name.as_ref().is_some_and(|name| name.is_empty());
     if is_empty(&args.repository) {
-        let message = "The empty string is not a valid path";
+        // With an ending, an empty name is the repository in the current directory.
+        let message = match environment.working_dir().join(".git").exists() {
+            true => "The empty string is not a valid path",
+            false => "repository '' does not exist",
+        };
         return Err(CliError::fatal(message));
     }
     if is_empty(&args.directory) {
-        let message = "could not create work tree dir '': No such file or directory";
+        let source = args.repository.as_deref().unwrap_or_default();
+        clone::check_source(source.as_bytes().into(), environment)?;
+        let message = match args.bare || args.mirror {
+            true => "The empty string is not a valid path",
+            false => "could not create work tree dir '': No such file or directory",
+        };
         return Err(CliError::fatal(message));
     }
     Ok(())

@@ -75,8 +75,13 @@ fn tree(args: &Args, revision: &Revision, repository: &Repository) -> Result<Obj
         };
     }
     let tree = repository.peel_to(id, ObjectKind::Tree)?;
-    tree.ok_or_else(|| {
-        let message = format!("bad tree object {}", revision.name);
-        CliError::error(message).with_code(ExitCode::FATAL)
-    })
+    tree.ok_or_else(
+        || match repository.objects().map(|store| store.contains(&id)) {
+            Ok(Ok(false)) => CliError::fatal(format!("bad object {}", revision.name)),
+            _ => {
+                let message = format!("bad tree object {}", revision.name);
+                CliError::error(message).with_code(ExitCode::FATAL)
+            }
+        },
+    )
 }

@@ -63,7 +63,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 true => (two, one),
                 false => (one, two),
             };
-            session.trees(one.id, two.id)?;
+            let (old, new) = (session.tree_named(one)?, session.tree_named(two)?);
+            session.compare(Some(old), Some(new), None)?;
         }
         _ => return Err(CliError::misuse("this way of calling diff-tree")),
     }
@@ -85,10 +86,11 @@ impl Session<'_> {
             return Ok(Some(commit));
         }
         let id = self.repository.peel_tags(id)?.unwrap_or(id);
-        if let Some(header) = self.repository.objects()?.header(&id)? {
-            let message = format!("object {id} is a {}, not a commit", header.kind);
-            self.context.report_error(&message);
-        }
+        let Some(header) = self.repository.objects()?.header(&id)? else {
+            return Err(revision.unusable(self.repository, format!("bad object {id}")));
+        };
+        let message = format!("object {id} is a {}, not a commit", header.kind);
+        self.context.report_error(&message);
         Ok(None)
     }
 
@@ -97,9 +99,10 @@ impl Session<'_> {
         tree.ok_or_else(|| CliError::fatal(format!("unable to read tree ({id})")))
     }
 
-    fn trees(&mut self, old: ObjectId, new: ObjectId) -> Result<(), CliError> {
-        let (old, new) = (self.tree_of(old)?, self.tree_of(new)?);
-        self.compare(Some(old), Some(new), None)
+    fn tree_named(&self, revision: &Revision) -> Result<ObjectId, CliError> {
+        let tree = self.repository.peel_to(revision.id, ObjectKind::Tree)?;
+        let message = || format!("unable to read tree ({})", revision.id);
+        tree.ok_or_else(|| revision.unusable(self.repository, message()))
     }
 
     /// Prints the changes of a commit relative to `parents` or its own parents.

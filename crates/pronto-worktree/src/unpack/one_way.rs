@@ -161,6 +161,10 @@ impl Reset<'_, '_> {
         let skipped = clean.is_some() && self.is_skipped(stages.start);
         let wanted = self.is_wanted(change.path);
         if !wanted {
+            // What the user has there is not discarded unseen.
+            if clean.is_some_and(|entry| entry.flags.contains(Flags::ASSUME_VALID)) {
+                self.verify(stages.start);
+            }
             return self.leave_out(change.path, side, entry.is_some() && !skipped);
         }
         if clean.is_some() {
@@ -171,11 +175,8 @@ impl Reset<'_, '_> {
         let stays_marked = skipped && self.view.sparse.is_none();
         let is_there = entry.is_some() && (!skipped || stays_marked);
         self.unpacked.write(change.path, side, is_there);
-        if stays_marked
-            && let Some(entry) = self.unpacked.changes.last_mut()
-            && let Some(entry) = &mut entry.entry
-        {
-            entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
+        if stays_marked {
+            self.unpacked.mark_last();
         }
     }
 
@@ -294,8 +295,8 @@ impl Reset<'_, '_> {
             if dropped.is_some_and(|change| change.path == entry.path) {
                 continue;
             }
-            let wanted = self.is_wanted(entry.path);
-            if wanted && entry.stage() == 0 {
+            let is_seen = self.is_wanted(entry.path) || entry.flags.contains(Flags::ASSUME_VALID);
+            if is_seen && entry.stage() == 0 {
                 self.verify(self.next - 1);
             }
             guard::refuse_current_directory(view, entry.path, &mut self.refusals);

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::{Flags, mode};
+use pronto_index::{EntryRef, Flags, mode};
 
 use super::cached::Trees;
 use super::guard::{self, Free, MayGo};
@@ -263,7 +263,7 @@ fn guard(
         .filter_map(|verdict| verdict.position)
         .filter(|position| {
             let entry = index.entry(*position);
-            entry.mode != mode::GITLINK && !entry.flags.contains(Flags::SKIP_WORKTREE)
+            entry.mode != mode::GITLINK && !is_kept_away(view, &entry)
         })
         .collect();
     tracked.sort_unstable();
@@ -290,6 +290,12 @@ fn guard(
     guard::refuse_untracked(view, &free, &leaving, may_go, refusals)
 }
 
+/// Returns whether `entry` has no file because of the sparse checkout. Without one, a file with the mark is
+/// a file like others, as in Git.
+fn is_kept_away(view: &WorktreeView<'_>, entry: &EntryRef<'_>) -> bool {
+    view.sparse.is_some() && entry.flags.contains(Flags::SKIP_WORKTREE)
+}
+
 fn is_wanted(path: &BStr, view: &WorktreeView<'_>) -> bool {
     view.sparse.is_none_or(|sparse| sparse.includes(path))
 }
@@ -297,7 +303,7 @@ fn is_wanted(path: &BStr, view: &WorktreeView<'_>) -> bool {
 fn carry_out(verdict: &Verdict, view: &WorktreeView<'_>, unpacked: &mut Unpacked) {
     let path = verdict.path.as_bstr();
     let before = verdict.position.map(|position| view.index.entry(position));
-    let skipped = before.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
+    let skipped = before.is_some_and(|entry| is_kept_away(view, &entry));
     let Some(side) = verdict.new else {
         let Some(entry) = before else {
             return;
@@ -314,12 +320,13 @@ fn carry_out(verdict: &Verdict, view: &WorktreeView<'_>, unpacked: &mut Unpacked
         let entry = directory_entry(verdict.path.clone(), side.id);
         return unpacked.change(path, Some(entry), None);
     }
-    let wanted = match view.sparse {
-        Some(sparse) => sparse.includes(path),
-        None => !skipped,
-    };
-    if wanted {
-        return unpacked.write(path, side, before.is_some() && !skipped);
+    if is_wanted(path, view) {
+        unpacked.write(path, side, before.is_some() && !skipped);
+        let is_marked = before.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
+        if view.sparse.is_none() && is_marked {
+            unpacked.mark_last();
+        }
+        return;
     }
     if before.is_some() && !skipped {
         unpacked.plan.remove.push(Removal {

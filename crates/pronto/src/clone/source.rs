@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_config::git_dir::is_git_dir;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::environment::Environment;
@@ -23,7 +24,7 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn find(name: &BStr, environment: &Environment) -> Result<Self> {
         let given = environment.absolute_by_name(path::borrow(name));
-        let local = repository_at(&given);
+        let local = repository_at(&given, environment);
         let bundle = match local {
             Some(_) => None,
             None => bundle_at(&given),
@@ -47,15 +48,23 @@ impl Source {
     }
 }
 
+/// Checks that `name` can be the source of a clone.
+///
+/// # Errors
+/// [`InvalidInput`](ErrorKind::InvalidInput): it is a path at which there is no repository and no bundle.
+pub fn check_source(name: &BStr, environment: &Environment) -> Result<()> {
+    Source::find(name, environment).map(drop)
+}
+
 /// The repository that `given` stands for: itself, or with one of the usual endings.
-pub(crate) fn repository_at(given: &Path) -> Option<PathBuf> {
+pub(crate) fn repository_at(given: &Path, environment: &Environment) -> Option<PathBuf> {
     for ending in ["/.git", "", ".git/.git", ".git"] {
         let candidate = with_ending(given, ending);
-        if is_repository(&candidate) {
+        if is_git_dir(&candidate, environment) {
             return Some(candidate);
         }
         if candidate.is_file()
-            && let Some(target) = linked(&candidate)
+            && let Some(target) = linked(&candidate, environment)
         {
             return Some(target);
         }
@@ -74,7 +83,7 @@ fn bundle_at(given: &Path) -> Option<PathBuf> {
 /// Whether `name` stands for a bundle, or for another file, and not for a repository.
 pub fn is_bundle(name: &BStr, environment: &Environment) -> bool {
     let given = environment.absolute(path::borrow(name));
-    repository_at(&given).is_none() && bundle_at(&given).is_some()
+    repository_at(&given, environment).is_none() && bundle_at(&given).is_some()
 }
 
 fn with_ending(given: &Path, ending: &str) -> PathBuf {
@@ -83,18 +92,12 @@ fn with_ending(given: &Path, ending: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-fn is_repository(candidate: &Path) -> bool {
-    let head = candidate.join("HEAD");
-    (head.is_file() || head.is_symlink())
-        && (candidate.join("objects").is_dir() || candidate.join("commondir").is_file())
-}
-
 /// Follows a file with `gitdir: PATH`.
-fn linked(file: &Path) -> Option<PathBuf> {
+fn linked(file: &Path, environment: &Environment) -> Option<PathBuf> {
     let text = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
     let target = path::borrow(text.strip_prefix(b"gitdir: ")?.trim_end());
     let target = file.parent()?.join(target);
-    is_repository(&target).then_some(target)
+    is_git_dir(&target, environment).then_some(target)
 }
 
 /// Returns the default name of the directory for a clone of `name`.

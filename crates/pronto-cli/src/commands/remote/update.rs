@@ -89,6 +89,11 @@ pub(super) fn prune(
     let repository = context.repository()?;
     let mut found = Vec::new();
     for name in names {
+        // An empty address is none.
+        if name.is_empty() {
+            context.report_error("No such remote: ''");
+            continue;
+        }
         let remote = Remote::find(&repository, name.as_bstr()).map_err(CliError::of)?;
         check_connection(&repository, &remote)?;
         found.push(remote);

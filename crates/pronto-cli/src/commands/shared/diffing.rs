@@ -315,6 +315,16 @@ pub(crate) struct Revision {
     pub(crate) is_excluded: bool,
 }
 
+impl Revision {
+    /// Returns the error about a name whose object has another type, or is missing.
+    pub(crate) fn unusable(&self, repository: &Repository, otherwise: String) -> CliError {
+        match repository.objects().map(|store| store.header(&self.id)) {
+            Ok(Ok(None)) => CliError::fatal(format!("bad object {}", self.name)),
+            _ => CliError::fatal(otherwise),
+        }
+    }
+}
+
 /// Splits `operands` into revisions and paths.
 pub(crate) fn revisions_and_paths<'o>(
     operands: &'o [OsString],
