@@ -334,7 +334,8 @@ fn reflog_message(repository: &Repository, what: &str, plain: BString) -> BStrin
 
 /// Sets `ORIG_HEAD` to the old `HEAD`. Only a hook that refuses ends the reset.
 fn save_old_head(repository: &Repository) -> Result<()> {
-    let old = repository.head()?.id();
+    // A branch that holds zeros has no commit.
+    let old = repository.head()?.id().filter(|id| !id.is_null());
     let before = repository.refs().id_of("ORIG_HEAD").unwrap_or_default();
     let expected = before.map_or(Expected::Anything, Expected::Object);
     let mut transaction = repository.transaction();
@@ -374,7 +375,12 @@ fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Res
         name.as_bstr()
     };
     let plain = [b"reset: moving to ", shown.as_bytes()].concat().into();
-    let expected = old.map_or(Expected::Missing, Expected::Object);
+    let expected = match old {
+        // Git does not compare zeros in the file of a branch.
+        Some(old) if old.is_null() => Expected::Anything,
+        Some(old) => Expected::Object(old),
+        None => Expected::Missing,
+    };
     let mut transaction = repository.transaction();
     let message = reflog_message(repository, "updating HEAD", plain);
     transaction.update("HEAD", commit, expected, message);

@@ -121,7 +121,7 @@ impl View<'_> {
         };
         Ok(Some(Shown {
             name: "HEAD".into(),
-            id: refs.id_of(&full)?,
+            id: refs.id_of(&full)?.filter(|id| !id.is_null()),
             symbolic,
             peeled: None,
         }))
