@@ -18,6 +18,7 @@ pub use repository::{
     errors, expiry, gitmodules, hooks, identity, in_progress, init, links, objects, packs, refs,
     shallow,
 };
+use storage::object_directory;
 pub use storage::{
     bitmaps, commit_graph, fsck, last_used, local, multi_pack_index, pack_objects, prune, repack,
 };

@@ -6,6 +6,7 @@ pub mod fsck;
 pub mod last_used;
 pub mod local;
 pub mod multi_pack_index;
+pub(crate) mod object_directory;
 pub mod pack_objects;
 pub mod prune;
 pub mod repack;

@@ -21,7 +21,7 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_pack::bitmap::write::{Contents, write};
+use pronto_pack::bitmap::write::{self, Contents};
 use pronto_pack::idx::Index;
 use pronto_pack::pack::Pack;
 
@@ -36,7 +36,7 @@ pub(crate) use objects::{Member, Objects};
 /// Distinguishes temporary files of this process.
 static TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
-/// Options for writing bitmaps; see [`Repository::bitmap_settings`].
+/// Options for writing bitmaps; see [`settings`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -84,120 +84,121 @@ pub(crate) struct Work<'a> {
     pub(crate) watch: &'a Watch<'a>,
 }
 
-impl Repository {
-    /// The settings of the configuration.
-    ///
-    /// # Errors
-    /// A value is not a boolean.
-    pub fn bitmap_settings(&self) -> Result<Settings> {
-        let config = self.config();
-        Ok(Settings {
-            name_hashes: config.bool_or("pack.writebitmaphashcache", true)?,
-            lookup_table: config.bool_or("pack.writebitmaplookuptable", false)?,
-        })
-    }
+/// The settings of the configuration.
+///
+/// # Errors
+/// A value is not a boolean.
+pub fn settings(repository: &Repository) -> Result<Settings> {
+    let config = repository.config();
+    Ok(Settings {
+        name_hashes: config.bool_or("pack.writebitmaphashcache", true)?,
+        lookup_table: config.bool_or("pack.writebitmaplookuptable", false)?,
+    })
+}
 
-    /// Writes the bitmaps of the pack whose index is at `index_path` beside it (`.bitmap`) and
-    /// says where that is. The pack must hold everything that its commits lead to.
-    ///
-    /// Costs reading each commit, and what differs between the trees of commits and their parents;
-    /// memory for the compressed bitmaps and some words for each object.
-    ///
-    /// # Errors
-    /// The pack lacks something ([`ErrorKind::Refused`], in Git's words), cannot be read, or the
-    /// file cannot be written.
-    pub fn write_pack_bitmaps(
-        &self,
-        index_path: &Path,
-        tips: &Tips,
-        settings: &Settings,
-        watch: &Watch<'_>,
-    ) -> Result<PathBuf> {
-        let work = self.bitmap_work(watch)?;
-        let (kind, access) = (self.object_hash(), work.store.options().access);
-        let index = Index::open(index_path, kind, access).map_err(from_graph)?;
-        let pack_path = index_path.with_extension("pack");
-        let pack = Pack::open(&pack_path, kind, access).map_err(from_graph)?;
-        pack.check_index(&index).map_err(from_graph)?;
-        let objects = Objects::of_pack(&pack, &index)?;
-        let checksum = pack.checksum().map_err(from_graph)?;
-        let target = index_path.with_extension("bitmap");
-        work.write(&objects, tips, settings, checksum, &target)?;
-        Ok(target)
-    }
+/// Writes the bitmaps of the pack whose index is at `index_path` beside it (`.bitmap`) and
+/// says where that is. The pack must hold everything that its commits lead to.
+///
+/// Costs reading each commit, and what differs between the trees of commits and their parents;
+/// memory for the compressed bitmaps and some words for each object.
+///
+/// # Errors
+/// The pack lacks something ([`ErrorKind::Refused`], in Git's words), cannot be read, or the
+/// file cannot be written.
+pub fn write(
+    repository: &Repository,
+    index_path: &Path,
+    tips: &Tips,
+    settings: &Settings,
+    watch: &Watch<'_>,
+) -> Result<PathBuf> {
+    let work = Work::new(repository, watch)?;
+    let (kind, access) = (repository.object_hash(), work.store.options().access);
+    let index = Index::open(index_path, kind, access).map_err(from_graph)?;
+    let pack_path = index_path.with_extension("pack");
+    let pack = Pack::open(&pack_path, kind, access).map_err(from_graph)?;
+    pack.check_index(&index).map_err(from_graph)?;
+    let objects = Objects::of_pack(&pack, &index)?;
+    let checksum = pack.checksum().map_err(from_graph)?;
+    let target = index_path.with_extension("bitmap");
+    work.write(&objects, tips, settings, checksum, &target)?;
+    Ok(target)
+}
 
-    /// Returns the present targets of references.
-    ///
-    /// # Errors
-    /// The references cannot be read.
-    pub fn bitmap_tips(&self) -> Result<Tips> {
-        let prefixes = self.config().list("pack.preferbitmaptips");
-        let mut tips = Tips::default();
-        let mut preferred = Vec::new();
-        self.refs().for_each("refs/", |reference| {
-            let id = reference.peeled.unwrap_or(reference.id);
-            let name = reference.name;
-            if prefixes.iter().any(|prefix| is_below(name, prefix)) {
-                preferred.push(id);
-            }
-            tips.ids.push(id);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        for id in preferred {
-            tips.preferred.insert(self.peel_tag(id)?.unwrap_or(id));
+/// Returns the present targets of references.
+///
+/// # Errors
+/// The references cannot be read.
+pub fn tips(repository: &Repository) -> Result<Tips> {
+    let prefixes = repository.config().list("pack.preferbitmaptips");
+    let mut tips = Tips::default();
+    let mut preferred = Vec::new();
+    repository.refs().for_each("refs/", |reference| {
+        let id = reference.peeled.unwrap_or(reference.id);
+        let name = reference.name;
+        if prefixes.iter().any(|prefix| is_below(name, prefix)) {
+            preferred.push(id);
         }
-        Ok(tips)
+        tips.ids.push(id);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    for id in preferred {
+        tips.preferred
+            .insert(repository.peel_tag(id)?.unwrap_or(id));
     }
+    Ok(tips)
+}
 
-    /// Reads the targets of references from a file: an id on each line, with a `+` before preferred
-    /// ones.
-    ///
-    /// # Errors
-    /// The file cannot be read, or a line is no id.
-    pub fn bitmap_tips_in(&self, path: &Path) -> Result<Tips> {
-        let shown = path::as_bytes(path);
-        let read = std::fs::read(self.environment().absolute(path)).map_err(|error| {
-            let reason = pronto_io::error::reason(&error);
-            let message = format!("could not open '{shown}' for reading: {reason}");
-            Error::new(ErrorKind::Io, message)
-        })?;
-        let mut tips = Tips::default();
-        for line in bstr::ByteSlice::lines(&read[..]) {
-            let hex = line.strip_prefix(b"+").unwrap_or(line);
-            let wrong = |what: &str| {
-                let message = format!("{what} line: {}", bstr::BStr::new(line));
-                Error::new(ErrorKind::InvalidInput, message)
-            };
-            let len = self.object_hash().len_in_hex();
-            let id = hex
-                .get(..len)
-                .and_then(|hex| pronto_hash::parse_hex(hex).ok());
-            let id = id.ok_or_else(|| wrong("could not parse"))?;
-            if hex.len() > len {
-                return Err(wrong("malformed"));
-            }
-            if hex.len() < line.len() {
-                tips.preferred.insert(id);
-            }
-            tips.ids.push(id);
+/// Reads the targets of references from a file: an id on each line, with a `+` before preferred
+/// ones.
+///
+/// # Errors
+/// The file cannot be read, or a line is no id.
+pub fn read_tips(repository: &Repository, path: &Path) -> Result<Tips> {
+    let shown = path::as_bytes(path);
+    let read = std::fs::read(repository.environment().absolute(path)).map_err(|error| {
+        let reason = pronto_io::error::reason(&error);
+        let message = format!("could not open '{shown}' for reading: {reason}");
+        Error::new(ErrorKind::Io, message)
+    })?;
+    let mut tips = Tips::default();
+    for line in bstr::ByteSlice::lines(&read[..]) {
+        let hex = line.strip_prefix(b"+").unwrap_or(line);
+        let wrong = |what: &str| {
+            let message = format!("{what} line: {}", bstr::BStr::new(line));
+            Error::new(ErrorKind::InvalidInput, message)
+        };
+        let len = repository.object_hash().len_in_hex();
+        let id = hex
+            .get(..len)
+            .and_then(|hex| pronto_hash::parse_hex(hex).ok());
+        let id = id.ok_or_else(|| wrong("could not parse"))?;
+        if hex.len() > len {
+            return Err(wrong("malformed"));
         }
-        Ok(tips)
+        if hex.len() < line.len() {
+            tips.preferred.insert(id);
+        }
+        tips.ids.push(id);
     }
+    Ok(tips)
+}
 
-    pub(crate) fn bitmap_work<'a>(&'a self, watch: &'a Watch<'a>) -> Result<Work<'a>> {
+impl<'a> Work<'a> {
+    /// # Errors
+    /// The object store cannot be opened.
+    pub(crate) fn new(repository: &'a Repository, watch: &'a Watch<'a>) -> Result<Self> {
         Ok(Work {
-            repository: self,
-            store: self.objects()?.without_replacements(),
+            repository,
+            store: repository.objects()?.without_replacements(),
             watch,
         })
     }
-}
 
-impl Work<'_> {
     /// Writes the bitmaps of `objects`, which belong to what has this checksum, to `target`.
     ///
     /// # Errors
-    /// As [`Repository::write_pack_bitmaps`].
+    /// As [`write`](self::write()).
     pub(crate) fn write(
         &self,
         objects: &Objects<'_>,
@@ -248,7 +249,11 @@ impl Work<'_> {
         let mut file = opened.context(ErrorKind::Io, failed, &path)?;
         // Only now may this process remove it.
         let guard = Guard::new(&path);
-        write(&mut file, self.store.kind(), contents).context(ErrorKind::Io, failed, &path)?;
+        write::write(&mut file, self.store.kind(), contents).context(
+            ErrorKind::Io,
+            failed,
+            &path,
+        )?;
         let synced = self
             .repository
             .fsync()?

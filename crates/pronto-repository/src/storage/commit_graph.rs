@@ -16,12 +16,13 @@ use pronto_odb::Store;
 use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, bloom};
 
 use crate::history::from_graph;
+use crate::object_directory;
 use crate::repository::Notice;
-use crate::{Error, ErrorKind, Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result};
 use install::Chain;
 
 pub use fault::Fault;
-pub use verify::Verdict;
+pub use verify::{Verdict, verify};
 
 /// The source of the commits of a graph. Their ancestors are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,96 +105,70 @@ struct Work<'a> {
     can_stay: bool,
 }
 
-impl Repository {
-    /// Writes the commit-graph.
-    ///
-    /// Costs reading every commit once, and with filters every tree that changed.
-    ///
-    /// # Errors
-    /// A commit cannot be read, a pack that was named is not there, the file cannot be written or
-    /// someone else is writing it.
-    pub fn write_commit_graph(&self, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
-        let (objects_dir, directory) = self.object_directory(options.object_dir.as_ref())?;
-        if !self.config().bool_or("core.commitgraph", true)? {
-            self.notify(Notice::CommitGraphDisabled);
-            return Ok(());
-        }
-        if !self.has_plain_history()? {
-            return Ok(());
-        }
-        if options.split.is_some() {
-            // As in Git, it is there even if the file cannot be written.
-            let _ = std::fs::create_dir_all(objects_dir.join("info/commit-graphs"));
-        }
-        let graph = self.open_commit_graph(self.changed_paths_to_read()?)?;
-        let is_foreign = |graph: &CommitGraph| install::is_foreign_single(graph, directory);
-        let work = Work {
-            can_stay: !graph.as_ref().is_some_and(is_foreign),
-            repository: self,
-            options,
-            watch,
-            store: self.objects()?.without_replacements(),
-            graph,
-        };
-        let mut commits = gather::gather(&work, &objects_dir)?;
-        if commits.is_empty() && options.split != Some(Split::Replace) {
-            return Ok(());
-        }
-        let chain = Chain::plan(&work, directory, commits.len() as u64);
-        gather::take_over(&work, &chain, &mut commits)?;
-        let generations = match chain.keeps_generations {
-            Some(kept) => kept,
-            None => self.generation_version()? == 2,
-        };
-        let entries = levels::resolve(&work, &chain, &commits)?;
-        let filters = work.filters(&commits, &entries, generations)?;
-        let contents = pronto_pack::commit_graph::write::Contents {
-            kind: self.object_hash(),
-            commits: &entries.entries,
-            parents: &entries.parents,
-            generations,
-            filters: filters
-                .as_ref()
-                .map(|(settings, filters)| (*settings, filters.as_slice())),
-            bases: &chain.kept_ids,
-        };
-        install::install(&work, &objects_dir, &chain, &contents)
+/// Writes the commit-graph.
+///
+/// Costs reading every commit once, and with filters every tree that changed.
+///
+/// # Errors
+/// A commit cannot be read, a pack that was named is not there, the file cannot be written or
+/// someone else is writing it.
+pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
+    let (objects_dir, directory) = object_directory::find(repository, options.object_dir.as_ref())?;
+    if !repository.config().bool_or("core.commitgraph", true)? {
+        repository.notify(Notice::CommitGraphDisabled);
+        return Ok(());
     }
+    if !repository.has_plain_history()? {
+        return Ok(());
+    }
+    if options.split.is_some() {
+        // As in Git, it is there even if the file cannot be written.
+        let _ = std::fs::create_dir_all(objects_dir.join("info/commit-graphs"));
+    }
+    let graph = repository.open_commit_graph(changed_paths_to_read(repository)?)?;
+    let is_foreign = |graph: &CommitGraph| install::is_foreign_single(graph, directory);
+    let work = Work {
+        can_stay: !graph.as_ref().is_some_and(is_foreign),
+        repository,
+        options,
+        watch,
+        store: repository.objects()?.without_replacements(),
+        graph,
+    };
+    let mut commits = gather::gather(&work, &objects_dir)?;
+    if commits.is_empty() && options.split != Some(Split::Replace) {
+        return Ok(());
+    }
+    let chain = Chain::plan(&work, directory, commits.len() as u64);
+    gather::take_over(&work, &chain, &mut commits)?;
+    let generations = match chain.keeps_generations {
+        Some(kept) => kept,
+        None => repository.generation_version()? == 2,
+    };
+    let entries = levels::resolve(&work, &chain, &commits)?;
+    let filters = work.filters(&commits, &entries, generations)?;
+    let contents = pronto_pack::commit_graph::write::Contents {
+        kind: repository.object_hash(),
+        commits: &entries.entries,
+        parents: &entries.parents,
+        generations,
+        filters: filters
+            .as_ref()
+            .map(|(settings, filters)| (*settings, filters.as_slice())),
+        bases: &chain.kept_ids,
+    };
+    install::install(&work, &objects_dir, &chain, &contents)
+}
 
-    /// Which filters of changed paths count.
-    fn changed_paths_to_read(&self) -> Result<ChangedPaths> {
-        let read = self
-            .config()
-            .bool_or("commitgraph.readchangedpaths", true)?;
-        Ok(match read {
-            true => ChangedPaths::Version(1),
-            false => ChangedPaths::Ignore,
-        })
-    }
-
-    /// The object directory that `given` names, and its number among those of the repository.
-    ///
-    /// # Errors
-    /// It is none of them.
-    pub(crate) fn object_directory(&self, given: Option<&PathBuf>) -> Result<(PathBuf, usize)> {
-        let store = self.objects()?;
-        let Some(given) = given else {
-            return Ok((store.path().to_owned(), 0));
-        };
-        let real = |path: &std::path::Path| std::fs::canonicalize(path).ok();
-        let wanted = real(&self.environment().resolve(given));
-        let mut known = std::iter::once(store.path())
-            .chain(store.alternates().iter().map(PathBuf::as_path))
-            .enumerate();
-        let found = known.find(|(_, path)| wanted.is_some() && real(path) == wanted);
-        found
-            .map(|(number, path)| (path.to_owned(), number))
-            .ok_or_else(|| {
-                let given = path::as_bytes(given);
-                let message = format!("could not find object directory matching {given}");
-                Error::new(ErrorKind::Unsupported, message)
-            })
-    }
+/// Which filters of changed paths count.
+fn changed_paths_to_read(repository: &Repository) -> Result<ChangedPaths> {
+    let read = repository
+        .config()
+        .bool_or("commitgraph.readchangedpaths", true)?;
+    Ok(match read {
+        true => ChangedPaths::Version(1),
+        false => ChangedPaths::Ignore,
+    })
 }
 
 type Filters = (bloom::Settings, Vec<Vec<u8>>);

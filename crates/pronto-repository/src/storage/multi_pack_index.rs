@@ -23,13 +23,18 @@ use pronto_pack::midx::write;
 
 use crate::durability::Component;
 use crate::lock::{Lock, PATIENCE};
+use crate::object_directory;
 use crate::repository::{Notice, PackNotice};
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use bitmap::BitmapOptions;
+pub use expire::expire;
+pub(crate) use expire::forget;
 pub use fault::Fault;
 use present::Present;
+pub use repack::repack;
+pub use verify::verify;
 
 /// The list of the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";
@@ -77,30 +82,31 @@ struct Work<'a> {
     directory: PathBuf,
 }
 
-impl Repository {
-    /// Writes the multi-pack-index, unless it covers all packs already and has the requested
-    /// bitmaps.
-    ///
-    /// # Errors
-    /// There is no pack, a pack cannot be read, bitmaps are requested and the packs lack objects
-    /// reachable from their commits, or the file cannot be written.
-    pub fn write_multi_pack_index(&self, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
-        let work = self.multi_pack_work(options.object_dir.as_ref(), watch)?;
-        match options.incremental {
-            true => work.write_layer(options),
-            false => work.write(options, &BTreeSet::new()),
-        }
+/// Writes the multi-pack-index, unless it covers all packs already and has the requested
+/// bitmaps.
+///
+/// # Errors
+/// There is no pack, a pack cannot be read, bitmaps are requested and the packs lack objects
+/// reachable from their commits, or the file cannot be written.
+pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
+    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
+    match options.incremental {
+        true => work.write_layer(options),
+        false => work.write(options, &BTreeSet::new()),
     }
+}
 
-    fn multi_pack_work<'a>(
-        &'a self,
+impl<'a> Work<'a> {
+    fn new(
+        repository: &'a Repository,
         object_dir: Option<&PathBuf>,
         watch: &'a Watch<'a>,
-    ) -> Result<Work<'a>> {
+    ) -> Result<Self> {
+        let (objects_dir, _) = object_directory::find(repository, object_dir)?;
         Ok(Work {
-            repository: self,
+            repository,
             watch,
-            directory: self.object_directory(object_dir)?.0.join("pack"),
+            directory: objects_dir.join("pack"),
         })
     }
 }

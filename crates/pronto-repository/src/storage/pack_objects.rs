@@ -4,15 +4,15 @@
 //! ```no_run
 //! # use pronto_io::watch::Watch;
 //! # use pronto_repository::Repository;
-//! # use pronto_repository::pack_objects::Select;
+//! # use pronto_repository::pack_objects::{self, Select};
 //! # fn send(repository: &Repository, out: &mut dyn std::io::Write) -> pronto_repository::Result<()> {
 //! let watch = Watch::none();
 //! let head = repository.resolve("HEAD")?;
 //! let parent = repository.resolve("HEAD~1")?;
 //! let select = Select { thin: true, ..Select::default() };
-//! let selection = repository.select_objects(&[head], &[parent], &select, &watch)?;
-//! let options = repository.packing_options()?;
-//! repository.send_pack(&selection, &options, out, &watch)?;
+//! let selection = pack_objects::select(repository, &[head], &[parent], &select, &watch)?;
+//! let options = pack_objects::packing_options(repository)?;
+//! pack_objects::send(repository, &selection, &options, out, &watch)?;
 //! # Ok(())
 //! # }
 //! ```
@@ -51,12 +51,13 @@ use pronto_object::TagRef;
 
 pub use filter::Filter;
 pub use filtered::{Tips, select_filtered};
-pub use leave_out::LeaveOut;
-pub use leave_out::loose_objects;
-pub(crate) use leave_out::{Known, mark, names};
-pub use listing::{Listing, Named};
+pub(crate) use leave_out::{Known, known_packs, mark, names, packed};
+pub use leave_out::{LeaveOut, leave_out, loose_objects};
+pub use listing::{Listing, Named, list};
 pub use promised::Missing;
-pub use whole::KeptWhole;
+pub use tags::include_tags;
+pub use tips::{include_indexed, ref_tips, reflog_tips};
+pub use whole::{KeptWhole, kept_whole};
 
 /// The largest number of the receiver's tips that are tried as bases. Git's `window` limits them,
 /// too.
@@ -140,148 +141,148 @@ impl Selection {
     }
 }
 
-impl Repository {
-    /// Returns the configured options for making packs: `pack.window`, `pack.depth`,
-    /// `pack.threads`, `pack.windowMemory`, `pack.deltaCacheSize`, `pack.deltaCacheLimit`,
-    /// `pack.compression`, `core.compression`, `core.bigFileThreshold`.
-    ///
-    /// # Errors
-    /// A value is not of its type, or out of range.
-    pub fn packing_options(&self) -> Result<Options> {
-        let config = self.config();
-        let mut options = Options::default();
-        let size = |key: &str| -> Result<Option<usize>> {
-            let value = config.u64(key)?;
-            Ok(value.map(|value| usize::try_from(value).unwrap_or(usize::MAX)))
-        };
-        let search = &mut options.search;
-        if let Some(window) = config.i64("pack.window")? {
-            search.window = usize::try_from(window).unwrap_or(0);
-        }
-        if let Some(depth) = config.i64("pack.depth")? {
-            // What Git can count.
-            search.depth = u32::try_from(depth).unwrap_or(0).min(4095);
-        }
-        search.threads = match config.i64("pack.threads")? {
-            None | Some(0) => pool::cores(),
-            Some(threads) => usize::try_from(threads).map_err(|_| {
-                let message = format!("invalid number of threads specified ({threads})");
-                Error::new(ErrorKind::ConfigValue, message)
-            })?,
-        };
-        if let Some(bytes) = size("pack.windowmemory")? {
-            search.window_memory_bytes = bytes;
-        }
-        if let Some(bytes) = size("pack.deltacachesize")? {
-            search.kept_bytes = if bytes == 0 { usize::MAX } else { bytes };
-        }
-        if let Some(bytes) = size("pack.deltacachelimit")? {
-            search.kept_delta_bytes = bytes;
-        }
-        let level = match compression(config, "pack.compression")? {
-            Some(level) => Some(level),
-            None => compression(config, "core.compression")?,
-        };
-        options.level = level.unwrap_or(options.level);
-        if let Some(bytes) = config.u64("core.bigfilethreshold")? {
-            options.large_bytes = bytes;
-        }
-        Ok(options)
+/// Returns the configured options for making packs: `pack.window`, `pack.depth`,
+/// `pack.threads`, `pack.windowMemory`, `pack.deltaCacheSize`, `pack.deltaCacheLimit`,
+/// `pack.compression`, `core.compression`, `core.bigFileThreshold`.
+///
+/// # Errors
+/// A value is not of its type, or out of range.
+pub fn packing_options(repository: &Repository) -> Result<Options> {
+    let config = repository.config();
+    let mut options = Options::default();
+    let size = |key: &str| -> Result<Option<usize>> {
+        let value = config.u64(key)?;
+        Ok(value.map(|value| usize::try_from(value).unwrap_or(usize::MAX)))
+    };
+    let search = &mut options.search;
+    if let Some(window) = config.i64("pack.window")? {
+        search.window = usize::try_from(window).unwrap_or(0);
     }
-
-    /// Selects the objects that are reachable from `wants` and not from `haves`. Missing objects of
-    /// `haves` are ignored, and so are replacements.
-    ///
-    /// Costs reading the commits between the two, their new trees, and the trees of the boundary
-    /// commits along the same paths; with bitmaps only what is younger than they are.
-    ///
-    /// # Errors
-    /// An object reachable from `wants` is missing or malformed, or the operation was interrupted.
-    pub fn select_objects(
-        &self,
-        wants: &[ObjectId],
-        haves: &[ObjectId],
-        select: &Select,
-        watch: &Watch<'_>,
-    ) -> Result<Selection> {
-        let store = self.objects()?.without_replacements();
-        let meter = watch.progress().begin("Enumerating objects", None);
-        if select.bitmaps
-            && select.missing == Missing::Fail
-            && let Some(bitmaps) = self.usable_bitmaps(&store)?
-        {
-            let tips = Tips { wants, haves };
-            let selection = self.select_by_bitmaps(tips, &bitmaps, select, watch)?;
-            meter.add(selection.len() as u64);
-            meter.finish();
-            return Ok(selection);
-        }
-        let mut walk = Walk::new(self, select, watch, meter)?;
-        let (commits, trees) = walk.begin(Tips { wants, haves })?;
-        let is_all = haves.is_empty() && !select.unpacked && select.missing == Missing::Fail;
-        let links = match is_all {
-            true => walk.store.tree_links(commits.len(), watch.interrupt()),
-            false => Ok(None),
-        };
-        match links.map_err(from_odb)? {
-            Some(pack) => walk.linked_trees(&pack, &commits, trees)?,
-            None => walk.trees(&commits, trees)?,
-        }
-        walk.end()
+    if let Some(depth) = config.i64("pack.depth")? {
+        // What Git can count.
+        search.depth = u32::try_from(depth).unwrap_or(0).min(4095);
     }
-
-    /// Sends a pack of `selection` down `out`: see [`Store::pack_to`].
-    ///
-    /// # Errors
-    /// An object is not there or cannot be read, writing fails, or it was interrupted.
-    pub fn send_pack(
-        &self,
-        selection: &Selection,
-        options: &Options,
-        out: &mut dyn Write,
-        watch: &Watch<'_>,
-    ) -> Result<(Streamed, Counts)> {
-        let contents = Contents {
-            members: &selection.members,
-            bases: &selection.bases,
-            receiver_has: None,
-            whole: Some(&selection.whole),
-            bitmapped: selection.bitmapped.as_deref(),
-            block: selection.block.as_ref(),
-            known: selection.known.as_ref(),
-        };
-        let sent = self.objects()?.pack_to(&contents, options, out, watch);
-        sent.map_err(from_odb)
+    search.threads = match config.i64("pack.threads")? {
+        None | Some(0) => pool::cores(),
+        Some(threads) => usize::try_from(threads).map_err(|_| {
+            let message = format!("invalid number of threads specified ({threads})");
+            Error::new(ErrorKind::ConfigValue, message)
+        })?,
+    };
+    if let Some(bytes) = size("pack.windowmemory")? {
+        search.window_memory_bytes = bytes;
     }
+    if let Some(bytes) = size("pack.deltacachesize")? {
+        search.kept_bytes = if bytes == 0 { usize::MAX } else { bytes };
+    }
+    if let Some(bytes) = size("pack.deltacachelimit")? {
+        search.kept_delta_bytes = bytes;
+    }
+    let level = match compression(config, "pack.compression")? {
+        Some(level) => Some(level),
+        None => compression(config, "core.compression")?,
+    };
+    options.level = level.unwrap_or(options.level);
+    if let Some(bytes) = config.u64("core.bigfilethreshold")? {
+        options.large_bytes = bytes;
+    }
+    Ok(options)
+}
 
-    fn select_by_bitmaps(
-        &self,
-        tips: Tips<'_>,
-        bitmaps: &Arc<Bitmapped>,
-        select: &Select,
-        watch: &Watch<'_>,
-    ) -> Result<Selection> {
-        let found = self.reachable_bits(Some(bitmaps), tips.wants, tips.haves, watch)?;
-        let member = |id| Member { id, name_hash: 0 };
-        let others = found.others.into_iter().map(member);
-        let is_thin = select.thin && !found.known.is_empty();
-        let known = is_thin.then(|| Block::new(bitmaps.clone(), found.known));
-        if select.blocks && found.bits.count() >= LEAST_BLOCK {
-            return Ok(Selection {
-                members: others.collect(),
-                block: Some(Block::new(bitmaps.clone(), found.bits)),
-                known,
-                ..Selection::default()
-            });
-        }
-        let packed = ids(bitmaps, &found.bits)?.into_iter().map(member);
-        Ok(Selection {
-            members: packed.chain(others).collect(),
-            bitmapped: bitmaps.reused_pack().map_err(from_odb)?,
+/// Selects the objects that are reachable from `wants` and not from `haves`. Missing objects of
+/// `haves` are ignored, and so are replacements.
+///
+/// Costs reading the commits between the two, their new trees, and the trees of the boundary
+/// commits along the same paths; with bitmaps only what is younger than they are.
+///
+/// # Errors
+/// An object reachable from `wants` is missing or malformed, or the operation was interrupted.
+pub fn select(
+    repository: &Repository,
+    wants: &[ObjectId],
+    haves: &[ObjectId],
+    select: &Select,
+    watch: &Watch<'_>,
+) -> Result<Selection> {
+    let store = repository.objects()?.without_replacements();
+    let meter = watch.progress().begin("Enumerating objects", None);
+    if select.bitmaps
+        && select.missing == Missing::Fail
+        && let Some(bitmaps) = repository.usable_bitmaps(&store)?
+    {
+        let tips = Tips { wants, haves };
+        let selection = select_by_bitmaps(repository, tips, &bitmaps, select, watch)?;
+        meter.add(selection.len() as u64);
+        meter.finish();
+        return Ok(selection);
+    }
+    let mut walk = Walk::new(repository, select, watch, meter)?;
+    let (commits, trees) = walk.begin(Tips { wants, haves })?;
+    let is_all = haves.is_empty() && !select.unpacked && select.missing == Missing::Fail;
+    let links = match is_all {
+        true => walk.store.tree_links(commits.len(), watch.interrupt()),
+        false => Ok(None),
+    };
+    match links.map_err(from_odb)? {
+        Some(pack) => walk.linked_trees(&pack, &commits, trees)?,
+        None => walk.trees(&commits, trees)?,
+    }
+    walk.end()
+}
+
+/// Sends a pack of `selection` down `out`: see [`Store::pack_to`].
+///
+/// # Errors
+/// An object is not there or cannot be read, writing fails, or it was interrupted.
+pub fn send(
+    repository: &Repository,
+    selection: &Selection,
+    options: &Options,
+    out: &mut dyn Write,
+    watch: &Watch<'_>,
+) -> Result<(Streamed, Counts)> {
+    let contents = Contents {
+        members: &selection.members,
+        bases: &selection.bases,
+        receiver_has: None,
+        whole: Some(&selection.whole),
+        bitmapped: selection.bitmapped.as_deref(),
+        block: selection.block.as_ref(),
+        known: selection.known.as_ref(),
+    };
+    let sent = repository
+        .objects()?
+        .pack_to(&contents, options, out, watch);
+    sent.map_err(from_odb)
+}
+
+fn select_by_bitmaps(
+    repository: &Repository,
+    tips: Tips<'_>,
+    bitmaps: &Arc<Bitmapped>,
+    select: &Select,
+    watch: &Watch<'_>,
+) -> Result<Selection> {
+    let found = repository.reachable_bits(Some(bitmaps), tips.wants, tips.haves, watch)?;
+    let member = |id| Member { id, name_hash: 0 };
+    let others = found.others.into_iter().map(member);
+    let is_thin = select.thin && !found.known.is_empty();
+    let known = is_thin.then(|| Block::new(bitmaps.clone(), found.known));
+    if select.blocks && found.bits.count() >= LEAST_BLOCK {
+        return Ok(Selection {
+            members: others.collect(),
+            block: Some(Block::new(bitmaps.clone(), found.bits)),
             known,
             ..Selection::default()
-        })
+        });
     }
+    let packed = ids(bitmaps, &found.bits)?.into_iter().map(member);
+    Ok(Selection {
+        members: packed.chain(others).collect(),
+        bitmapped: bitmaps.reused_pack().map_err(from_odb)?,
+        known,
+        ..Selection::default()
+    })
 }
 
 struct Walk<'a> {
@@ -328,7 +329,7 @@ impl<'a> Walk<'a> {
             seen: HashSet::new(),
             hidden: HashSet::new(),
             selection: Selection::default(),
-            kept_whole: repository.kept_whole()?,
+            kept_whole: kept_whole(repository)?,
             buffer: Vec::new(),
         })
     }
@@ -437,7 +438,7 @@ impl<'a> Walk<'a> {
         painting.run(self.watch)?;
         let mut ids = painting.all_left()?;
         if self.select.unpacked {
-            let mut packed = self.repository.packed(&ids)?.into_iter();
+            let mut packed = packed(self.repository, &ids)?.into_iter();
             ids.retain(|_| !packed.next().unwrap_or(false));
         }
         for id in &ids {

@@ -28,7 +28,7 @@ use crate::expiry::Expiry;
 use crate::repository::{Notice, PackNotice};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The default time that [`prune`](Repository::prune) waits for processes that write.
+/// The default time that [`prune`](self::prune()) waits for processes that write.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The longest time that the lock is held for deleting, besides checking what leads to objects.
@@ -92,50 +92,48 @@ pub struct Outcome {
     pub gave_up: bool,
 }
 
-impl Repository {
-    /// Deletes unreachable loose objects, loose objects that are packed as well, temporary files,
-    /// and missing commits from the list of shallow commits. Calls `tell` before each deletion.
-    ///
-    /// Objects are reachable from refs, `HEAD`, reflogs, the index and operations in progress of
-    /// all worktrees, from `options.heads`, and from objects younger than `options.expire`.
-    ///
-    /// Costs reading every commit and tree, unless there are bitmaps or no loose objects; memory
-    /// for the id of every object.
-    ///
-    /// # Errors
-    /// A reachable object is missing or malformed, or a root of reachability cannot be read: then
-    /// nothing more is deleted. Or it was interrupted.
-    pub fn prune(
-        &self,
-        options: &Options,
-        tell: &mut dyn FnMut(&Removed),
-        watch: &Watch<'_>,
-    ) -> Result<Outcome> {
-        let mut work = Work::new(self, options.clone(), tell, watch)?;
-        work.prune_loose()?;
-        work.prune_packed(&())?;
-        work.prune_temporary()?;
-        work.prune_shallow()?;
-        Ok(work.ended())
-    }
+/// Deletes unreachable loose objects, loose objects that are packed as well, temporary files,
+/// and missing commits from the list of shallow commits. Calls `tell` before each deletion.
+///
+/// Objects are reachable from refs, `HEAD`, reflogs, the index and operations in progress of
+/// all worktrees, from `options.heads`, and from objects younger than `options.expire`.
+///
+/// Costs reading every commit and tree, unless there are bitmaps or no loose objects; memory
+/// for the id of every object.
+///
+/// # Errors
+/// A reachable object is missing or malformed, or a root of reachability cannot be read: then
+/// nothing more is deleted. Or it was interrupted.
+pub fn prune(
+    repository: &Repository,
+    options: &Options,
+    tell: &mut dyn FnMut(&Removed),
+    watch: &Watch<'_>,
+) -> Result<Outcome> {
+    let mut work = Work::new(repository, options.clone(), tell, watch)?;
+    work.prune_loose()?;
+    work.prune_packed(&())?;
+    work.prune_temporary()?;
+    work.prune_shallow()?;
+    Ok(work.ended())
+}
 
-    /// Deletes loose objects that are packed as well, and directories that become empty. Calls
-    /// `tell` before each deletion. Only the options `dry_run` and `patience` apply.
-    ///
-    /// Costs a listing of all loose objects and a lookup in the index of each pack.
-    ///
-    /// # Errors
-    /// An index or a directory cannot be read; or it was interrupted.
-    pub fn prune_packed(
-        &self,
-        options: &Options,
-        tell: &mut dyn FnMut(&Removed),
-        watch: &Watch<'_>,
-    ) -> Result<Outcome> {
-        let mut work = Work::new(self, options.clone(), tell, watch)?;
-        work.prune_packed(watch.progress())?;
-        Ok(work.ended())
-    }
+/// Deletes loose objects that are packed as well, and directories that become empty. Calls
+/// `tell` before each deletion. Only the options `dry_run` and `patience` apply.
+///
+/// Costs a listing of all loose objects and a lookup in the index of each pack.
+///
+/// # Errors
+/// An index or a directory cannot be read; or it was interrupted.
+pub fn prune_packed(
+    repository: &Repository,
+    options: &Options,
+    tell: &mut dyn FnMut(&Removed),
+    watch: &Watch<'_>,
+) -> Result<Outcome> {
+    let mut work = Work::new(repository, options.clone(), tell, watch)?;
+    work.prune_packed(watch.progress())?;
+    Ok(work.ended())
 }
 
 /// One run.
@@ -196,7 +194,7 @@ impl<'a> Work<'a> {
         if self.outcome.gave_up {
             return Ok(None);
         }
-        let begun = self.repository.begin_pruning(&mut self.options.patience)?;
+        let begun = begin_pruning(self.repository, &mut self.options.patience)?;
         self.outcome.gave_up = begun.is_none();
         Ok(begun)
     }
@@ -207,14 +205,15 @@ impl<'a> Work<'a> {
     }
 }
 
-impl Repository {
-    /// As [`pronto_odb::Store::begin_pruning`]; takes what the wait has cost from `patience`.
-    pub(crate) fn begin_pruning(&self, patience: &mut Duration) -> Result<Option<Pruning>> {
-        let since = std::time::Instant::now();
-        let begun = self.objects()?.begin_pruning(*patience);
-        *patience = patience.saturating_sub(since.elapsed());
-        Ok(begun)
-    }
+/// As [`pronto_odb::Store::begin_pruning`]; takes what the wait has cost from `patience`.
+pub(crate) fn begin_pruning(
+    repository: &Repository,
+    patience: &mut Duration,
+) -> Result<Option<Pruning>> {
+    let since = std::time::Instant::now();
+    let begun = repository.objects()?.begin_pruning(*patience);
+    *patience = patience.saturating_sub(since.elapsed());
+    Ok(begun)
 }
 
 /// Whether a file that was last written at `modified` has expired.

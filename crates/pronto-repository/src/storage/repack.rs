@@ -22,10 +22,11 @@ use pronto_io::error::IoContext as _;
 use pronto_io::watch::Watch;
 use pronto_odb::packing::{self, Contents, Counts};
 
+use crate::bitmaps;
 use crate::expiry::Expiry;
-use crate::multi_pack_index::{BitmapOptions, WriteOptions};
+use crate::multi_pack_index::{self, BitmapOptions, WriteOptions};
 use crate::objects::from_odb;
-use crate::pack_objects::{Known, LeaveOut, Select, Selection, names};
+use crate::pack_objects::{self, Known, LeaveOut, Select, Selection, names};
 use crate::packs::writer_options;
 use crate::repository::{Notice, PackNotice};
 use crate::{ErrorKind, Repository, Result, path};
@@ -139,32 +140,34 @@ struct Work<'a> {
     existing: Vec<Existing>,
 }
 
-impl Repository {
-    /// Repacks. `None` if there was nothing that was not in a pack where it belongs.
-    ///
-    /// Costs what selecting and writing the objects costs, see [`select_objects`](Self::select_objects);
-    /// memory for 50 bytes or so of each object.
-    ///
-    /// # Errors
-    /// An object is missing or cannot be read, files cannot be written, or it was interrupted:
-    /// then nothing has been removed.
-    pub fn repack(&self, options: &Options, watch: &Watch<'_>) -> Result<Option<Counts>> {
-        // What packs there are before anything is selected: those that come later stay.
-        let directory = self.objects()?.path().join("pack");
-        let mut work = Work {
-            repository: self,
-            options,
-            watch,
-            existing: existing(&directory, &options.keep_packs)?,
-            directory,
-        };
-        for at in 0..work.existing.len() {
-            let name = named(&work.existing[at].stem, ".pack");
-            let path = work.directory.join(path::borrow(&name));
-            work.existing[at].is_kept |= work.is_retained(&path);
-        }
-        work.run()
+/// Repacks. `None` if there was nothing that was not in a pack where it belongs.
+///
+/// Costs what selecting and writing the objects costs, see [`pack_objects::select`];
+/// memory for 50 bytes or so of each object.
+///
+/// # Errors
+/// An object is missing or cannot be read, files cannot be written, or it was interrupted:
+/// then nothing has been removed.
+pub fn repack(
+    repository: &Repository,
+    options: &Options,
+    watch: &Watch<'_>,
+) -> Result<Option<Counts>> {
+    // What packs there are before anything is selected: those that come later stay.
+    let directory = repository.objects()?.path().join("pack");
+    let mut work = Work {
+        repository,
+        options,
+        watch,
+        existing: existing(&directory, &options.keep_packs)?,
+        directory,
+    };
+    for at in 0..work.existing.len() {
+        let name = named(&work.existing[at].stem, ".pack");
+        let path = work.directory.join(path::borrow(&name));
+        work.existing[at].is_kept |= work.is_retained(&path);
     }
+    work.run()
 }
 
 impl Work<'_> {
@@ -257,8 +260,8 @@ impl Work<'_> {
         let (repository, options) = (self.repository, self.options);
         let is_all = self.takes_all();
         let mut wants = repository.work_tree_heads()?;
-        wants.extend(repository.ref_tips()?);
-        wants.extend(repository.reflog_tips()?);
+        wants.extend(pack_objects::ref_tips(repository)?);
+        wants.extend(pack_objects::reflog_tips(repository)?);
         let select = Select {
             thin: false,
             sparse: repository.config().bool_or("pack.usesparse", true)?,
@@ -266,15 +269,15 @@ impl Work<'_> {
             unpacked: !is_all,
             ..Select::default()
         };
-        let mut selection = repository.select_objects(&wants, &[], &select, self.watch)?;
-        repository.include_indexed(&mut selection, self.watch)?;
+        let mut selection = pack_objects::select(repository, &wants, &[], &select, self.watch)?;
+        pack_objects::include_indexed(repository, &mut selection, self.watch)?;
         let leave_out = LeaveOut {
             packed: !is_all,
             elsewhere: options.local,
             kept: !options.pack_kept_objects,
             packs: options.keep_packs.clone(),
         };
-        let is_part = repository.leave_out(&mut selection, &leave_out)?;
+        let is_part = pack_objects::leave_out(repository, &mut selection, &leave_out)?;
         Ok((selection, !is_part))
     }
 
@@ -318,9 +321,9 @@ impl Work<'_> {
             }
             return Ok(Some((stem, counts)));
         }
-        let (mut tips, settings) = (repository.bitmap_tips()?, repository.bitmap_settings()?);
+        let (mut tips, settings) = (bitmaps::tips(repository)?, bitmaps::settings(repository)?);
         tips.bitmapped_tips = options.bitmapped_tips;
-        let bitmaps = repository.write_pack_bitmaps(&written.index, &tips, &settings, self.watch);
+        let bitmaps = bitmaps::write(repository, &written.index, &tips, &settings, self.watch);
         match bitmaps {
             Err(error) if is_quiet && *error.kind() == ErrorKind::Refused => {}
             bitmaps => _ = bitmaps?,
@@ -365,7 +368,7 @@ impl Work<'_> {
             }),
             ..WriteOptions::default()
         };
-        (self.repository).write_multi_pack_index(&write, self.watch)?;
+        multi_pack_index::write(self.repository, &write, self.watch)?;
         if bitmaps != Bitmaps::No {
             for name in packs {
                 let path = self.directory.join(path::borrow(&name));
@@ -377,7 +380,7 @@ impl Work<'_> {
 
     /// Writes down what references point to now: bitmaps are of what the pack was made of.
     fn write_tips(&self) -> Result<(PathBuf, Guard)> {
-        let tips = self.repository.bitmap_tips()?;
+        let tips = bitmaps::tips(self.repository)?;
         let mut text = String::new();
         for id in &tips.ids {
             let mark = if tips.preferred.contains(id) { "+" } else { "" };

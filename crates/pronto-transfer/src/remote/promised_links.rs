@@ -16,6 +16,7 @@ use pronto_odb::packing::{Contents, Member};
 use pronto_pack::idx::Index;
 
 use super::from_store;
+use crate::pack_objects;
 use crate::packs::{from_pack, writer_options};
 use crate::{ErrorKind, Repository, Result};
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
@@ -64,7 +65,7 @@ pub fn keep(
         ..Contents::default()
     };
     let files = writer_options(repository.config(), repository.object_hash())?;
-    let options = repository.packing_options()?;
+    let options = pack_objects::packing_options(repository)?;
     let made = store.pack_into(&contents, &options, directory, files, watch);
     let mark = made.map_err(from_store)?.0.pack.with_extension("promisor");
     std::fs::write(&mark, b"").context(ErrorKind::Io, "could not write", &mark)

@@ -8,9 +8,10 @@ use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
 
-use super::Fault;
+use super::{Fault, changed_paths_to_read};
 use crate::history::from_graph;
 use crate::links::links_in;
+use crate::object_directory;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_object::CommitLinks;
@@ -26,113 +27,111 @@ pub struct Verdict {
 const WRONG: u8 = 1;
 const WRONG_CHECKSUM: u8 = 2;
 
-impl Repository {
-    /// Compares the commit-graph of an object directory (by default the repository's own) with the
-    /// commits; with `shallow` only the topmost layer. Calls `report` with each fault. Without a
-    /// graph there are none.
-    ///
-    /// Costs reading every commit.
-    ///
-    /// # Errors
-    /// There is no such object directory, or the file exists and cannot be opened.
-    pub fn verify_commit_graph(
-        &self,
-        object_dir: Option<&std::path::PathBuf>,
-        shallow: bool,
-        watch: &Watch<'_>,
-        report: &mut dyn FnMut(Fault),
-    ) -> Result<Verdict> {
-        let (directory, _) = self.object_directory(object_dir)?;
-        let single = single_path(&directory);
-        let is_single = match std::fs::File::open(&single) {
-            Ok(_) => true,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
-            Err(error) => {
-                let shown = self.spoken(&single);
-                let reason = pronto_io::error::reason(&error);
-                let message = format!(
-                    "Could not open commit-graph '{}': {reason}",
-                    shown.display()
-                );
-                return Err(Error::new(ErrorKind::Io, message));
-            }
-        };
-        let opened = self.graph_of(&directory)?;
-        for remark in opened.remarks {
-            self.notify(Notice::CommitGraph(remark));
-        }
-        let chain_bytes = match is_single {
-            true => 0,
-            false => self.chain_bytes(&directory)?,
-        };
-        let Some(graph) = opened.graph else {
-            let code = if is_single || chain_bytes > 0 {
-                WRONG
-            } else {
-                0
-            };
-            return Ok(Verdict { code });
-        };
-        let store = self.objects()?.without_replacements();
-        let mut code = 0;
-        let layers = graph.ranges().len();
-        let examined = if shallow { 1 } else { layers };
-        let count = graph
-            .ranges()
-            .skip(layers - examined)
-            .map(|range| range.len());
-        let title = "Verifying commits in commit graph";
-        let meter = watch
-            .progress()
-            .begin(title, Some(count.sum::<usize>() as u64));
-        for layer in (0..layers).rev().take(examined) {
-            let mut check = Check {
-                store: &store,
-                graph: &graph,
-                code: 0,
-                report,
-            };
-            check.layer(layer, &meter, watch)?;
-            code |= check.code;
-        }
-        meter.finish();
-        if !opened.is_complete {
-            self.notify(Notice::IncompleteCommitGraph);
-            code |= WRONG;
-        }
-        Ok(Verdict { code })
-    }
-
-    /// Returns the size of the list of the layers of a chain; zero if there is none.
-    ///
-    /// # Errors
-    /// It is too short for one layer.
-    fn chain_bytes(&self, directory: &Path) -> Result<u64> {
-        let path = chain_path(directory);
-        let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        if (1..self.object_hash().len_in_hex() as u64).contains(&size) {
-            let shown = self.spoken(&path);
+/// Compares the commit-graph of an object directory (by default the repository's own) with the
+/// commits; with `shallow` only the topmost layer. Calls `report` with each fault. Without a
+/// graph there are none.
+///
+/// Costs reading every commit.
+///
+/// # Errors
+/// There is no such object directory, or the file exists and cannot be opened.
+pub fn verify(
+    repository: &Repository,
+    object_dir: Option<&std::path::PathBuf>,
+    shallow: bool,
+    watch: &Watch<'_>,
+    report: &mut dyn FnMut(Fault),
+) -> Result<Verdict> {
+    let (directory, _) = object_directory::find(repository, object_dir)?;
+    let single = single_path(&directory);
+    let is_single = match std::fs::File::open(&single) {
+        Ok(_) => true,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => {
+            let shown = repository.spoken(&single);
+            let reason = pronto_io::error::reason(&error);
             let message = format!(
-                "could not open commit-graph chain '{}': Invalid argument",
+                "Could not open commit-graph '{}': {reason}",
                 shown.display()
             );
-            return Err(Error::new(ErrorKind::Object, message));
+            return Err(Error::new(ErrorKind::Io, message));
         }
-        Ok(size)
+    };
+    let opened = graph_of(repository, &directory)?;
+    for remark in opened.remarks {
+        repository.notify(Notice::CommitGraph(remark));
     }
+    let chain_bytes = match is_single {
+        true => 0,
+        false => chain_bytes(repository, &directory)?,
+    };
+    let Some(graph) = opened.graph else {
+        let code = if is_single || chain_bytes > 0 {
+            WRONG
+        } else {
+            0
+        };
+        return Ok(Verdict { code });
+    };
+    let store = repository.objects()?.without_replacements();
+    let mut code = 0;
+    let layers = graph.ranges().len();
+    let examined = if shallow { 1 } else { layers };
+    let count = graph
+        .ranges()
+        .skip(layers - examined)
+        .map(|range| range.len());
+    let title = "Verifying commits in commit graph";
+    let meter = watch
+        .progress()
+        .begin(title, Some(count.sum::<usize>() as u64));
+    for layer in (0..layers).rev().take(examined) {
+        let mut check = Check {
+            store: &store,
+            graph: &graph,
+            code: 0,
+            report,
+        };
+        check.layer(layer, &meter, watch)?;
+        code |= check.code;
+    }
+    meter.finish();
+    if !opened.is_complete {
+        repository.notify(Notice::IncompleteCommitGraph);
+        code |= WRONG;
+    }
+    Ok(Verdict { code })
+}
 
-    fn graph_of(&self, directory: &Path) -> Result<Opened> {
-        let mut options = Options::default();
-        options.kind = self.object_hash();
-        options.generation_version = self.generation_version()?;
-        options.changed_paths = self.changed_paths_to_read()?;
-        let store = self.objects()?;
-        let others = std::iter::once(store.path())
-            .chain(store.alternates().iter().map(std::path::PathBuf::as_path))
-            .filter(|other| *other != directory);
-        let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
-        Ok(CommitGraph::open_in(&directories, &options))
+/// Returns the size of the list of the layers of a chain; zero if there is none.
+///
+/// # Errors
+/// It is too short for one layer.
+fn chain_bytes(repository: &Repository, directory: &Path) -> Result<u64> {
+    let path = chain_path(directory);
+    let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    if (1..repository.object_hash().len_in_hex() as u64).contains(&size) {
+        let shown = repository.spoken(&path);
+        let message = format!(
+            "could not open commit-graph chain '{}': Invalid argument",
+            shown.display()
+        );
+        return Err(Error::new(ErrorKind::Object, message));
     }
+    Ok(size)
+}
+
+fn graph_of(repository: &Repository, directory: &Path) -> Result<Opened> {
+    let mut options = Options::default();
+    options.kind = repository.object_hash();
+    options.generation_version = repository.generation_version()?;
+    options.changed_paths = changed_paths_to_read(repository)?;
+    let store = repository.objects()?;
+    let others = std::iter::once(store.path())
+        .chain(store.alternates().iter().map(std::path::PathBuf::as_path))
+        .filter(|other| *other != directory);
+    let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
+    Ok(CommitGraph::open_in(&directories, &options))
 }
 
 /// The last commits of a layer with and without a generation number.

@@ -9,7 +9,7 @@ use pronto_pack::midx::MultiIndex;
 use pronto_pack::pack::Pack;
 
 use super::{Source, Work};
-use crate::bitmaps::{Member, Objects};
+use crate::bitmaps::{self, Member, Objects};
 use crate::history::from_graph;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Result};
@@ -84,10 +84,10 @@ impl Work<'_> {
         id: ObjectId,
     ) -> Result<()> {
         let repository = self.repository;
-        let work = repository.bitmap_work(self.watch)?;
+        let work = bitmaps::Work::new(repository, self.watch)?;
         let tips = match &options.refs_snapshot {
-            Some(path) => repository.bitmap_tips_in(path)?,
-            None => repository.bitmap_tips()?,
+            Some(path) => bitmaps::read_tips(repository, path)?,
+            None => bitmaps::tips(repository)?,
         };
         let (kind, access) = (repository.object_hash(), work.store.options().access);
         let index = MultiIndex::open(path, kind, access).map_err(from_graph)?;
@@ -103,7 +103,7 @@ impl Work<'_> {
             })
         };
         let objects = Objects::of_multi(&index, &open)?;
-        let settings = repository.bitmap_settings()?;
+        let settings = bitmaps::settings(repository)?;
         let target = self.bitmap_path(&id);
         let written = work.write(&objects, &tips, &settings, id, &target);
         written.map_err(|error| match error.kind() {

@@ -10,60 +10,59 @@ use pronto_pack::midx::MultiIndex;
 use super::{Work, WriteOptions, modified};
 use crate::history::from_graph;
 use crate::objects::from_odb;
+use crate::pack_objects::packing_options;
 use crate::packs::writer_options;
 use crate::{Repository, Result};
 
-impl Repository {
-    /// Combines the objects of the multi-pack-index into a new pack, and writes the index again.
-    /// The old packs stay, without use, until [`expire`](Self::expire_multi_pack_index). With
-    /// `batch_bytes` only as many packs are combined, from old to young, as together have that
-    /// size, and none that has it alone; zero combines all. Kept packs (`.keep`, without
-    /// `repack.packKeptObjects`) and cruft packs are skipped. Returns `None` if there are fewer
-    /// than two packs to combine.
-    ///
-    /// # Errors
-    /// An object cannot be read, files cannot be written, another process writes the index, or it
-    /// is a chain. The pack is complete before an index names it.
-    pub fn repack_multi_pack_index(
-        &self,
-        object_dir: Option<&PathBuf>,
-        batch_bytes: u64,
-        watch: &Watch<'_>,
-    ) -> Result<Option<Counts>> {
-        let work = self.multi_pack_work(object_dir, watch)?;
-        let Some(present) = work.present()? else {
-            return Ok(None);
-        };
-        let index = present.single("repack")?;
-        let included = work.included(index, batch_bytes)?;
-        if included.iter().filter(|included| **included).count() < 2 {
-            return Ok(None);
-        }
-        let mut members = Vec::new();
-        for row in 0..index.len() {
-            let position = IndexPosition(row);
-            let (pack, _) = index.location_at(position).map_err(from_graph)?;
-            if included[pack.0 as usize] {
-                let id = index.id_at(position).map_err(from_graph)?;
-                members.push(Member { id, name_hash: 0 });
-            }
-        }
-        let config = self.config();
-        let mut options = self.packing_options()?;
-        options.offset_deltas = config.bool_or("repack.usedeltabaseoffset", true)?;
-        let files = writer_options(config, self.object_hash())?;
-        let contents = Contents {
-            members: &members,
-            ..Contents::default()
-        };
-        let directory = work.directory.as_path();
-        let store = self.objects()?;
-        let made = store.pack_into(&contents, &options, directory, files, watch);
-        let (_, counts) = made.map_err(from_odb)?;
-        drop(present);
-        work.write(&WriteOptions::default(), &Default::default())?;
-        Ok(Some(counts))
+/// Combines the objects of the multi-pack-index into a new pack, and writes the index again.
+/// The old packs stay, without use, until [`expire`](super::expire()). With
+/// `batch_bytes` only as many packs are combined, from old to young, as together have that
+/// size, and none that has it alone; zero combines all. Kept packs (`.keep`, without
+/// `repack.packKeptObjects`) and cruft packs are skipped. Returns `None` if there are fewer
+/// than two packs to combine.
+///
+/// # Errors
+/// An object cannot be read, files cannot be written, another process writes the index, or it
+/// is a chain. The pack is complete before an index names it.
+pub fn repack(
+    repository: &Repository,
+    object_dir: Option<&PathBuf>,
+    batch_bytes: u64,
+    watch: &Watch<'_>,
+) -> Result<Option<Counts>> {
+    let work = Work::new(repository, object_dir, watch)?;
+    let Some(present) = work.present()? else {
+        return Ok(None);
+    };
+    let index = present.single("repack")?;
+    let included = work.included(index, batch_bytes)?;
+    if included.iter().filter(|included| **included).count() < 2 {
+        return Ok(None);
     }
+    let mut members = Vec::new();
+    for row in 0..index.len() {
+        let position = IndexPosition(row);
+        let (pack, _) = index.location_at(position).map_err(from_graph)?;
+        if included[pack.0 as usize] {
+            let id = index.id_at(position).map_err(from_graph)?;
+            members.push(Member { id, name_hash: 0 });
+        }
+    }
+    let config = repository.config();
+    let mut options = packing_options(repository)?;
+    options.offset_deltas = config.bool_or("repack.usedeltabaseoffset", true)?;
+    let files = writer_options(config, repository.object_hash())?;
+    let contents = Contents {
+        members: &members,
+        ..Contents::default()
+    };
+    let directory = work.directory.as_path();
+    let store = repository.objects()?;
+    let made = store.pack_into(&contents, &options, directory, files, watch);
+    let (_, counts) = made.map_err(from_odb)?;
+    drop(present);
+    work.write(&WriteOptions::default(), &Default::default())?;
+    Ok(Some(counts))
 }
 
 impl Work<'_> {

@@ -12,40 +12,38 @@ use crate::history::from_graph;
 use crate::repository::{Notice, PackNotice};
 use crate::{Error, ErrorKind, Repository, Result};
 
-impl Repository {
-    /// Compares the multi-pack-index of an object directory (by default the repository's own) with
-    /// the indexes of its packs. Calls `report` with each fault. Returns whether there are none, also
-    /// without a multi-pack-index.
-    ///
-    /// # Errors
-    /// There is no such object directory, or the file is not a multi-pack-index.
-    pub fn verify_multi_pack_index(
-        &self,
-        object_dir: Option<&PathBuf>,
-        watch: &Watch<'_>,
-        report: &mut dyn FnMut(Fault),
-    ) -> Result<bool> {
-        let work = self.multi_pack_work(object_dir, watch)?;
-        let Some(present) = work.open()? else {
-            let exists = work.path().exists();
-            if exists {
-                self.notify(Notice::Packs(PackNotice::MalformedMultiPackIndex));
-            }
-            return Ok(!exists);
-        };
-        let mut sound = true;
-        for index in &present.layers {
-            let mut check = Check {
-                work: &work,
-                index,
-                report,
-                sound: true,
-            };
-            check.run()?;
-            sound &= check.sound;
+/// Compares the multi-pack-index of an object directory (by default the repository's own) with
+/// the indexes of its packs. Calls `report` with each fault. Returns whether there are none, also
+/// without a multi-pack-index.
+///
+/// # Errors
+/// There is no such object directory, or the file is not a multi-pack-index.
+pub fn verify(
+    repository: &Repository,
+    object_dir: Option<&PathBuf>,
+    watch: &Watch<'_>,
+    report: &mut dyn FnMut(Fault),
+) -> Result<bool> {
+    let work = Work::new(repository, object_dir, watch)?;
+    let Some(present) = work.open()? else {
+        let exists = work.path().exists();
+        if exists {
+            repository.notify(Notice::Packs(PackNotice::MalformedMultiPackIndex));
         }
-        Ok(sound)
+        return Ok(!exists);
+    };
+    let mut sound = true;
+    for index in &present.layers {
+        let mut check = Check {
+            work: &work,
+            index,
+            report,
+            sound: true,
+        };
+        check.run()?;
+        sound &= check.sound;
     }
+    Ok(sound)
 }
 
 struct Check<'a> {

@@ -15,7 +15,7 @@ use pronto_odb::Bitmapped;
 use pronto_pack::bitmap::name_hash;
 use pronto_worktree::sparse::Sparse;
 
-use super::{Commit, Filter, Missing, Select, Selection, Walk};
+use super::{Commit, Filter, Missing, Select, Selection, Walk, select_by_bitmaps};
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_object::TreeEntries;
@@ -29,11 +29,11 @@ pub struct Tips<'a> {
     pub haves: &'a [ObjectId],
 }
 
-/// Does the same as [`Repository::select_objects`] for a receiver that does without some of the
+/// Does the same as [`select`](super::select()) for a receiver that does without some of the
 /// objects. Those of `tips` are sent whatever `filter` says.
 ///
 /// # Errors
-/// As [`Repository::select_objects`], or `filter` names a missing blob.
+/// As [`select`](super::select()), or `filter` names a missing blob.
 pub fn select_filtered(
     repository: &Repository,
     tips: Tips<'_>,
@@ -59,7 +59,7 @@ pub fn select_filtered(
             thin: false,
             ..*select
         };
-        walk.selection = repository.select_by_bitmaps(tips, &bitmaps, &select, watch)?;
+        walk.selection = select_by_bitmaps(repository, tips, &bitmaps, &select, watch)?;
         walk.retain(&rules, &named, &bitmaps)?;
         walk.meter.add(walk.selection.len() as u64);
         return walk.end();

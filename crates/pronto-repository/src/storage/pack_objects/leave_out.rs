@@ -44,87 +44,89 @@ impl Known {
     }
 }
 
-impl Repository {
-    /// Takes what is to be left out away from `selection`, and says whether anything was.
-    ///
-    /// # Errors
-    /// A directory or an index cannot be read.
-    pub fn leave_out(&self, selection: &mut Selection, what: &LeaveOut) -> Result<bool> {
-        if *what == LeaveOut::default() {
-            return Ok(false);
+/// Takes what is to be left out away from `selection`, and says whether anything was.
+///
+/// # Errors
+/// A directory or an index cannot be read.
+pub fn leave_out(
+    repository: &Repository,
+    selection: &mut Selection,
+    what: &LeaveOut,
+) -> Result<bool> {
+    if *what == LeaveOut::default() {
+        return Ok(false);
+    }
+    let ids: Vec<ObjectId> = selection.members.iter().map(|member| member.id).collect();
+    let mut marks = vec![false; ids.len()];
+    for pack in known_packs(repository)? {
+        let is_meant = match pack.is_own {
+            true => what.kept && pack.is_kept || what.packs.contains(&pack.name()),
+            false => what.elsewhere,
+        };
+        if is_meant || what.packed {
+            mark(&pack.index, &ids, &mut marks)?;
         }
-        let ids: Vec<ObjectId> = selection.members.iter().map(|member| member.id).collect();
-        let mut marks = vec![false; ids.len()];
-        for pack in self.known_packs()? {
-            let is_meant = match pack.is_own {
-                true => what.kept && pack.is_kept || what.packs.contains(&pack.name()),
-                false => what.elsewhere,
+    }
+    if what.elsewhere {
+        for objects in repository.objects()?.alternates() {
+            let loose: HashSet<ObjectId> = loose_objects(objects)?.into_iter().collect();
+            for (id, mark) in ids.iter().zip(&mut marks) {
+                *mark |= loose.contains(id);
+            }
+        }
+    }
+    let before = selection.members.len();
+    let mut marks = marks.into_iter();
+    selection.members.retain(|_| !marks.next().unwrap_or(false));
+    Ok(selection.members.len() < before)
+}
+
+/// Which of `ids` are in a pack.
+///
+/// # Errors
+/// A directory or an index cannot be read.
+pub(crate) fn packed(repository: &Repository, ids: &[ObjectId]) -> Result<Vec<bool>> {
+    let mut marks = vec![false; ids.len()];
+    for pack in known_packs(repository)? {
+        mark(&pack.index, ids, &mut marks)?;
+    }
+    Ok(marks)
+}
+
+/// Returns all present packs.
+///
+/// # Errors
+/// A directory or an index cannot be read.
+pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<Known>> {
+    let store = repository.objects()?;
+    let (kind, access) = (repository.object_hash(), store.options().access);
+    let own = std::iter::once(store.path());
+    let others = store.alternates().iter().map(PathBuf::as_path);
+    let mut packs = Vec::new();
+    for (number, objects) in own.chain(others).enumerate() {
+        let directory = objects.join("pack");
+        for name in names(&directory)? {
+            let path = directory.join(&name);
+            let beside = |extension: &str| path.with_extension(extension);
+            let is_index = path.extension().is_some_and(|ending| ending == "idx");
+            if !is_index || !beside("pack").exists() {
+                continue;
+            }
+            let index = match Index::open(&path, kind, access) {
+                // Another process has removed it.
+                Err(_) if !path.exists() => continue,
+                index => index.map_err(from_graph)?,
             };
-            if is_meant || what.packed {
-                mark(&pack.index, &ids, &mut marks)?;
-            }
+            packs.push(Known {
+                path: beside("pack"),
+                is_own: number == 0,
+                is_kept: beside("keep").exists(),
+                index,
+            });
         }
-        if what.elsewhere {
-            for objects in self.objects()?.alternates() {
-                let loose: HashSet<ObjectId> = loose_objects(objects)?.into_iter().collect();
-                for (id, mark) in ids.iter().zip(&mut marks) {
-                    *mark |= loose.contains(id);
-                }
-            }
-        }
-        let before = selection.members.len();
-        let mut marks = marks.into_iter();
-        selection.members.retain(|_| !marks.next().unwrap_or(false));
-        Ok(selection.members.len() < before)
     }
-
-    /// Which of `ids` are in a pack.
-    ///
-    /// # Errors
-    /// A directory or an index cannot be read.
-    pub(crate) fn packed(&self, ids: &[ObjectId]) -> Result<Vec<bool>> {
-        let mut marks = vec![false; ids.len()];
-        for pack in self.known_packs()? {
-            mark(&pack.index, ids, &mut marks)?;
-        }
-        Ok(marks)
-    }
-
-    /// Returns all present packs.
-    ///
-    /// # Errors
-    /// A directory or an index cannot be read.
-    pub(crate) fn known_packs(&self) -> Result<Vec<Known>> {
-        let store = self.objects()?;
-        let (kind, access) = (self.object_hash(), store.options().access);
-        let own = std::iter::once(store.path());
-        let others = store.alternates().iter().map(PathBuf::as_path);
-        let mut packs = Vec::new();
-        for (number, objects) in own.chain(others).enumerate() {
-            let directory = objects.join("pack");
-            for name in names(&directory)? {
-                let path = directory.join(&name);
-                let beside = |extension: &str| path.with_extension(extension);
-                let is_index = path.extension().is_some_and(|ending| ending == "idx");
-                if !is_index || !beside("pack").exists() {
-                    continue;
-                }
-                let index = match Index::open(&path, kind, access) {
-                    // Another process has removed it.
-                    Err(_) if !path.exists() => continue,
-                    index => index.map_err(from_graph)?,
-                };
-                packs.push(Known {
-                    path: beside("pack"),
-                    is_own: number == 0,
-                    is_kept: beside("keep").exists(),
-                    index,
-                });
-            }
-        }
-        packs.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(packs)
-    }
+    packs.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(packs)
 }
 
 /// Marks those of `ids` that `index` lists.

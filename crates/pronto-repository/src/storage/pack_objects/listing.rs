@@ -37,44 +37,42 @@ pub struct Listing<'a> {
 /// Called with each object and its path.
 type Visit<'a, E> = &'a mut dyn FnMut(&oid, &BStr) -> Result<(), E>;
 
-impl Repository {
-    /// Calls `visit` with each object of `listing` and the path at which it was met: a tree before
-    /// its entries, entries in the order of the tree.
-    ///
-    /// Costs reading each tree once, and 33 bytes for each object. A listing of at least a quarter of the
-    /// commits of the largest pack inflates all trees of that pack on all processors, skips entries that
-    /// trees have in common, and costs a bit for each object of the pack. `visit` is called in the
-    /// calling thread; several listings may run at once.
-    ///
-    /// # Errors
-    /// An object is missing or malformed, the listing was interrupted, and errors of `visit`.
-    pub fn list_objects<E: From<Error>>(
-        &self,
-        listing: &Listing<'_>,
-        visit: &mut dyn FnMut(&oid, &BStr) -> Result<(), E>,
-        watch: &Watch<'_>,
-    ) -> Result<(), E> {
-        let select = Select::default();
-        let meter = watch.progress().begin("Enumerating objects", None);
-        let mut walk = Walk::new(self, &select, watch, meter)?;
-        for id in listing.excluded {
-            match walk.kind_of(id)? {
-                Some(ObjectKind::Tree) => walk.hide_tree(*id)?,
-                _ => _ = walk.hidden.insert(*id),
-            }
+/// Calls `visit` with each object of `listing` and the path at which it was met: a tree before
+/// its entries, entries in the order of the tree.
+///
+/// Costs reading each tree once, and 33 bytes for each object. A listing of at least a quarter of the
+/// commits of the largest pack inflates all trees of that pack on all processors, skips entries that
+/// trees have in common, and costs a bit for each object of the pack. `visit` is called in the
+/// calling thread; several listings may run at once.
+///
+/// # Errors
+/// An object is missing or malformed, the listing was interrupted, and errors of `visit`.
+pub fn list<E: From<Error>>(
+    repository: &Repository,
+    listing: &Listing<'_>,
+    visit: &mut dyn FnMut(&oid, &BStr) -> Result<(), E>,
+    watch: &Watch<'_>,
+) -> Result<(), E> {
+    let select = Select::default();
+    let meter = watch.progress().begin("Enumerating objects", None);
+    let mut walk = Walk::new(repository, &select, watch, meter)?;
+    for id in listing.excluded {
+        match walk.kind_of(id)? {
+            Some(ObjectKind::Tree) => walk.hide_tree(*id)?,
+            _ => _ = walk.hidden.insert(*id),
         }
-        let store = walk.store.clone();
-        let links = match walk.hidden.is_empty() {
-            true => store.tree_links(listing.trees.len(), watch.interrupt()),
-            false => Ok(None),
-        };
-        match links.map_err(from_odb)? {
-            Some(pack) => walk.list_linked(LinkedWalk::new(&store, &pack), listing, visit)?,
-            None => Lister::new(&mut walk).list(listing, visit)?,
-        }
-        walk.meter.finish();
-        Ok(())
     }
+    let store = walk.store.clone();
+    let links = match walk.hidden.is_empty() {
+        true => store.tree_links(listing.trees.len(), watch.interrupt()),
+        false => Ok(None),
+    };
+    match links.map_err(from_odb)? {
+        Some(pack) => walk.list_linked(LinkedWalk::new(&store, &pack), listing, visit)?,
+        None => Lister::new(&mut walk).list(listing, visit)?,
+    }
+    walk.meter.finish();
+    Ok(())
 }
 
 /// A tree whose entries are being visited.

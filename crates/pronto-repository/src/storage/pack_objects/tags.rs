@@ -25,44 +25,42 @@ impl Chosen<'_> {
     }
 }
 
-impl Repository {
-    /// Adds the tags that lead to what is selected (`--include-tag`).
-    ///
-    /// # Errors
-    /// References cannot be read, or a tag is malformed.
-    pub fn include_tags(&self, selection: &mut Selection) -> Result<()> {
-        let members = selection.members.iter().map(|member| member.id);
-        let mut chosen = Chosen {
-            members: members.collect(),
-            selection,
+/// Adds the tags that lead to what is selected (`--include-tag`).
+///
+/// # Errors
+/// References cannot be read, or a tag is malformed.
+pub fn include_tags(repository: &Repository, selection: &mut Selection) -> Result<()> {
+    let members = selection.members.iter().map(|member| member.id);
+    let mut chosen = Chosen {
+        members: members.collect(),
+        selection,
+    };
+    let mut tags = Vec::new();
+    repository.refs().for_each("refs/tags/", |reference| {
+        let peeled = match reference.peeled {
+            Some(peeled) => Some(peeled),
+            None => repository.peel_tag(reference.id)?,
         };
-        let mut tags = Vec::new();
-        self.refs().for_each("refs/tags/", |reference| {
-            let peeled = match reference.peeled {
-                Some(peeled) => Some(peeled),
-                None => self.peel_tag(reference.id)?,
-            };
-            if let Some(peeled) = peeled
-                && chosen.has(&peeled)?
-            {
-                tags.push(reference.id);
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let store = self.objects()?;
-        let mut buffer = Vec::new();
-        let mut added = Vec::new();
-        for mut id in tags {
-            // Tags of tags, down to existing ones.
-            while !chosen.has(&id)? {
-                chosen.members.insert(id);
-                added.push(Member { id, name_hash: 0 });
-                store.find(&id, &mut buffer).map_err(from_odb)?;
-                let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
-                id = TagRef::new(&buffer).target().ok_or_else(malformed)?;
-            }
+        if let Some(peeled) = peeled
+            && chosen.has(&peeled)?
+        {
+            tags.push(reference.id);
         }
-        selection.members.extend(added);
-        Ok(())
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let store = repository.objects()?;
+    let mut buffer = Vec::new();
+    let mut added = Vec::new();
+    for mut id in tags {
+        // Tags of tags, down to existing ones.
+        while !chosen.has(&id)? {
+            chosen.members.insert(id);
+            added.push(Member { id, name_hash: 0 });
+            store.find(&id, &mut buffer).map_err(from_odb)?;
+            let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+            id = TagRef::new(&buffer).target().ok_or_else(malformed)?;
+        }
     }
+    selection.members.extend(added);
+    Ok(())
 }

@@ -10,171 +10,173 @@ use pronto_io::watch::Watch;
 use pronto_odb::packing::Member;
 use pronto_pack::bitmap::name_hash;
 
-use super::{Select, Selection};
+use super::{Select, Selection, kept_whole};
 use crate::errors::from_index;
 use crate::objects::from_odb;
 use crate::refs::{Broken, LogLine};
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
-impl Repository {
-    /// Returns the objects of all refs.
-    ///
-    /// # Errors
-    /// A ref is broken: what it led to must not be lost. Symbolic refs that lead nowhere are left out.
-    pub fn ref_tips(&self) -> Result<Vec<ObjectId>> {
-        let mut tips = Vec::new();
-        self.refs().for_each_or_broken("refs/", |reference| {
-            match reference {
-                Ok(reference) => tips.push(reference.id),
-                Err(Broken::Dangling(_)) => {}
-                Err(Broken::Contents(name)) => {
-                    let message = format!("bad object {name}");
-                    return Err(Error::new(ErrorKind::Reference, message));
-                }
+/// Returns the objects of all refs.
+///
+/// # Errors
+/// A ref is broken: what it led to must not be lost. Symbolic refs that lead nowhere are left out.
+pub fn ref_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
+    let mut tips = Vec::new();
+    repository.refs().for_each_or_broken("refs/", |reference| {
+        match reference {
+            Ok(reference) => tips.push(reference.id),
+            Err(Broken::Dangling(_)) => {}
+            Err(Broken::Contents(name)) => {
+                let message = format!("bad object {name}");
+                return Err(Error::new(ErrorKind::Reference, message));
             }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(tips)
-    }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(tips)
+}
 
-    /// Returns the existing objects that reflogs of all refs of all worktrees name. Missing ones
-    /// are recorded as a remark.
-    ///
-    /// # Errors
-    /// A reflog cannot be read.
-    pub fn reflog_tips(&self) -> Result<Vec<ObjectId>> {
-        let mut logs = Vec::new();
-        for directory in self.git_directories()? {
-            let root = directory.join("logs");
-            files_below(&root, &root, &mut logs)?;
-        }
-        let store = self.objects()?.without_replacements();
-        let (mut seen, mut tips) = (HashSet::new(), Vec::new());
-        for (name, path) in logs {
-            let content = match pronto_io::untrusted::content(&path) {
-                // The reference went with its log.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                content => content.map_err(|error| unreadable(&path, error))?,
-            };
-            let mut is_pruned = false;
-            let lines = bstr::ByteSlice::lines(&content[..]).filter_map(LogLine::parse);
-            for id in lines.flat_map(|line| [line.old, line.new]) {
-                if id.is_null() || !seen.insert(id) {
-                    continue;
-                }
-                match store.contains(&id).map_err(from_odb)? {
-                    true => tips.push(id),
-                    false => is_pruned = true,
-                }
-            }
-            if is_pruned {
-                let name = name.display();
-                self.notify(Notice::PrunedInReflog(name.to_string()));
-            }
-        }
-        Ok(tips)
+/// Returns the existing objects that reflogs of all refs of all worktrees name. Missing ones
+/// are recorded as a remark.
+///
+/// # Errors
+/// A reflog cannot be read.
+pub fn reflog_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
+    let mut logs = Vec::new();
+    for directory in git_directories(repository)? {
+        let root = directory.join("logs");
+        files_below(&root, &root, &mut logs)?;
     }
-
-    /// Adds the objects that the indexes of all worktrees name and `selection` lacks: blobs, cached
-    /// trees, and blobs of resolved conflicts.
-    ///
-    /// # Errors
-    /// An index or a tree cannot be read.
-    pub fn include_indexed(&self, selection: &mut Selection, watch: &Watch<'_>) -> Result<()> {
-        let chosen = selection.members.iter().map(|member| member.id);
-        let mut chosen: HashSet<ObjectId> = chosen.collect();
-        let mut trees = Vec::new();
-        let own = self.index_path();
-        let mut paths: Vec<PathBuf> = self.git_directories()?;
-        paths.iter_mut().for_each(|path| path.push("index"));
-        if !paths.contains(&own) {
-            paths.push(own);
-        }
-        for path in paths {
-            let index = Index::open(&path, self.object_hash()).map_err(from_index)?;
-            self.of_index(&index, &mut chosen, &mut trees, selection)?;
-        }
-        if trees.is_empty() {
-            return Ok(());
-        }
-        let select = Select {
-            bitmaps: false,
-            ..Select::default()
+    let store = repository.objects()?.without_replacements();
+    let (mut seen, mut tips) = (HashSet::new(), Vec::new());
+    for (name, path) in logs {
+        let content = match pronto_io::untrusted::content(&path) {
+            // The reference went with its log.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            content => content.map_err(|error| unreadable(&path, error))?,
         };
-        let below = self.select_objects(&trees, &[], &select, &watch.quiet())?;
-        selection.whole.extend(below.whole);
-        let new = below.members.into_iter();
-        selection
-            .members
-            .extend(new.filter(|member| chosen.insert(member.id)));
-        Ok(())
+        let mut is_pruned = false;
+        let lines = bstr::ByteSlice::lines(&content[..]).filter_map(LogLine::parse);
+        for id in lines.flat_map(|line| [line.old, line.new]) {
+            if id.is_null() || !seen.insert(id) {
+                continue;
+            }
+            match store.contains(&id).map_err(from_odb)? {
+                true => tips.push(id),
+                false => is_pruned = true,
+            }
+        }
+        if is_pruned {
+            let name = name.display();
+            repository.notify(Notice::PrunedInReflog(name.to_string()));
+        }
     }
+    Ok(tips)
+}
 
-    fn of_index(
-        &self,
-        index: &Index,
-        chosen: &mut HashSet<ObjectId>,
-        trees: &mut Vec<ObjectId>,
-        selection: &mut Selection,
-    ) -> Result<()> {
-        let mut kept_whole = self.kept_whole()?;
-        for entry in index.iter() {
-            let id = entry.id.to_owned();
-            if entry.is_sparse_directory() {
-                trees.extend((!chosen.contains(&id)).then_some(id));
-            } else if entry.mode != mode::GITLINK && chosen.insert(id) {
-                if kept_whole.has(entry.path)? {
-                    selection.whole.insert(id);
-                }
-                let name_hash = name_hash(0, entry.path);
-                selection.members.push(Member { id, name_hash });
-            }
-        }
-        if let Some(undo) = index.resolve_undo().map_err(from_index)? {
-            let stages = undo.paths.iter().flat_map(|path| path.stages);
-            for (_, id) in stages.flatten() {
-                if chosen.insert(id) && self.has(&id)? {
-                    selection.members.push(Member { id, name_hash: 0 });
-                }
-            }
-        }
-        let Some(cached) = index.cached_tree() else {
-            return Ok(());
-        };
-        let mut directories = vec![cached.root()];
-        while let Some(directory) = directories.pop() {
-            match directory.id() {
-                Some(id) if chosen.contains(id) => {}
-                Some(id) if self.has(id)? => trees.push(id.to_owned()),
-                _ => directories.extend(directory.children()),
-            }
-        }
-        Ok(())
+/// Adds the objects that the indexes of all worktrees name and `selection` lacks: blobs, cached
+/// trees, and blobs of resolved conflicts.
+///
+/// # Errors
+/// An index or a tree cannot be read.
+pub fn include_indexed(
+    repository: &Repository,
+    selection: &mut Selection,
+    watch: &Watch<'_>,
+) -> Result<()> {
+    let chosen = selection.members.iter().map(|member| member.id);
+    let mut chosen: HashSet<ObjectId> = chosen.collect();
+    let mut trees = Vec::new();
+    let own = repository.index_path();
+    let mut paths: Vec<PathBuf> = git_directories(repository)?;
+    paths.iter_mut().for_each(|path| path.push("index"));
+    if !paths.contains(&own) {
+        paths.push(own);
     }
+    for path in paths {
+        let index = Index::open(&path, repository.object_hash()).map_err(from_index)?;
+        of_index(repository, &index, &mut chosen, &mut trees, selection)?;
+    }
+    if trees.is_empty() {
+        return Ok(());
+    }
+    let select = Select {
+        bitmaps: false,
+        ..Select::default()
+    };
+    let below = super::select(repository, &trees, &[], &select, &watch.quiet())?;
+    selection.whole.extend(below.whole);
+    let new = below.members.into_iter();
+    selection
+        .members
+        .extend(new.filter(|member| chosen.insert(member.id)));
+    Ok(())
+}
 
-    fn has(&self, id: &pronto_hash::oid) -> Result<bool> {
-        let store = self.objects()?;
-        store.contains(id).map_err(from_odb)
-    }
-
-    /// Returns the directories of the repository and of all its worktrees for files of their own.
-    fn git_directories(&self) -> Result<Vec<PathBuf>> {
-        let common = self.common_dir().to_owned();
-        let linked = common.join("worktrees");
-        let mut directories = vec![common];
-        match std::fs::read_dir(&linked) {
-            Ok(entries) => {
-                for entry in entries {
-                    let entry = entry.map_err(|error| unreadable(&linked, error))?;
-                    directories.push(entry.path());
-                }
+fn of_index(
+    repository: &Repository,
+    index: &Index,
+    chosen: &mut HashSet<ObjectId>,
+    trees: &mut Vec<ObjectId>,
+    selection: &mut Selection,
+) -> Result<()> {
+    let mut kept_whole = kept_whole(repository)?;
+    for entry in index.iter() {
+        let id = entry.id.to_owned();
+        if entry.is_sparse_directory() {
+            trees.extend((!chosen.contains(&id)).then_some(id));
+        } else if entry.mode != mode::GITLINK && chosen.insert(id) {
+            if kept_whole.has(entry.path)? {
+                selection.whole.insert(id);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(unreadable(&linked, error)),
+            let name_hash = name_hash(0, entry.path);
+            selection.members.push(Member { id, name_hash });
         }
-        Ok(directories)
     }
+    if let Some(undo) = index.resolve_undo().map_err(from_index)? {
+        let stages = undo.paths.iter().flat_map(|path| path.stages);
+        for (_, id) in stages.flatten() {
+            if chosen.insert(id) && has(repository, &id)? {
+                selection.members.push(Member { id, name_hash: 0 });
+            }
+        }
+    }
+    let Some(cached) = index.cached_tree() else {
+        return Ok(());
+    };
+    let mut directories = vec![cached.root()];
+    while let Some(directory) = directories.pop() {
+        match directory.id() {
+            Some(id) if chosen.contains(id) => {}
+            Some(id) if has(repository, id)? => trees.push(id.to_owned()),
+            _ => directories.extend(directory.children()),
+        }
+    }
+    Ok(())
+}
+
+fn has(repository: &Repository, id: &pronto_hash::oid) -> Result<bool> {
+    let store = repository.objects()?;
+    store.contains(id).map_err(from_odb)
+}
+
+/// Returns the directories of the repository and of all its worktrees for files of their own.
+fn git_directories(repository: &Repository) -> Result<Vec<PathBuf>> {
+    let common = repository.common_dir().to_owned();
+    let linked = common.join("worktrees");
+    let mut directories = vec![common];
+    match std::fs::read_dir(&linked) {
+        Ok(entries) => {
+            for entry in entries {
+                let entry = entry.map_err(|error| unreadable(&linked, error))?;
+                directories.push(entry.path());
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(unreadable(&linked, error)),
+    }
+    Ok(directories)
 }
 
 /// All files below `directory` with their paths from `root`.

@@ -11,22 +11,22 @@ use crate::{Repository, Result};
 /// says `-delta`. Cheapest if the paths of a directory are consecutive. For one thread.
 pub struct KeptWhole(Stack);
 
-impl Repository {
-    /// Returns a checker for paths that are stored whole. As in Git, attributes files of the
-    /// worktree, the repository and the user are read, and none that are recorded in trees.
-    ///
-    /// # Errors
-    /// A configured value or a file cannot be read.
-    pub fn kept_whole(&self) -> Result<KeptWhole> {
-        // A missing worktree has no files.
-        let top = self.work_tree().and_then(|path| Directory::open(path).ok());
-        let source: Box<dyn Source> = match top {
-            Some(top) => Box::new(FromWorktree::new(top, Directories::new())),
-            None => Box::new(Directories::new()),
-        };
-        let attributes = Attributes::new(&["delta"], &self.attribute_files()?, source);
-        Ok(KeptWhole(attributes.map_err(from_worktree)?.stack()))
-    }
+/// Returns a checker for paths that are stored whole. As in Git, attributes files of the
+/// worktree, the repository and the user are read, and none that are recorded in trees.
+///
+/// # Errors
+/// A configured value or a file cannot be read.
+pub fn kept_whole(repository: &Repository) -> Result<KeptWhole> {
+    // A missing worktree has no files.
+    let top = repository
+        .work_tree()
+        .and_then(|path| Directory::open(path).ok());
+    let source: Box<dyn Source> = match top {
+        Some(top) => Box::new(FromWorktree::new(top, Directories::new())),
+        None => Box::new(Directories::new()),
+    };
+    let attributes = Attributes::new(&["delta"], &repository.attribute_files()?, source);
+    Ok(KeptWhole(attributes.map_err(from_worktree)?.stack()))
 }
 
 impl KeptWhole {

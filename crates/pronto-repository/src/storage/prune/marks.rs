@@ -13,6 +13,7 @@ use super::{check, has_expired, loose};
 use crate::expiry::Expiry;
 use crate::history::from_graph;
 use crate::objects::from_odb;
+use crate::pack_objects::known_packs;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The reachable objects found so far. The set grows each time the roots are read again.
@@ -114,7 +115,7 @@ impl<'a> Marks<'a> {
             }
             Ok(())
         })?;
-        for pack in self.repository.known_packs()? {
+        for pack in known_packs(self.repository)? {
             let Ok(modified) = pack.path.metadata().and_then(|found| found.modified()) else {
                 continue;
             };

@@ -6,7 +6,7 @@ use pronto_io::progress::Progress;
 use super::{BATCH, REST, Removed, Work};
 use crate::Result;
 use crate::objects::from_odb;
-use crate::pack_objects::loose_objects;
+use crate::pack_objects::{loose_objects, packed};
 
 impl Work<'_> {
     /// Removes the loose objects that a present pack has, and the directories that become empty.
@@ -54,7 +54,7 @@ impl Work<'_> {
         if ids.is_empty() {
             return Ok(ids);
         }
-        let marks = self.repository.packed(&ids)?;
+        let marks = packed(self.repository, &ids)?;
         let packed = ids.into_iter().zip(marks).filter(|(_, mark)| *mark);
         Ok(packed.map(|(id, _)| id).collect())
     }

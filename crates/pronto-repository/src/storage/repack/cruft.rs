@@ -16,7 +16,7 @@ use crate::expiry::Expiry;
 use crate::history::from_graph;
 use crate::last_used::dates;
 use crate::objects::from_odb;
-use crate::pack_objects::{Known, loose_objects, mark};
+use crate::pack_objects::{Known, known_packs, loose_objects, mark};
 use crate::packs::{from_pack, writer_options};
 use crate::prune::{Marks, has_expired};
 use crate::{ErrorKind, Result};
@@ -70,7 +70,7 @@ impl Work<'_> {
     /// Selects the loose objects and those in packs that may be deleted, unless they are chosen or
     /// in a kept pack.
     fn unreachable(&self, chosen: &HashSet<ObjectId>) -> Result<Aged> {
-        let packs = self.repository.known_packs()?;
+        let packs = known_packs(self.repository)?;
         let hash = self.repository.object_hash();
         let mut aged = Aged::new();
         let mut add = |id: ObjectId, time: SystemTime| {

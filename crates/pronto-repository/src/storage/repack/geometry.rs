@@ -6,7 +6,7 @@ use pronto_odb::packing::Member;
 
 use super::Work;
 use crate::history::from_graph;
-use crate::pack_objects::{Known, Selection, loose_objects, mark};
+use crate::pack_objects::{Known, Selection, known_packs, loose_objects, mark};
 use crate::{Error, ErrorKind, Result};
 
 /// The packs by their number of objects.
@@ -29,7 +29,7 @@ impl Work<'_> {
     /// # Errors
     /// The packs cannot be listed, or are too large to be compared.
     pub(super) fn geometry(&self, factor: u32) -> Result<Geometry> {
-        let mut packs = self.repository.known_packs()?;
+        let mut packs = known_packs(self.repository)?;
         packs.retain(|pack| {
             let is_kept = pack.is_kept || self.is_named(pack);
             let is_cruft = pack.path.with_extension("mtimes").exists();
@@ -91,7 +91,7 @@ impl Work<'_> {
         for pack in others {
             mark(&pack.index, &ids, &mut marks)?;
         }
-        for pack in self.repository.known_packs()? {
+        for pack in known_packs(self.repository)? {
             let honors = !self.options.pack_kept_objects && pack.is_kept;
             if pack.is_own && (honors || self.is_named(&pack)) {
                 mark(&pack.index, &ids, &mut marks)?;

@@ -9,7 +9,7 @@ use pronto_hash::ObjectId;
 use super::Work;
 use crate::history::from_graph;
 use crate::objects::from_odb;
-use crate::pack_objects::{Selection, mark};
+use crate::pack_objects::{Selection, known_packs, mark};
 use crate::prune::Marks;
 use crate::{Error, ErrorKind, Result};
 
@@ -22,7 +22,7 @@ impl Work<'_> {
     pub(super) fn loosen(&self, selection: &Selection) -> Result<()> {
         let chosen = selection.members.iter().map(|member| member.id);
         let chosen: HashSet<ObjectId> = chosen.collect();
-        let packs = self.repository.known_packs()?;
+        let packs = known_packs(self.repository)?;
         let recent = match self.options.unpack_unreachable {
             Some(expire) => {
                 let mut marks = Marks::new(self.repository, self.watch)?;

@@ -9,8 +9,9 @@ use pronto_hash::ObjectId;
 use pronto_odb::Pruning;
 
 use super::{Work, named};
+use crate::multi_pack_index;
 use crate::objects::from_odb;
-use crate::pack_objects::{loose_objects, mark};
+use crate::pack_objects::{known_packs, loose_objects, mark};
 use crate::prune::{self, Marks};
 use crate::repository::{Notice, PackNotice};
 use crate::{Result, path};
@@ -37,7 +38,7 @@ impl<'a> Work<'a> {
     ) -> Result<()> {
         let mut patience = self.options.patience;
         if !redundant.is_empty() {
-            match self.repository.begin_pruning(&mut patience)? {
+            match prune::begin_pruning(self.repository, &mut patience)? {
                 Some(pruning) => self.remove_packs(redundant, marks, &pruning)?,
                 None => {
                     let notice = PackNotice::PruningGivenUp;
@@ -51,7 +52,7 @@ impl<'a> Work<'a> {
             patience,
             ..prune::Options::default()
         };
-        let _ = (self.repository).prune_packed(&options, &mut |_| {}, self.watch)?;
+        let _ = prune::prune_packed(self.repository, &options, &mut |_| {}, self.watch)?;
         Ok(())
     }
 
@@ -67,7 +68,7 @@ impl<'a> Work<'a> {
             self.save(new, redundant)?;
         }
         let names: HashSet<BString> = redundant.iter().map(|stem| named(stem, ".idx")).collect();
-        (self.repository).forget_multi_pack_index(&names)?;
+        multi_pack_index::forget(self.repository, &names)?;
         for stem in redundant {
             let name = named(stem, ".pack");
             let pack = self.directory.join(path::borrow(&name));
@@ -87,7 +88,7 @@ impl<'a> Work<'a> {
         }
         let names: HashSet<BString> = redundant.iter().map(|stem| named(stem, ".pack")).collect();
         let mut marks = vec![false; new.len()];
-        for pack in self.repository.known_packs()? {
+        for pack in known_packs(self.repository)? {
             if !(pack.is_own && names.contains(&pack.name())) {
                 mark(&pack.index, &new, &mut marks)?;
             }

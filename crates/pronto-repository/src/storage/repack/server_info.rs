@@ -8,6 +8,7 @@ use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 
+use crate::pack_objects::known_packs;
 use crate::shared;
 use crate::{ErrorKind, Repository, Result};
 
@@ -38,7 +39,7 @@ pub fn update_server_info(repository: &Repository) -> Result<()> {
         &repository.common_dir().join("info/refs"),
         &text,
     )?;
-    let packs = repository.known_packs()?;
+    let packs = known_packs(repository)?;
     let own = packs.iter().filter(|pack| pack.is_own);
     let mut names: Vec<BString> = own.map(|pack| pack.name()).collect();
     let objects = repository.objects_dir();
