@@ -8,10 +8,12 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::watch::Watch;
 use pronto_odb::packing::Counts;
+use pronto_storage::pack_objects::{
+    self, Filter, Missing, Select, Selection, Tips, select_filtered,
+};
 
 use super::limited::{self, Limited, boundary, only_ref};
 use super::{Header, Prerequisite, Reference, Version};
-use crate::pack_objects::{self, Filter, Missing, Select, Selection, Tips, select_filtered};
 use crate::revision::{RevisionSet, SetMember};
 use crate::walk::WalkOptions;
 use crate::{Error, ErrorKind, Repository, Result};

@@ -14,9 +14,9 @@ use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_odb::packing::{Contents, Member};
 use pronto_pack::idx::Index;
+use pronto_storage::pack_objects;
 
 use super::from_store;
-use crate::pack_objects;
 use crate::packs::{from_pack, writer_options};
 use crate::{ErrorKind, Repository, Result};
 use pronto_object::{CommitLinks, TagRef, TreeEntries};

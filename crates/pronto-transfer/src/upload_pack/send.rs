@@ -9,6 +9,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::watch::Watch;
 use pronto_odb::packing::Counts;
+use pronto_storage::pack_objects::{self, Missing, Select, Selection, Tips, select_filtered};
 
 use super::bands::{Band, Bands, Data};
 use super::cache::{self, PackCache};
@@ -17,7 +18,6 @@ use super::hook::{self, Hook};
 use super::selections::{Held, Selections};
 use super::wish::Wish;
 use super::{Ended, Session, unwritable, uris};
-use crate::pack_objects::{self, Missing, Select, Selection, Tips, select_filtered};
 use crate::remote::Exact;
 use crate::{Error, ErrorKind, Repository, Result};
 
