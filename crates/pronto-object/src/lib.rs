@@ -1,7 +1,7 @@
 //! Git objects as text: commits, tags and trees, and the identities, dates and messages in them.
 //!
 //! Reading does not allocate and is lenient, as Git's is: each part is found when it is asked for, and a malformed part is
-//! `None`. `git fsck` is strict instead; its checks are in `pronto_repository::fsck`.
+//! `None`. `git fsck` is strict instead; its checks are in `pronto_storage::fsck`.
 //!
 //! ```
 //! use pronto_object::CommitRef;

@@ -187,7 +187,7 @@ fn collided(collision: pronto_hash::Collision) -> Error {
 /// # Errors
 /// [`ErrorKind::Object`] if there is a finding.
 pub fn check_format(kind: ObjectKind, content: &[u8], hash: pronto_hash::Kind) -> Result<()> {
-    let findings = pronto_repository::fsck::findings(kind, content, hash);
+    let findings = pronto_storage::fsck::findings(kind, content, hash);
     if findings.is_empty() {
         return Ok(());
     }

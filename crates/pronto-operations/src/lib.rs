@@ -31,7 +31,7 @@ pub mod write_tree;
 
 use pronto_repository::{
     Environment, Error, ErrorKind, Repository, Result, config, durability, environment, errors,
-    expiry, gitmodules, history, hooks, identity, in_progress, linked, local, lock, objects, packs,
-    path, refs, revision, shared, siblings,
+    expiry, gitmodules, history, hooks, identity, in_progress, linked, lock, objects, packs, path,
+    refs, revision, shared, siblings,
 };
 use pronto_transfer::remote;

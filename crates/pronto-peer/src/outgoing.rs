@@ -20,7 +20,7 @@ use super::incoming::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES};
 use super::sequence::{Sequence, Step};
 use super::walk::{self, New};
 use pronto::objects::from_odb;
-use pronto::{Error, ErrorKind, Repository, Result};
+use pronto::{Error, ErrorKind, Repository, Result, pack_objects};
 
 /// A segment is complete when its objects have this many stored bytes.
 const SEGMENT_BYTES: u64 = 12 << 20;
@@ -144,7 +144,7 @@ impl Outgoing {
                 plan.bytes += header.map_or(0, |header| header.size);
             }
         }
-        let options = bounded(repository.packing_options()?, threads);
+        let options = bounded(pack_objects::packing_options(repository)?, threads);
         let outgoing = Outgoing {
             store,
             sequence,

@@ -41,15 +41,13 @@ impl Repository {
         Ok(self.commit_graph.get_or_init(|| graph).as_deref())
     }
 
-    /// Opens the commit-graph with its filters of changed paths as asked for, whether objects are
-    /// replaced or not.
+    /// Opens the commit-graph with these filters of changed paths, whether objects are replaced or
+    /// not. `None` if there is none, `core.commitGraph` is off, or history has grafts or shallow commits.
+    /// Malformed files are reported as notices.
     ///
     /// # Errors
     /// As [`commit_graph`](Self::commit_graph).
-    pub(crate) fn open_commit_graph(
-        &self,
-        changed_paths: ChangedPaths,
-    ) -> Result<Option<CommitGraph>> {
+    pub fn open_commit_graph(&self, changed_paths: ChangedPaths) -> Result<Option<CommitGraph>> {
         if !self.config().bool_or("core.commitgraph", true)? || !self.has_plain_history()? {
             return Ok(None);
         }

@@ -1,9 +1,8 @@
-//! Git repositories: objects, references, history, the index, and the files they are stored in.
+//! Git repositories: objects, references, history, the index, and the recorded worktrees.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod history;
 pub mod repository;
-mod storage;
 mod worktree;
 
 pub use history::{reachable, reflog, revision, walk};
@@ -17,8 +16,5 @@ pub use repository::{
 pub use repository::{
     errors, expiry, gitmodules, hooks, identity, in_progress, init, links, objects, packs, refs,
     shallow,
-};
-pub use storage::{
-    bitmaps, commit_graph, fsck, last_used, local, multi_pack_index, pack_objects, prune, repack,
 };
 pub use worktree::{index, linked, siblings};

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use pronto::config::Scope;
 use pronto::config::edit::Document;
 use pronto::object_store::packing::Contents;
-use pronto::pack_objects::Select;
+use pronto::pack_objects::{self, Select};
 use pronto::refs::{Head, Target};
-use pronto::{Watch, packs};
+use pronto::{Watch, bitmaps, packs};
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
@@ -260,9 +260,8 @@ fn make_pack(
         })
         .collect();
     let select = Select::default();
-    let selection = source
-        .select_objects(&wants, known, &select, watch)
-        .map_err(unreadable)?;
+    let selection =
+        pack_objects::select(source, &wants, known, &select, watch).map_err(unreadable)?;
     if selection.members.is_empty() {
         return Ok(None);
     }
@@ -271,7 +270,7 @@ fn make_pack(
         whole: Some(&selection.whole),
         ..Contents::default()
     };
-    let options = source.packing_options().map_err(unreadable)?;
+    let options = pack_objects::packing_options(source).map_err(unreadable)?;
     let files = packs::writer_options(source.config(), source.object_hash());
     let mut files = files.map_err(unreadable)?;
     files.files.reverse_index = true;
@@ -302,10 +301,10 @@ fn make_pack(
 }
 
 fn write_bitmaps(source: &pronto::Repository, index: &Path, watch: &Watch<'_>) -> Result<()> {
-    let mut tips = source.bitmap_tips().map_err(unreadable)?;
+    let mut tips = bitmaps::tips(source).map_err(unreadable)?;
     tips.bitmapped_tips = BITMAPPED_TIPS;
-    let settings = source.bitmap_settings().map_err(unreadable)?;
-    match source.write_pack_bitmaps(index, &tips, &settings, watch) {
+    let settings = bitmaps::settings(source).map_err(unreadable)?;
+    match bitmaps::write(source, index, &tips, &settings, watch) {
         // A repository without commits has none.
         Err(error) if *error.kind() == pronto::ErrorKind::Refused => Ok(()),
         written => written.map(drop).map_err(unreadable),

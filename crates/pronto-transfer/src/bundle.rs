@@ -3,7 +3,7 @@
 //! [`create`] makes one, [`Bundle::open`] reads its header, [`verify`] compares it with a repository, and
 //! [`unbundle`] takes in its objects. The format is that of gitformat-bundle(5).
 //!
-//! Making a bundle costs selecting and writing a pack ([`pack_objects`](crate::pack_objects)), taking one
+//! Making a bundle costs selecting and writing a pack ([`pack_objects`](pronto_storage::pack_objects)), taking one
 //! in costs indexing it. Functions may run in several threads at once; a [`Bundle`] belongs to one.
 
 mod create;

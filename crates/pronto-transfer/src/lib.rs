@@ -13,9 +13,8 @@ pub mod remote_archive;
 pub mod upload_pack;
 
 use pronto_repository::{
-    Environment, Error, ErrorKind, Repository, Result, config, environment, fsck, history, hooks,
-    init, linked, links, lock, objects, pack_objects, packs, path, quote, refs, repack, revision,
-    shallow, shared, walk,
+    Environment, Error, ErrorKind, Repository, Result, config, environment, history, hooks, init,
+    linked, links, lock, objects, packs, path, quote, refs, revision, shallow, shared, walk,
 };
 
 /// The error of a request for which a budget has no room.

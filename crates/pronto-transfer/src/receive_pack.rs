@@ -464,7 +464,7 @@ impl Push<'_> {
         self.run_receive_hook("post-receive")?;
         self.run_post_update_hook()?;
         if self.settings.update_server_info {
-            crate::repack::update_server_info(self.repository)?;
+            pronto_storage::repack::update_server_info(self.repository)?;
         }
         self.bands.end()
     }

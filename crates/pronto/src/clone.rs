@@ -32,7 +32,6 @@ use crate::bundle::Bundle;
 use crate::config::{self, Config};
 use crate::environment::Environment;
 use crate::init::StorageChoice;
-use crate::local;
 use crate::remote::connection;
 use crate::repository::Notice;
 use crate::{
@@ -42,6 +41,7 @@ use announce::Announcement;
 use heads::Heads;
 use place::Place;
 use pronto_config::safety;
+use pronto_storage::local;
 
 /// State that the steps of a clone share.
 struct Work<'a> {

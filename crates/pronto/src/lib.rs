@@ -106,16 +106,18 @@ pub use pronto_operations::{
     hash_object, merge, monitor, read_tree, refresh, reset, sparse_checkout, status, switch,
     update_index, upload_archive, worktrees, write_tree,
 };
+use pronto_repository::durability;
 pub use pronto_repository::{
     Environment, Error, ErrorKind, Layout, Notice, PackNotice, Repository, Result, Severity,
     config, environment, glob, lock, path, quote,
 };
 pub use pronto_repository::{
-    bitmaps, commit_graph, expiry, fsck, gitmodules, history, hooks, identity, in_progress, init,
-    links, multi_pack_index, objects, pack_objects, packs, prune, reachable, reflog, refs, repack,
-    repository, revision, shallow, walk,
+    expiry, gitmodules, history, hooks, identity, in_progress, init, links, objects, packs,
+    reachable, reflog, refs, repository, revision, shallow, walk,
 };
-use pronto_repository::{durability, local};
+pub use pronto_storage::{
+    bitmaps, commit_graph, fsck, multi_pack_index, pack_objects, prune, repack,
+};
 pub use pronto_transfer::{
     bundle, bundle_uri, fetch, push, receive_pack, remote, remote_archive, upload_pack,
 };

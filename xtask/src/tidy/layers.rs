@@ -21,7 +21,7 @@ const BANNED: &[&str] = &[
 
 /// Crates that only the front end may use.
 const FOR_FRONT_ENDS: &[&str] = &["pronto-trace"];
-const FRONT_END_FLOOR: u32 = 6;
+const FRONT_END_FLOOR: u32 = 9;
 
 /// Crates that only tests may use, on any floor.
 const FOR_TESTS: &[&str] = &["test-support", "slowfs"];

@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
-use pronto::commit_graph::{Fault, Source, Split, WriteOptions};
+use pronto::commit_graph::{self, Fault, Source, Split, WriteOptions};
 use pronto::{ErrorKind, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
@@ -178,9 +178,11 @@ fn write(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let options = args.options(&repository)?;
     let progress = context.progress(args.progress, false);
     let interrupt = context.interrupt.clone();
-    match repository
-        .write_commit_graph(&options, &Watch::from(&interrupt).with_progress(&*progress))
-    {
+    match commit_graph::write(
+        &repository,
+        &options,
+        &Watch::from(&interrupt).with_progress(&*progress),
+    ) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if *error.kind() == ErrorKind::InvalidInput => {
             Err(CliError::error(error.to_string()))
@@ -194,7 +196,8 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let progress = context.progress(args.progress, false);
     let interrupt = context.interrupt.clone();
     let mut wrong = Vec::new();
-    let verdict = repository.verify_commit_graph(
+    let verdict = commit_graph::verify(
+        &repository,
         args.object_dir.as_ref(),
         args.shallow,
         &Watch::from(&interrupt).with_progress(&*progress),

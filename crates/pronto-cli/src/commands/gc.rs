@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::BStr;
 use pronto::Severity;
-use pronto::commit_graph::{Source, WriteOptions};
+use pronto::commit_graph::{self, Source, WriteOptions};
 use pronto::config::value::parse_u64;
 use pronto::maintenance::{GcOptions, Repacking, Settings};
 use pronto::{ErrorKind, Repository, Watch};
@@ -254,8 +254,11 @@ impl Work<'_> {
         let interrupt = context.interrupt.clone();
         let mut write = WriteOptions::default();
         write.source = Source::Reachable;
-        let written = repository
-            .write_commit_graph(&write, &Watch::from(&interrupt).with_progress(&*progress));
+        let written = commit_graph::write(
+            &repository,
+            &write,
+            &Watch::from(&interrupt).with_progress(&*progress),
+        );
         for warning in repository.take_notices_of(Severity::Warning) {
             context.warn(&warning.to_string());
         }

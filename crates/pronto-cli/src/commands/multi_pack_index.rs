@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bstr::{BStr, BString};
 use pronto::config::value::parse_u64;
-use pronto::multi_pack_index::{BitmapOptions, WriteOptions};
+use pronto::multi_pack_index::{self, BitmapOptions, WriteOptions};
 use pronto::{ErrorKind, Repository, Watch};
 
 use super::commit_graph::lines;
@@ -70,13 +70,15 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let interrupt = context.interrupt.clone();
     let mut made_pack = None;
     let result = match command.as_slice() {
-        [Some("write")] => repository.write_multi_pack_index(
+        [Some("write")] => multi_pack_index::write(
+            &repository,
             &args.options()?,
             &Watch::from(&interrupt).with_progress(&*progress),
         ),
         [Some("expire")] if !writes => {
             let directory = args.object_dir.as_ref();
-            repository.expire_multi_pack_index(
+            multi_pack_index::expire(
+                &repository,
                 directory,
                 &Watch::from(&interrupt).with_progress(&*progress),
             )
@@ -84,8 +86,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         [Some("repack")] if !writes => {
             let batch_bytes = batch_bytes(args, &repository)?;
             let watch = Watch::from(&interrupt).with_progress(&*progress);
-            let made =
-                repository.repack_multi_pack_index(args.object_dir.as_ref(), batch_bytes, &watch);
+            let made = multi_pack_index::repack(
+                &repository,
+                args.object_dir.as_ref(),
+                batch_bytes,
+                &watch,
+            );
             made.map(|counts| made_pack = counts)
         }
         _ => return Err(unsupported()),
@@ -146,7 +152,8 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let progress = context.progress(args.progress, false);
     let interrupt = context.interrupt.clone();
     let mut wrong = Vec::new();
-    let sound = repository.verify_multi_pack_index(
+    let sound = multi_pack_index::verify(
+        &repository,
         args.object_dir.as_ref(),
         &Watch::from(&interrupt).with_progress(&*progress),
         &mut |fault| wrong.push(fault.to_string()),

@@ -12,11 +12,10 @@ use std::sync::Arc;
 use bstr::{BStr, ByteSlice};
 use pronto::Severity;
 use pronto::config::value::parse_u64;
-use pronto::pack_objects::{LeaveOut, Select, Selection};
-use pronto::packs;
+use pronto::pack_objects::{self, LeaveOut, Select, Selection};
 use pronto::remote::has_whole_history;
 use pronto::revision::RevisionSet;
-use pronto::{Repository, Watch};
+use pronto::{Repository, Watch, bitmaps, packs};
 use pronto_io::progress::{Meter, Progress};
 use pronto_odb::packing::{Contents, Counts, Member, Options};
 use pronto_pack::bitmap::name_hash;
@@ -140,7 +139,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let Some(mut selection) = select(args, context, &repository, &input, &progress)? else {
         return with_git(context, &input);
     };
-    let is_part = repository.leave_out(&mut selection, &leave_out(args))?;
+    let is_part = pack_objects::leave_out(&repository, &mut selection, &leave_out(args))?;
     for warning in repository.take_notices_of(Severity::Warning) {
         context.warn(&warning.to_string());
     }
@@ -153,9 +152,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         None => {
             let output: File = io::stdout().as_fd().try_clone_to_owned()?.into();
             let mut output = BufWriter::with_capacity(1 << 16, output);
-            repository
-                .send_pack(&selection, &options, &mut output, &watch)?
-                .1
+            pack_objects::send(&repository, &selection, &options, &mut output, &watch)?.1
         }
         Some(base) => {
             // Git changes to the top of the worktree first.
@@ -167,9 +164,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             if args.write_bitmap_index && is_part {
                 context.warn(NO_CLOSURE);
             } else if args.write_bitmap_index && args.all {
-                let tips = repository.bitmap_tips()?;
-                let settings = repository.bitmap_settings()?;
-                repository.write_pack_bitmaps(&made.0.index, &tips, &settings, &watch)?;
+                let tips = bitmaps::tips(&repository)?;
+                let settings = bitmaps::settings(&repository)?;
+                bitmaps::write(&repository, &made.0.index, &tips, &settings, &watch)?;
             }
             writeln!(context.out, "{}", made.0.checksum)?;
             made.1
@@ -202,7 +199,7 @@ fn repository_to_pack(args: &Args, context: &mut Context) -> Result<Repository, 
 }
 
 fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
-    let mut options = repository.packing_options()?;
+    let mut options = pack_objects::packing_options(repository)?;
     options.offset_deltas = args.delta_base_offset;
     options.reuse_objects = !args.no_reuse_object;
     options.reuse_deltas = !args.no_reuse_delta && options.reuse_objects;
@@ -243,10 +240,10 @@ fn select(
             let (mut wants, haves) = (set.ids(false), set.ids(true));
             if args.all {
                 wants.extend(repository.work_tree_heads()?);
-                wants.extend(repository.ref_tips()?);
+                wants.extend(pack_objects::ref_tips(repository)?);
             }
             if args.reflog {
-                wants.extend(repository.reflog_tips()?);
+                wants.extend(pack_objects::reflog_tips(repository)?);
             }
             let config = repository.config();
             let select = Select {
@@ -260,15 +257,19 @@ fn select(
                 ..Select::default()
             };
             let watch = Watch::from(&context.interrupt).with_progress(progress);
-            let mut found = repository.select_objects(&wants, &haves, &select, &watch)?;
+            let mut found = pack_objects::select(repository, &wants, &haves, &select, &watch)?;
             if args.indexed_objects {
-                repository.include_indexed(&mut found, &Watch::from(&context.interrupt))?;
+                pack_objects::include_indexed(
+                    repository,
+                    &mut found,
+                    &Watch::from(&context.interrupt),
+                )?;
             }
             found
         }
     };
     if args.include_tag {
-        repository.include_tags(&mut selection)?;
+        pack_objects::include_tags(repository, &mut selection)?;
     }
     Ok(Some(selection))
 }
@@ -287,7 +288,7 @@ fn leave_out(args: &Args) -> LeaveOut {
 /// Parses a list of objects, each on a line with an optional name.
 fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, CliError> {
     let mut selection = Selection::default();
-    let mut kept_whole = repository.kept_whole()?;
+    let mut kept_whole = pack_objects::kept_whole(repository)?;
     let mut seen = HashSet::new();
     let len = repository.object_hash().len_in_hex();
     for whole in input.lines_with_terminator() {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bstr::ByteSlice;
 use pronto::Severity;
-use pronto::prune::{Options, Removed};
+use pronto::prune::{self, Options, Removed};
 use pronto::remote::has_whole_history;
 use pronto::worktrees::Expiry;
 use pronto::{Repository, Watch};
@@ -71,7 +71,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         remarks: Vec::new(),
     };
     let mut tell = |removed: &Removed| report.tell(removed);
-    let pruned = repository.prune(
+    let pruned = prune::prune(
+        &repository,
         &options,
         &mut tell,
         &Watch::from(&context.interrupt).with_progress(&*progress),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use pronto::Severity;
 use pronto::Watch;
-use pronto::prune::{Options, Removed};
+use pronto::prune::{self, Options, Removed};
 
 use super::prune::{Report, open};
 use crate::{CliError, Context, ExitCode};
@@ -33,7 +33,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         remarks: Vec::new(),
     };
     let mut tell = |removed: &Removed| report.tell(removed);
-    let pruned = repository.prune_packed(
+    let pruned = prune::prune_packed(
+        &repository,
         &options,
         &mut tell,
         &Watch::from(&context.interrupt).with_progress(&*progress),

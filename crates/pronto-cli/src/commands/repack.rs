@@ -8,9 +8,9 @@ use bstr::{BStr, BString};
 use pronto::Severity;
 use pronto::config::value::parse_u64;
 use pronto::remote::has_whole_history;
-use pronto::repack::{Bitmaps, Cruft, Options, What};
+use pronto::repack::{self, Bitmaps, Cruft, Options, What};
 use pronto::worktrees::Expiry;
-use pronto::{Repository, Watch};
+use pronto::{Repository, Watch, pack_objects};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -98,7 +98,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let options = options(args, &repository)?;
     let shown = context.shows_progress(None, args.quiet);
     let progress = context.prompt_progress(shown);
-    let made = repository.repack(
+    let made = repack::repack(
+        &repository,
         &options,
         &Watch::from(&context.interrupt).with_progress(&*progress),
     );
@@ -236,7 +237,7 @@ fn number(text: &Option<String>) -> Result<Option<usize>, CliError> {
 }
 
 fn packing(args: &Args, repository: &Repository) -> Result<pronto_odb::packing::Options, CliError> {
-    let mut options = repository.packing_options()?;
+    let mut options = pack_objects::packing_options(repository)?;
     let config = repository.config();
     options.offset_deltas = config.bool_or("repack.usedeltabaseoffset", true)?;
     options.reuse_objects = !args.no_reuse_object;

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 
 use bstr::BString;
 use gix_object::Kind as ObjectKind;
-use pronto::pack_objects::{Listing, Named};
+use pronto::pack_objects::{self, Listing, Named};
 use pronto::revision::{RevisionSet, SetMember};
 use pronto::walk::{CommitWalk, Start, Walked};
 use pronto::{Repository, Watch};
@@ -151,7 +151,12 @@ fn list(
             trees: &trees,
             excluded: &excluded,
         };
-        repository.list_objects(&listing, &mut |id, path| printer.object(id, path), &watch)?;
+        pack_objects::list(
+            repository,
+            &listing,
+            &mut |id, path| printer.object(id, path),
+            &watch,
+        )?;
     }
     printer.finish()
 }

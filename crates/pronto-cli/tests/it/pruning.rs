@@ -1,7 +1,7 @@
 //! Writers beside processes that repack and prune continuously and are killed at any moment. No
 //! writer fails, and no commit is lost.
 
-use pronto::Watch;
+use pronto::{Watch, prune};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -199,9 +199,9 @@ fn nothing_is_pruned_while_another_process_writes() {
     let other = other.expect("it can be opened");
     let watch = Watch::none();
     let prune = |patience| {
-        let mut options = pronto::prune::Options::default();
+        let mut options = prune::Options::default();
         options.patience = patience;
-        other.prune(&options, &mut |_| {}, &watch)
+        prune::prune(&other, &options, &mut |_| {}, &watch)
     };
     assert!(prune(Duration::ZERO).expect("it can be done").gave_up);
     assert_eq!(other.take_notices_of(pronto::Severity::Warning).len(), 1);

@@ -77,7 +77,7 @@ impl<'a> Painting<'a> {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(crate) fn lenient(repository: &'a Repository, until: Until) -> Result<Self> {
+    pub fn lenient(repository: &'a Repository, until: Until) -> Result<Self> {
         let mut commits = Commits::new(repository)?;
         commits.pass_over_missing();
         Ok(Painting::over(commits, until))
@@ -219,12 +219,12 @@ impl<'a> Painting<'a> {
         Ok(found.into_iter().map(|(_, id)| id).collect())
     }
 
-    /// The commits reachable only from the left side, newest first, and among those with the same
+    /// Returns the commits reachable only from the left side, newest first, and among those with the same
     /// time in the order in which they were found.
     ///
     /// # Errors
     /// The commit-graph cannot be read.
-    pub(crate) fn all_left(&self) -> Result<Vec<ObjectId>> {
+    pub fn all_left(&self) -> Result<Vec<ObjectId>> {
         let mut found: Vec<Number> = self.numbers(LEFT).collect();
         found.sort_by_key(|number| Reverse(self.commits.time(*number)));
         found

@@ -33,11 +33,11 @@ pub struct ReachableBits {
     pub known: Bits,
 }
 
-/// Returns the ids of the objects that `bits` stand for.
+/// Returns the ids of the objects that `bits` stand for, in the order of the bits.
 ///
 /// # Errors
 /// An index cannot be read.
-pub(crate) fn ids(bitmaps: &Bitmapped, bits: &Bits) -> Result<Vec<ObjectId>> {
+pub fn ids(bitmaps: &Bitmapped, bits: &Bits) -> Result<Vec<ObjectId>> {
     bits.iter()
         .map(|bit| bitmaps.id(bit).map_err(from_odb))
         .collect()
@@ -63,11 +63,12 @@ impl Repository {
         self.reachable_by(bitmaps.as_deref(), wants, haves, watch)
     }
 
-    /// Like [`reachable`](Self::reachable), asking these bitmaps.
+    /// Returns what [`reachable`](Self::reachable) returns, with these bitmaps in place of those of the repository. `None`
+    /// reads every commit and tree.
     ///
     /// # Errors
     /// As [`reachable`](Self::reachable).
-    pub(crate) fn reachable_by(
+    pub fn reachable_by(
         &self,
         bitmaps: Option<&Bitmapped>,
         wants: &[ObjectId],
@@ -116,12 +117,12 @@ impl Repository {
         Ok(self.usable_bitmaps(self.objects()?)?.is_some())
     }
 
-    /// The bitmaps of `store`, if they may be used (`pack.useBitmaps`) and no replacements, grafts
+    /// Opens the bitmaps of `store`, if they may be used (`pack.useBitmaps`) and no replacements, grafts
     /// or shallow commits change history. Damage is reported as a warning.
     ///
     /// # Errors
     /// A setting is no boolean, or files that change history cannot be read.
-    pub(crate) fn usable_bitmaps(&self, store: &Store) -> Result<Option<Arc<Bitmapped>>> {
+    pub fn usable_bitmaps(&self, store: &Store) -> Result<Option<Arc<Bitmapped>>> {
         let is_wanted = self.config().bool_or("pack.usebitmaps", true)?;
         if !is_wanted || store.has_replacements() || !self.has_plain_history()? {
             return Ok(None);

@@ -89,7 +89,11 @@ pub(crate) fn loose_compression(config: &Config) -> Result<u8> {
     Ok(own.or(general).unwrap_or(1))
 }
 
-pub(crate) fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
+/// Reads the zlib level in the setting `key`. The level -1 is zlib's default, 6. `None` if it is not set.
+///
+/// # Errors
+/// [`ConfigValue`](ErrorKind::ConfigValue) if the value is not a number, or out of range.
+pub fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
     match config.i64(key)? {
         None => Ok(None),
         Some(-1) => Ok(Some(6)),

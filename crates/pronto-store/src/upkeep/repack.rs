@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use pronto::commit_graph::{self, Source, Split};
 use pronto::expiry::Expiry;
-use pronto::repack::{Bitmaps, Cruft, What};
-use pronto::{Environment, Watch};
+use pronto::repack::{self, Bitmaps, Cruft, What};
+use pronto::{Environment, Watch, pack_objects};
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
@@ -93,7 +93,7 @@ impl Work<'_> {
     fn repack(&self, due: Option<Due>, expiry: Option<i64>, watch: &Watch<'_>) -> Result<()> {
         let view = pronto::Repository::open(self.view, &Environment::empty(self.view));
         let view = view.map_err(failed)?;
-        let mut options = pronto::repack::Options::default();
+        let mut options = repack::Options::default();
         let mut cruft = Cruft::default();
         cruft.expiration = expiry.map(Expiry::Before);
         (options.what, options.bitmaps) = match (due, expiry) {
@@ -105,8 +105,8 @@ impl Work<'_> {
         options.server_info = false;
         // Nobody else uses the view.
         options.patience = Duration::ZERO;
-        options.packing = view.packing_options().map_err(failed)?;
-        view.repack(&options, watch).map_err(failed)?;
+        options.packing = pack_objects::packing_options(&view).map_err(failed)?;
+        repack::repack(&view, &options, watch).map_err(failed)?;
         let mut options = commit_graph::WriteOptions::default();
         options.source = Source::Reachable;
         options.split = Some(Split::Merge);
@@ -114,7 +114,7 @@ impl Work<'_> {
         // The layers are opened again, with the packs that are there now.
         let view = pronto::Repository::open(self.view, &Environment::empty(self.view));
         let view = view.map_err(failed)?;
-        view.write_commit_graph(&options, watch).map_err(failed)
+        commit_graph::write(&view, &options, watch).map_err(failed)
     }
 
     /// Compares the view with its generation, and uploads what is new.

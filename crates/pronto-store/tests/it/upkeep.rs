@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use pronto::{Interrupt, Watch};
+use pronto::{Interrupt, Watch, pack_objects};
 use pronto_hash::ObjectId;
 use pronto_store::{
     Call, CallKind, Change, Creating, ErrorKind, Expected, FileKind, LayerKind, Manifest, NewFile,
@@ -259,7 +259,7 @@ fn pronto_checks(world: &World, name: &str) -> String {
     let view = open(&world.path(name));
     let tip = view.refs().resolve(b"refs/heads/main").expect("readable");
     let tip = tip.and_then(|tip| tip.id).expect("there");
-    let all = view.select_objects(&[tip], &[], &Default::default(), &Watch::none());
+    let all = pack_objects::select(&view, &[tip], &[], &Default::default(), &Watch::none());
     let all = all.expect("complete");
     let commits = all.members.iter().filter(|member| {
         let header = view.objects().expect("readable").header(&member.id);

@@ -8,10 +8,12 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::watch::Watch;
 use pronto_odb::packing::Counts;
+use pronto_storage::pack_objects::{
+    self, Filter, Missing, Select, Selection, Tips, select_filtered,
+};
 
 use super::limited::{self, Limited, boundary, only_ref};
 use super::{Header, Prerequisite, Reference, Version};
-use crate::pack_objects::{Filter, Missing, Select, Selection, Tips, select_filtered};
 use crate::revision::{RevisionSet, SetMember};
 use crate::walk::WalkOptions;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -130,11 +132,9 @@ impl Created<'_> {
         let meter = watch.progress().begin("Counting objects", Some(count));
         meter.add(count);
         meter.finish();
-        let mut options = self.repository.packing_options()?;
+        let mut options = pack_objects::packing_options(&self.repository)?;
         options.offset_deltas = true;
-        let sent = self
-            .repository
-            .send_pack(&self.selection, &options, out, watch)?;
+        let sent = pack_objects::send(&self.repository, &self.selection, &options, out, watch)?;
         out.flush().map_err(unwritable)?;
         Ok(sent.1)
     }
@@ -166,7 +166,7 @@ fn select(
         haves: &haves,
     };
     match filter {
-        None => repository.select_objects(&wants, &haves, &select, watch),
+        None => pack_objects::select(repository, &wants, &haves, &select, watch),
         Some(filter) => select_filtered(repository, tips, filter, &select, watch),
     }
 }

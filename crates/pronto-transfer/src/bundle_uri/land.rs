@@ -7,10 +7,10 @@ use bstr::{BString, ByteSlice};
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 use pronto_pack::bundle::Header;
+use pronto_storage::fsck::{Inspector, Scope};
 
 use super::{Landing, Taking, Waiting, list};
 use crate::bundle;
-use crate::fsck::{Inspector, Scope};
 use crate::refs::Expected;
 use crate::remote::{
     Both, Fitness, Links, failure_lines, from_store, fsck_levels, unusable, verify,

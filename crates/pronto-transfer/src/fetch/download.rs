@@ -7,6 +7,7 @@ use pronto_hash::ObjectId;
 use pronto_odb::{Quarantine, Store};
 use pronto_pack::bundle::Header;
 use pronto_pack::indexer::Inspect;
+use pronto_storage::fsck::{Inspector, Levels, Scope};
 use pronto_wire::advertisement::{RemoteRef, Version};
 use pronto_wire::client::Client;
 use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request, WantedRef};
@@ -14,7 +15,6 @@ use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request, WantedRef};
 use super::keep::{keep_from, keep_text};
 use super::map::Mapped;
 use super::{Outcome, Warning, Work};
-use crate::fsck::{Inspector, Levels, Scope};
 use crate::remote::connection::from_wire;
 use crate::remote::{
     Both, FROM_BUNDLE, FetchedTips, checks_objects, incomplete, keep_linked_objects, receive_pack,

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
+use pronto_storage::pack_objects::{self, Missing, Select};
 use pronto_wire::advertisement::Greeting;
 use pronto_wire::capabilities::AGENT;
 use pronto_wire::push::{Answer, Command, Produce, Pusher, Report, Request};
@@ -12,7 +13,6 @@ use pronto_wire::push::{Answer, Command, Produce, Pusher, Report, Request};
 use super::certificate::{self, Unsigned};
 use super::{Destination, Options, PushedRef, Status};
 use crate::objects::from_odb;
-use crate::pack_objects::{Missing, Select};
 use crate::remote::connection::{self, from_wire};
 use crate::remote::{Exact, Remote, common_commits};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -313,11 +313,11 @@ fn write_pack(
     };
     let exact = Exact { repository, watch };
     let selection = exact.select(repository.objects()?, |watch| {
-        repository.select_objects(&pack.wants, &pack.haves, &select, watch)
+        pack_objects::select(repository, &pack.wants, &pack.haves, &select, watch)
     })?;
-    let mut options = repository.packing_options()?;
+    let mut options = pack_objects::packing_options(repository)?;
     options.offset_deltas = pack.has_offsets;
-    let (_, counts) = repository.send_pack(&selection, &options, out, watch)?;
+    let (_, counts) = pack_objects::send(repository, &selection, &options, out, watch)?;
     pronto_io::data!("pack-objects", "write_pack_file/wrote", counts.objects);
     Ok(())
 }

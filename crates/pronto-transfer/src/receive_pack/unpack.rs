@@ -5,11 +5,11 @@ use std::io::Read;
 use pronto_io::cleanup::Guard;
 use pronto_odb::Quarantine;
 use pronto_pack::indexer::{self, Context, Existing, Inspect, index_stream};
+use pronto_storage::fsck::{Inspector, Levels, Scope};
 use pronto_wire::reader::PacketReader;
 
 use super::Push;
 use super::bands::ProgramLine;
-use crate::fsck::{Inspector, Levels, Scope};
 use crate::objects::from_odb;
 use crate::packs;
 use crate::{Error, ErrorKind, Result};

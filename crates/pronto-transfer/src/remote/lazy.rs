@@ -4,12 +4,12 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
+use pronto_storage::pack_objects::Selection;
 use pronto_wire::client::Client;
 use pronto_wire::fetch::{Nothing, Request};
 
 use super::connection::{self, Settings, from_wire};
 use super::{Links, Receive, Remote, from_store, keep_linked_objects, receive_pack, shallow};
-use crate::pack_objects::Selection;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A fetch of exactly the requested objects, without those reachable from them.

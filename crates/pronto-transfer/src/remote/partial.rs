@@ -1,12 +1,12 @@
 //! Partial clones: object filters, and promisor remotes.
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_storage::pack_objects::Filter;
 
 use pronto_config::format::{EXTENSIONS_OF_ANY_VERSION, EXTENSIONS_OF_VERSION_ONE};
 
 use super::Remote;
 use crate::config::edit;
-use crate::pack_objects::Filter;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 

@@ -14,6 +14,7 @@ use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_odb::packing::{Contents, Member};
 use pronto_pack::idx::Index;
+use pronto_storage::pack_objects;
 
 use super::from_store;
 use crate::packs::{from_pack, writer_options};
@@ -64,7 +65,7 @@ pub fn keep(
         ..Contents::default()
     };
     let files = writer_options(repository.config(), repository.object_hash())?;
-    let options = repository.packing_options()?;
+    let options = pack_objects::packing_options(repository)?;
     let made = store.pack_into(&contents, &options, directory, files, watch);
     let mark = made.map_err(from_store)?.0.pack.with_extension("promisor");
     std::fs::write(&mark, b"").context(ErrorKind::Io, "could not write", &mark)

@@ -10,11 +10,11 @@ use pronto_io::sync::SyncMethod;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::indexer::{Contents, Context, Existing, Inspect, Options, Outcome, index_stream};
+use pronto_storage::fsck::{Inspector, Levels, Scope};
 use pronto_wire::client::Pack;
 
 use super::connection::from_wire;
 use crate::config::Config;
-use crate::fsck::{Inspector, Levels, Scope};
 use crate::packs::{self, from_pack};
 use crate::{Repository, Result};
 use pronto_repository::Notice;

@@ -10,10 +10,10 @@ use bstr::ByteSlice as _;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::interrupt::Interrupt;
 use pronto_odb::packing::{self, Counts};
+use pronto_storage::pack_objects::Filter;
 
 use super::shown::View;
 use super::wish::Wish;
-use crate::pack_objects::Filter;
 use crate::{Repository, Result};
 
 /// The identity of a pack: a digest of the repository, of what was asked for, and of all that decides

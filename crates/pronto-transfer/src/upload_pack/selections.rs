@@ -5,11 +5,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pronto_io::interrupt::Interrupt;
+use pronto_storage::pack_objects::Selection;
 
 use super::cache::PackKey;
 use crate::Result;
 use crate::interrupted;
-use crate::pack_objects::Selection;
 
 /// The interval in which a waiting request looks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(50);

@@ -9,6 +9,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::watch::Watch;
 use pronto_odb::packing::Counts;
+use pronto_storage::pack_objects::{self, Missing, Select, Selection, Tips, select_filtered};
 
 use super::bands::{Band, Bands, Data};
 use super::cache::{self, PackCache};
@@ -17,7 +18,6 @@ use super::hook::{self, Hook};
 use super::selections::{Held, Selections};
 use super::wish::Wish;
 use super::{Ended, Session, unwritable, uris};
-use crate::pack_objects::{Missing, Select, Selection, Tips, select_filtered};
 use crate::remote::Exact;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -110,7 +110,7 @@ fn pack(
     means: Means<'_>,
 ) -> Result<Option<Counts>> {
     uris::check(view)?;
-    let mut options = view.packing_options()?;
+    let mut options = pack_objects::packing_options(view)?;
     options.offset_deltas = wish.offset_deltas;
     let key = match (means.cache, means.selections) {
         (None, None) => None,
@@ -132,7 +132,7 @@ fn pack(
         meter.add(count);
         meter.finish();
         let watch = Watch::from(means.interrupt).with_progress(bands);
-        match view.send_pack(selection, &options, out, &watch) {
+        match pack_objects::send(view, selection, &options, out, &watch) {
             Ok((_, counts)) => Ok(counts),
             Err(error) => Err(unreadable(view, selection, error)),
         }
@@ -163,7 +163,7 @@ fn select(
     };
     let mut selection = selected(view, wish, select, bands, interrupt)?;
     if wish.include_tags {
-        view.include_tags(&mut selection)?;
+        pack_objects::include_tags(view, &mut selection)?;
     }
     if !wish.uri_protocols.is_empty() {
         let uris = uris::leave_out(view, &wish.uri_protocols, &mut selection)?;
@@ -207,7 +207,7 @@ fn selected(
     let (wants, haves) = (&wish.wants[..], &wish.haves[..]);
     let once = |watch: &Watch<'_>| match &wish.filter {
         Some(filter) => select_filtered(view, Tips { wants, haves }, filter, &select, watch),
-        None => view.select_objects(wants, haves, &select, watch),
+        None => pack_objects::select(view, wants, haves, &select, watch),
     };
     let watch = Watch::from(interrupt).with_progress(bands);
     if !fetches || leaves_out {

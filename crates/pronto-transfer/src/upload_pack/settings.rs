@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
+use pronto_storage::pack_objects::Filter;
 
 use super::hidden::Hidden;
 use crate::config::{Config, Scope};
-use crate::pack_objects::Filter;
 use crate::{Error, ErrorKind, Result};
 
 /// After this time without data the client might assume that the connection is dead

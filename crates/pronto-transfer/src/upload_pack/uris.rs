@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_storage::pack_objects::Selection;
 
-use crate::pack_objects::Selection;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A pack that a blob is in.

@@ -2,6 +2,7 @@
 
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
+use pronto_storage::pack_objects::Filter;
 use pronto_wire::advertisement::Version;
 use pronto_wire::pktline;
 use pronto_wire::request::Line;
@@ -17,7 +18,6 @@ use super::wish::Wish;
 use super::writer::Lines;
 use super::{Ended, Input, MOST_IDS, Options, Session, broken, hung_up, too_much};
 use crate::enter::from_client;
-use crate::pack_objects::Filter;
 use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
 

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use bstr::BString;
 use pronto_hash::ObjectId;
+use pronto_storage::pack_objects::Filter;
 
 use super::bands::Band;
 use super::{MOST_IDS, too_much};
 use crate::Result;
-use crate::pack_objects::Filter;
 
 /// The objects that a client wants and has, and the form of the pack.
 #[derive(Clone, Debug, Default)]

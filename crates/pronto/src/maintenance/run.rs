@@ -16,9 +16,9 @@ use super::repacking::repack_all;
 use super::runner::{Runner, Step};
 use super::{Settings, Task};
 use crate::lock::Lock;
-use crate::pack_objects::loose_objects;
 use crate::remote::Remote;
 use crate::{ErrorKind, Repository, Result};
+use pronto_storage::pack_objects::loose_objects;
 
 /// Options of a run.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use pronto::Repository;
 use pronto::Watch;
-use pronto::pack_objects::Select;
+use pronto::pack_objects::{self, Select};
 use pronto_hash::ObjectId;
 use pronto_odb::packing::{Counts, Options};
 use pronto_pack::pack::{Found, RawEntry, Starts};
@@ -139,10 +139,10 @@ fn ours(
 ) -> (Vec<u8>, Counts) {
     let (wants, haves) = (ids(sandbox, wants), ids(sandbox, haves));
     let watch = Watch::none();
-    let selection = repository.select_objects(&wants, &haves, &select, &watch);
+    let selection = pack_objects::select(repository, &wants, &haves, &select, &watch);
     let selection = selection.expect("all is there");
     let mut pack = Vec::new();
-    let sent = repository.send_pack(&selection, options, &mut pack, &watch);
+    let sent = pack_objects::send(repository, &selection, options, &mut pack, &watch);
     let (streamed, counts) = sent.expect("all is there");
     assert_eq!(streamed.bytes, pack.len() as u64);
     (pack, counts)
@@ -162,7 +162,7 @@ const QUESTIONS: &[(&[&str], &[&str])] = &[
 
 fn check(sandbox: &Sandbox) {
     let repository = sandbox.open("r");
-    let options = repository.packing_options().expect("the defaults");
+    let options = pack_objects::packing_options(&repository).expect("the defaults");
     let (mut theirs_bytes, mut ours_bytes) = (0, 0);
     for question in QUESTIONS {
         for thin in [false, true] {

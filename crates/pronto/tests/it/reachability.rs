@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pronto::Severity;
 use pronto::Watch;
-use pronto::bitmaps::Settings;
+use pronto::bitmaps::{self, Settings};
 use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
 
@@ -187,10 +187,15 @@ fn bitmaps_written_for_a_pack_say_what_git_walks() {
         let mut settings = Settings::default();
         settings.name_hashes = name_hashes;
         settings.lookup_table = lookup_table;
-        let tips = repository.bitmap_tips().expect("references can be read");
-        let written = repository
-            .write_pack_bitmaps(&pack_index(&sandbox), &tips, &settings, &Watch::none())
-            .expect("the pack is whole");
+        let tips = bitmaps::tips(&repository).expect("references can be read");
+        let written = bitmaps::write(
+            &repository,
+            &pack_index(&sandbox),
+            &tips,
+            &settings,
+            &Watch::none(),
+        )
+        .expect("the pack is whole");
         git(&["rev-list", "--test-bitmap", "main"]);
         git(&["rev-list", "--test-bitmap", "side10"]);
         let counted = git(&[
@@ -227,16 +232,16 @@ fn a_pack_that_lacks_something_gets_no_bitmaps() {
         .map(|entry| entry.expect("it is readable").path())
         .find(|path| path.extension().is_some_and(|found| found == "idx") && *path != whole);
     let repository = sandbox.open("r");
-    let tips = repository.bitmap_tips().expect("references can be read");
-    let settings = repository.bitmap_settings().expect("no wrong values");
-    let error = repository
-        .write_pack_bitmaps(
-            &small.expect("git packed again"),
-            &tips,
-            &settings,
-            &Watch::none(),
-        )
-        .expect_err("the parents are elsewhere");
+    let tips = bitmaps::tips(&repository).expect("references can be read");
+    let settings = bitmaps::settings(&repository).expect("no wrong values");
+    let error = bitmaps::write(
+        &repository,
+        &small.expect("git packed again"),
+        &tips,
+        &settings,
+        &Watch::none(),
+    )
+    .expect_err("the parents are elsewhere");
     let parent = git(&["rev-parse", "main~1"]);
     let message = format!(
         "Failed to write bitmap index. Packfile doesn't have full closure \
@@ -286,12 +291,11 @@ fn every_tip_has_a_bitmap_if_that_is_asked_for() {
     git(&["repack", "-adq", "--no-write-bitmap-index"]);
     let bitmapped = |every: usize| {
         let repository = sandbox.open("r");
-        let mut tips = repository.bitmap_tips().expect("references can be read");
+        let mut tips = bitmaps::tips(&repository).expect("references can be read");
         tips.bitmapped_tips = every;
-        let settings = repository.bitmap_settings().expect("no wrong values");
+        let settings = bitmaps::settings(&repository).expect("no wrong values");
         let index = pack_index(&sandbox);
-        let written = repository
-            .write_pack_bitmaps(&index, &tips, &settings, &Watch::none())
+        let written = bitmaps::write(&repository, &index, &tips, &settings, &Watch::none())
             .expect("the pack is whole");
         git(&["rev-list", "--test-bitmap", "main"]);
         let listed = git(&[

@@ -9,7 +9,7 @@ use pronto::lock::Lock;
 use pronto::maintenance::Task;
 use pronto::refs::PackRefsOptions;
 use pronto::worktrees::{AddOptions, AddOutcome, Branching, Expiry, LockState};
-use pronto::{commit_graph, maintenance, multi_pack_index, prune, reflog, repack};
+use pronto::{commit_graph, maintenance, multi_pack_index, pack_objects, prune, reflog, repack};
 
 use crate::support::Sandbox;
 
@@ -32,15 +32,13 @@ fn a_commit_graph_is_written_and_verified() {
     let sandbox = packed();
     let repository = sandbox.open("r");
     let (options, watch) = (commit_graph::WriteOptions::default(), Watch::none());
-    repository
-        .write_commit_graph(&options, &watch)
-        .expect("it can be written");
+    commit_graph::write(&repository, &options, &watch).expect("it can be written");
     sandbox.git("r", &["commit-graph", "verify"]);
     let verify = || {
         let mut problems = Vec::new();
         let mut report = |fault| problems.push(fault);
         let repository = sandbox.open("r");
-        let verdict = repository.verify_commit_graph(None, false, &watch, &mut report);
+        let verdict = commit_graph::verify(&repository, None, false, &watch, &mut report);
         (verdict.expect("it can be read").code, problems.len())
     };
     assert_eq!(verify(), (0, 0));
@@ -60,23 +58,16 @@ fn a_multi_pack_index_is_written_verified_and_repacked() {
     let repository = sandbox.open("r");
     let watch = Watch::none();
     let options = multi_pack_index::WriteOptions::default();
-    repository
-        .write_multi_pack_index(&options, &watch)
-        .expect("it can be written");
+    multi_pack_index::write(&repository, &options, &watch).expect("it can be written");
     sandbox.git("r", &["multi-pack-index", "verify"]);
     let mut problems = Vec::new();
     let mut report = |fault| problems.push(fault);
-    let sound = repository.verify_multi_pack_index(None, &watch, &mut report);
+    let sound = multi_pack_index::verify(&repository, None, &watch, &mut report);
     assert!(sound.expect("it can be read"));
     assert!(problems.is_empty(), "{problems:?}");
     let repository = sandbox.open("r");
-    repository
-        .repack_multi_pack_index(None, 0, &watch)
-        .expect("it can be repacked");
-    sandbox
-        .open("r")
-        .expire_multi_pack_index(None, &watch)
-        .expect("what is in no use can go");
+    multi_pack_index::repack(&repository, None, 0, &watch).expect("it can be repacked");
+    multi_pack_index::expire(&sandbox.open("r"), None, &watch).expect("what is in no use can go");
     let counts = sandbox.git("r", &["count-objects", "-v"]);
     assert!(counts.contains("packs: 1"), "{counts}");
     sandbox.git("r", &["fsck", "--strict"]);
@@ -93,11 +84,11 @@ fn unreachable_objects_are_pruned() {
     options.dry_run = true;
     let mut told = Vec::new();
     let mut tell = |removed: &prune::Removed| told.push(format!("{removed:?}"));
-    let outcome = repository.prune(&options, &mut tell, &watch);
+    let outcome = prune::prune(&repository, &options, &mut tell, &watch);
     assert_eq!(outcome.expect("it can be told").objects, 1);
     sandbox.git("r", &["cat-file", "-e", &id]);
     options.dry_run = false;
-    let outcome = repository.prune(&options, &mut tell, &watch);
+    let outcome = prune::prune(&repository, &options, &mut tell, &watch);
     assert_eq!(outcome.expect("it can be removed").objects, 1);
     assert!(told.iter().all(|one| one.contains(&id)), "{told:?}");
     assert_eq!(
@@ -132,9 +123,12 @@ fn loose_copies_of_packed_objects_are_removed() {
     let mut told = Vec::new();
     let mut tell = |removed: &prune::Removed| told.push(removed.clone());
     let watch = Watch::none();
-    let outcome = sandbox
-        .open("r")
-        .prune_packed(&prune::Options::default(), &mut tell, &watch);
+    let outcome = prune::prune_packed(
+        &sandbox.open("r"),
+        &prune::Options::default(),
+        &mut tell,
+        &watch,
+    );
     assert!(!outcome.expect("they can be removed").gave_up);
     assert!(matches!(told[..], [prune::Removed::Duplicate(_), ..]));
     assert_eq!(
@@ -299,8 +293,8 @@ fn a_repository_is_repacked_into_one_pack() {
     options.server_info = false;
     options.unpack_unreachable = None;
     options.patience = Duration::from_secs(30);
-    options.packing = repository.packing_options().expect("it is configured");
-    let counts = repository.repack(&options, &Watch::none());
+    options.packing = pack_objects::packing_options(&repository).expect("it is configured");
+    let counts = repack::repack(&repository, &options, &Watch::none());
     assert!(counts.expect("it can be packed").is_some());
     let counts = sandbox.git("r", &["count-objects", "-v"]);
     assert!(

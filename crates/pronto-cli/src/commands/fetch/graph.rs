@@ -1,6 +1,6 @@
 //! The commit-graph after a fetch.
 
-use pronto::commit_graph::{Source, Split, WriteOptions};
+use pronto::commit_graph::{self, Source, Split, WriteOptions};
 use pronto::{ErrorKind, Repository, Watch};
 
 use super::Args;
@@ -27,7 +27,7 @@ pub(super) fn write(
     options.split = Some(Split::Merge);
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-    match repository.write_commit_graph(&options, &watch) {
+    match commit_graph::write(repository, &options, &watch) {
         Ok(()) => context.report(),
         Err(error) if *error.kind() == ErrorKind::InvalidInput => {
             context.report_error(&error.to_string());

@@ -12,10 +12,10 @@ use std::path::Path;
 use bstr::{BStr, ByteSlice};
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
+use pronto_storage::local::{copy_file, link_objects, objects_of};
 
 use super::make::leave_out_place;
 use crate::gitmodules::Gitmodules;
-use crate::local::{copy_file, link_objects, objects_of};
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result, path};
 

@@ -1,0 +1,333 @@
+//! The history for bitmaps, and the selection of commits that get one.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_io::progress::Progress;
+use pronto_pack::idx::IndexPosition;
+use pronto_repository::links::links_in;
+use pronto_repository::objects::from_odb;
+use pronto_repository::{Error, ErrorKind, Result};
+
+use super::lacking;
+use super::{Objects, Tips, Work};
+
+/// Below this many commits each has a bitmap.
+const FEW: usize = 100;
+/// Each of this many newest commits has a bitmap.
+const ALWAYS: usize = 100;
+/// The largest number of commits between two bitmaps among the newest ones.
+const NEAR: usize = 100;
+const RECENT: usize = 20_000;
+/// The same among all others.
+const FAR: usize = 5_000;
+
+/// The number of a commit.
+pub(super) type Number = u32;
+
+/// Stands for a parent that is not there.
+const NONE: Number = Number::MAX;
+
+/// A commit and where it leads.
+#[derive(Clone, Debug)]
+pub(super) struct Commit {
+    id: ObjectId,
+    /// Its tree.
+    pub(super) tree: ObjectId,
+    /// Its row in the index; `None` if it is elsewhere.
+    row: Option<IndexPosition>,
+    time: i64,
+    parents: Range<u32>,
+}
+
+impl Commit {
+    /// Its row in the index.
+    ///
+    /// # Errors
+    /// It has none.
+    pub(super) fn row(&self) -> Result<IndexPosition> {
+        self.row.ok_or_else(|| lacking(&self.id))
+    }
+}
+
+/// Commits, numbered, and their parents.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    commits: Vec<Commit>,
+    parents: Vec<Number>,
+    /// Those that references point to, in their order.
+    tips: Vec<Number>,
+}
+
+/// Part of a history, numbered so that parents come behind their children.
+#[derive(Debug, Default)]
+pub(super) struct Ordered {
+    /// The commits by their numbers.
+    pub(super) commits: Vec<Commit>,
+    parents: Vec<Number>,
+    /// The commits that are to have bitmaps, in the order in which those are stored.
+    pub(super) selected: Vec<Number>,
+}
+
+impl Ordered {
+    /// The parents of a commit.
+    pub(super) fn parents(&self, of: Number) -> &[Number] {
+        let range = &self.commits[of as usize].parents;
+        &self.parents[range.start as usize..range.end as usize]
+    }
+}
+
+struct Gathering<'a> {
+    work: &'a Work<'a>,
+    objects: &'a Objects<'a>,
+    /// The shallow boundary, sorted.
+    cut: &'a [ObjectId],
+    /// Whether commits may be missing.
+    is_partial: bool,
+    history: History,
+    /// The parents of all commits, by the ranges that these have.
+    parent_ids: Vec<ObjectId>,
+    by_id: HashMap<ObjectId, Number>,
+    buffer: Vec<u8>,
+}
+
+/// All commits that `tips` lead to.
+///
+/// # Errors
+/// A commit is missing or malformed.
+pub(super) fn gather(work: &Work<'_>, objects: &Objects<'_>, tips: &Tips) -> Result<History> {
+    let mut gathering = Gathering {
+        work,
+        objects,
+        cut: work.repository.shallow_commits()?,
+        is_partial: !work.store.promisor_packs().map_err(from_odb)?.is_empty(),
+        history: History::default(),
+        parent_ids: Vec::new(),
+        by_id: HashMap::new(),
+        buffer: Vec::new(),
+    };
+    for tip in &tips.ids {
+        gathering.tip(tip)?;
+    }
+    // The parents of each commit follow those of the one before it, here as in `parent_ids`.
+    while let Some(id) = gathering.parent_ids.get(gathering.history.parents.len()) {
+        let number = gathering.number(&id.to_owned())?;
+        gathering.history.parents.push(number);
+    }
+    Ok(gathering.history)
+}
+
+impl Gathering<'_> {
+    fn tip(&mut self, id: &oid) -> Result<()> {
+        let id = self
+            .work
+            .repository
+            .peel_tag(id.to_owned())?
+            .unwrap_or(id.to_owned());
+        let header = self.work.store.header(&id).map_err(from_odb)?;
+        match header.map(|header| header.kind) {
+            Some(ObjectKind::Commit) => {
+                // Only tips have numbers yet, so a new one gets the next.
+                let next = self.history.commits.len() as Number;
+                let number = self.number(&id)?;
+                if number == next {
+                    self.history.tips.push(number);
+                }
+                Ok(())
+            }
+            Some(_) => Ok(()),
+            None => {
+                let message = format!("unable to parse object: {id}");
+                Err(Error::new(ErrorKind::Object, message))
+            }
+        }
+    }
+
+    fn number(&mut self, id: &oid) -> Result<Number> {
+        if let Some(number) = self.by_id.get(id) {
+            return Ok(*number);
+        }
+        if self.by_id.len().is_multiple_of(1024) {
+            self.work.check()?;
+        }
+        let row = self.objects.row(id)?;
+        if row.is_none() && self.is_partial && !self.work.store.contains(id).map_err(from_odb)? {
+            return Ok(NONE);
+        }
+        let mut links = links_in(&self.work.store, id, &mut self.buffer)?;
+        if self.cut.binary_search(&id.to_owned()).is_ok() {
+            links.parents.clear();
+        }
+        let start = self.parent_ids.len() as u32;
+        self.parent_ids.extend(links.parents);
+        let number = self.history.commits.len() as Number;
+        self.history.commits.push(Commit {
+            id: id.to_owned(),
+            tree: links.tree,
+            row,
+            time: links.time,
+            parents: start..self.parent_ids.len() as u32,
+        });
+        self.by_id.insert(id.to_owned(), number);
+        Ok(number)
+    }
+}
+
+impl History {
+    fn parents(&self, of: Number) -> impl Iterator<Item = Number> + '_ {
+        let range = &self.commits[of as usize].parents;
+        let parents = &self.parents[range.start as usize..range.end as usize];
+        parents.iter().copied().filter(|parent| *parent != NONE)
+    }
+
+    /// Those in the index, the youngest first; among equals in the order in which Git meets them.
+    fn candidates(&self) -> Vec<Number> {
+        let mut queue = BinaryHeap::new();
+        let mut seen = vec![false; self.commits.len()];
+        let mut arrivals = 0u32;
+        let mut push = |queue: &mut BinaryHeap<_>, number: Number| {
+            if !std::mem::replace(&mut seen[number as usize], true) {
+                let time = self.commits[number as usize].time;
+                queue.push((time, Reverse(arrivals), number));
+                arrivals += 1;
+            }
+        };
+        self.tips.iter().for_each(|tip| push(&mut queue, *tip));
+        let mut candidates = Vec::with_capacity(self.commits.len());
+        while let Some((_, _, number)) = queue.pop() {
+            if self.commits[number as usize].row.is_some() {
+                candidates.push(number);
+            }
+            self.parents(number)
+                .for_each(|parent| push(&mut queue, parent));
+        }
+        // Clocks may have been wrong.
+        candidates.sort_by_key(|number| Reverse(self.commits[*number as usize].time));
+        candidates
+    }
+
+    /// Which commits are to have bitmaps, the youngest first: as Git chooses them, many of the
+    /// youngest and ever fewer of those before. In each stretch a preferred commit is taken, else
+    /// the oldest merge, else the oldest commit. Then the youngest tips, as far as `tips` asks for it.
+    pub(super) fn select(&self, progress: &dyn Progress, tips: &Tips) -> Vec<Number> {
+        let candidates = self.candidates();
+        if candidates.len() < FEW {
+            return candidates;
+        }
+        let meter = progress.begin("Selecting bitmap commits", None);
+        let mut selected = Vec::new();
+        let mut at = 0;
+        while let Some(stretch) = candidates.get(at..=at + distance(at)) {
+            meter.add(stretch.len() as u64);
+            let commit = |number: &Number| &self.commits[*number as usize];
+            let is_preferred = |number: &&Number| tips.preferred.contains(&commit(number).id);
+            let is_merge = |number: &&Number| commit(number).parents.len() > 1;
+            let chosen = match stretch {
+                [only] => Some(only),
+                _ => (stretch.iter().find(is_preferred))
+                    .or_else(|| stretch.iter().rfind(is_merge))
+                    .or(stretch.last()),
+            };
+            selected.extend(chosen);
+            at += stretch.len();
+        }
+        meter.finish();
+        match tips.bitmapped_tips {
+            0 => selected,
+            most => self.with_tips(&selected, most, &candidates),
+        }
+    }
+
+    /// Adds the youngest `most` tips to `selected`, in the order of `candidates`.
+    fn with_tips(&self, selected: &[Number], most: usize, candidates: &[Number]) -> Vec<Number> {
+        let mut is_tip = vec![false; self.commits.len()];
+        self.tips
+            .iter()
+            .for_each(|tip| is_tip[*tip as usize] = true);
+        let tips = candidates.iter().filter(|number| is_tip[**number as usize]);
+        let mut is_selected = vec![false; self.commits.len()];
+        let all = selected.iter().chain(tips.take(most));
+        all.for_each(|number| is_selected[*number as usize] = true);
+        let found = candidates
+            .iter()
+            .filter(|number| is_selected[**number as usize]);
+        found.copied().collect()
+    }
+
+    /// The ancestors of the selected commits, and these.
+    pub(super) fn ancestors_of(self, selected: &[Number]) -> Ordered {
+        let order = self.topological(selected);
+        let mut numbers = vec![NONE; self.commits.len()];
+        for (new, old) in order.iter().enumerate() {
+            numbers[*old as usize] = new as Number;
+        }
+        let mut ordered = Ordered {
+            commits: Vec::with_capacity(order.len()),
+            parents: Vec::new(),
+            selected: selected.iter().map(|old| numbers[*old as usize]).collect(),
+        };
+        for old in order {
+            let start = ordered.parents.len() as u32;
+            let parents = self.parents(old).map(|parent| numbers[parent as usize]);
+            ordered.parents.extend(parents);
+            ordered.commits.push(Commit {
+                parents: start..ordered.parents.len() as u32,
+                ..self.commits[old as usize].clone()
+            });
+        }
+        ordered
+    }
+
+    /// The ancestors of `from`, children first; a first parent right behind its child where that
+    /// is possible, so that what follows has much in common.
+    fn topological(&self, from: &[Number]) -> Vec<Number> {
+        let mut children = vec![0u32; self.commits.len()];
+        let mut seen = vec![false; self.commits.len()];
+        let mut stack: Vec<Number> = Vec::new();
+        for number in from {
+            if !std::mem::replace(&mut seen[*number as usize], true) {
+                stack.push(*number);
+            }
+        }
+        while let Some(number) = stack.pop() {
+            for parent in self.parents(number) {
+                children[parent as usize] += 1;
+                if !std::mem::replace(&mut seen[parent as usize], true) {
+                    stack.push(parent);
+                }
+            }
+        }
+        let childless = from
+            .iter()
+            .rev()
+            .filter(|number| children[**number as usize] == 0);
+        let mut ready: Vec<Number> = childless.copied().collect();
+        let mut order = Vec::new();
+        while let Some(number) = ready.pop() {
+            order.push(number);
+            let start = ready.len();
+            for parent in self.parents(number) {
+                children[parent as usize] -= 1;
+                if children[parent as usize] == 0 {
+                    ready.push(parent);
+                }
+            }
+            ready[start..].reverse();
+        }
+        order
+    }
+}
+
+/// Returns the number of commits that are left out between the one at `at` and the next chosen one.
+fn distance(at: usize) -> usize {
+    if at <= ALWAYS {
+        0
+    } else if at <= RECENT {
+        (at - ALWAYS).min(NEAR)
+    } else {
+        (at - RECENT).clamp(NEAR, FAR)
+    }
+}

@@ -1,0 +1,191 @@
+//! The objects of a bitmap, their bits and their types.
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::oid;
+use pronto_pack::bitmap::Bits;
+use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::midx::MultiIndex;
+use pronto_pack::pack::{Pack, PackOrder, PackPosition, kinds};
+use pronto_repository::Notice;
+use pronto_repository::history::from_graph;
+use pronto_repository::objects::from_odb;
+use pronto_repository::{Error, ErrorKind, Result};
+
+use super::Work;
+use super::lacking;
+
+/// Takes the bit of an object and the hash of a name.
+pub(super) type VisitHash<'f> = dyn FnMut(u32, u32) + 'f;
+
+/// The objects of a pack or a multi-pack-index.
+pub(crate) struct Objects<'a> {
+    index: Table<'a>,
+    /// For each row of the index the bit.
+    bits: Vec<u32>,
+    kinds: [Bits; 4],
+}
+
+enum Table<'a> {
+    Pack(&'a Index),
+    Multi(&'a MultiIndex),
+}
+
+/// A pack of a multi-pack-index.
+pub(crate) struct Member {
+    pub(crate) pack: Pack,
+    pub(crate) index: Index,
+}
+
+impl<'a> Objects<'a> {
+    /// The objects of one pack.
+    ///
+    /// # Errors
+    /// The pack cannot be read.
+    pub(crate) fn of_pack(pack: &Pack, index: &'a Index) -> Result<Objects<'a>> {
+        let order = PackOrder::new(pack, index).map_err(from_graph)?;
+        let mut objects = Objects::new(Table::Pack(index), order.len());
+        let kinds = kinds(pack, index, &order).map_err(from_graph)?;
+        for (bit, kind) in kinds.into_iter().enumerate() {
+            let bit = bit as u32;
+            if let Some((_, row)) = order.get(PackPosition(bit)) {
+                objects.place(row, bit, kind);
+            }
+        }
+        Ok(objects)
+    }
+
+    /// The objects of a multi-pack-index that lists them in the order of packs; `open` opens those
+    /// by their numbers.
+    ///
+    /// # Errors
+    /// A pack cannot be read, or lacks an object.
+    pub(crate) fn of_multi(
+        index: &'a MultiIndex,
+        open: &dyn Fn(usize) -> Result<Member>,
+    ) -> Result<Objects<'a>> {
+        let mut objects = Objects::new(Table::Multi(index), index.len());
+        let mut opened = None;
+        for bit in 0..index.len() {
+            let row = index.position_at_place(bit).map_err(from_graph)?;
+            let row = row.ok_or_else(|| Error::new(ErrorKind::Object, "no order of packs"))?;
+            let (number, offset) = index.location_at(row).map_err(from_graph)?;
+            let is_open = matches!(&opened, Some((known, _, _)) if *known == number);
+            if !is_open {
+                let member = open(number.0 as usize)?;
+                let order = PackOrder::new(&member.pack, &member.index).map_err(from_graph)?;
+                let kinds = kinds(&member.pack, &member.index, &order).map_err(from_graph)?;
+                opened = Some((number, order, kinds));
+            }
+            let kind = opened.as_ref().and_then(|(_, order, kinds)| {
+                let place = order.position(offset)?;
+                kinds.get(place.0 as usize).copied()
+            });
+            let kind = kind.ok_or_else(|| {
+                let message = "multi-pack-index leads to no object";
+                Error::new(ErrorKind::Object, message).at_offset(offset.0)
+            })?;
+            objects.place(row, bit, kind);
+        }
+        Ok(objects)
+    }
+
+    fn new(index: Table<'a>, count: u32) -> Objects<'a> {
+        Objects {
+            index,
+            bits: vec![u32::MAX; count as usize],
+            kinds: std::array::from_fn(|_| Bits::new(count)),
+        }
+    }
+
+    fn place(&mut self, row: IndexPosition, bit: u32, kind: ObjectKind) {
+        self.bits[row.0 as usize] = bit;
+        let kind = match kind {
+            ObjectKind::Commit => 0,
+            ObjectKind::Tree => 1,
+            ObjectKind::Blob => 2,
+            ObjectKind::Tag => 3,
+        };
+        self.kinds[kind].insert(bit);
+    }
+
+    /// Returns the number of objects.
+    pub(crate) fn len(&self) -> u32 {
+        self.bits.len() as u32
+    }
+
+    /// The commits, trees, blobs and tags.
+    pub(crate) fn kinds(&self) -> &[Bits; 4] {
+        &self.kinds
+    }
+
+    /// The row of `id`; `None` if it is not there.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(crate) fn row(&self, id: &oid) -> Result<Option<IndexPosition>> {
+        let row = match self.index {
+            Table::Pack(index) => index.find(id),
+            Table::Multi(index) => index.find(id),
+        };
+        row.map_err(from_graph)
+    }
+
+    /// The bit of the object in this row.
+    pub(crate) fn bit_at(&self, row: IndexPosition) -> u32 {
+        self.bits[row.0 as usize]
+    }
+
+    /// The bit of `id`, which must be there.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub(crate) fn bit(&self, id: &oid) -> Result<u32> {
+        match self.row(id)? {
+            Some(row) => Ok(self.bit_at(row)),
+            None => Err(lacking(id)),
+        }
+    }
+
+    /// Returns the hashes of names in the order of the index: those of the existing bitmaps, and, of a
+    /// pack, those that `introduced` has: it calls its argument with the bits of objects and the
+    /// hashes of the names under which history has them.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(super) fn name_hashes(
+        &self,
+        work: &Work<'_>,
+        introduced: &dyn Fn(&mut VisitHash<'_>),
+    ) -> Result<Vec<u32>> {
+        let mut hashes = vec![0; self.bits.len()];
+        let present = work.store.bitmaps().unwrap_or_else(|error| {
+            let error = error.without_context(ErrorKind::Object);
+            work.repository.notify(Notice::Failure(error));
+            None
+        });
+        if let Some(present) = &present {
+            present
+                .for_each_name_hash(|id, hash| {
+                    if let Ok(Some(row)) = self.row(id) {
+                        hashes[row.0 as usize] = hash;
+                    }
+                })
+                .map_err(from_odb)?;
+        }
+        if let Table::Pack(_) = self.index {
+            let mut by_bit = vec![0; self.bits.len()];
+            introduced(&mut |bit, hash| {
+                let slot = &mut by_bit[bit as usize];
+                if *slot == 0 {
+                    *slot = hash;
+                }
+            });
+            for (hash, bit) in hashes.iter_mut().zip(&self.bits) {
+                if *hash == 0 {
+                    *hash = by_bit[*bit as usize];
+                }
+            }
+        }
+        Ok(hashes)
+    }
+}

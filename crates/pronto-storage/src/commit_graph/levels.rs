@@ -1,0 +1,124 @@
+//! Positions of parents, and generation numbers.
+
+use pronto_pack::commit_graph::write::{Entry, MOST_LEVELS};
+use pronto_repository::history::from_graph;
+use pronto_repository::{Error, ErrorKind, Result};
+
+use super::Work;
+use super::gather::{Commit, Commits};
+use super::install::Chain;
+
+/// Commits as they are written.
+pub(super) struct Resolved {
+    pub(super) entries: Vec<Entry>,
+    /// The commits that the ranges in `entries` belong to.
+    pub(super) parents: Vec<u32>,
+}
+
+/// Finds the positions of parents, then levels and generations from the roots up.
+pub(super) fn resolve(work: &Work<'_>, chain: &Chain, commits: &Commits) -> Result<Resolved> {
+    let title = "Finding extra edges in commit graph";
+    let meter = work
+        .watch
+        .progress()
+        .begin(title, Some(commits.len() as u64));
+    let mut resolved = Resolved {
+        entries: Vec::with_capacity(commits.len()),
+        parents: Vec::new(),
+    };
+    for commit in commits {
+        let start = resolved.parents.len();
+        for parent in &commit.links.parents {
+            let position = match commits.binary_search_by_key(parent, |other| other.id) {
+                Ok(at) => chain.below + at as u32,
+                Err(_) => below(work, chain, commit, parent)?,
+            };
+            resolved.parents.push(position);
+        }
+        resolved.entries.push(Entry {
+            id: commit.id,
+            tree: commit.links.tree,
+            time: u64::try_from(commit.links.time).unwrap_or(0),
+            level: 0,
+            generation: 0,
+            parents: start..resolved.parents.len(),
+        });
+        meter.add(1);
+    }
+    meter.finish();
+    number(work, chain, &mut resolved)?;
+    Ok(resolved)
+}
+
+/// The position of `parent` in the layers that stay.
+fn below(
+    work: &Work<'_>,
+    chain: &Chain,
+    commit: &Commit,
+    parent: &pronto_hash::oid,
+) -> Result<u32> {
+    let found = match &work.graph {
+        Some(graph) => graph.find(parent).map_err(from_graph)?,
+        None => None,
+    };
+    let found = found.filter(|position| position.0 < chain.below);
+    found.map(|position| position.0).ok_or_else(|| {
+        let message = format!("missing parent {parent} for commit {}", commit.id);
+        Error::new(ErrorKind::Object, message)
+    })
+}
+
+/// A commit comes after all its parents, without recursion.
+fn number(work: &Work<'_>, chain: &Chain, resolved: &mut Resolved) -> Result<()> {
+    let title = "Computing commit graph generation numbers";
+    let meter = work
+        .watch
+        .progress()
+        .begin(title, Some(resolved.entries.len() as u64));
+    let mut stack = Vec::new();
+    for start in 0..resolved.entries.len() {
+        work.check()?;
+        meter.add(1);
+        if resolved.entries[start].level == 0 {
+            stack.push(start);
+        }
+        while let Some(&at) = stack.last() {
+            let waiting = stack.len();
+            let (mut level, mut generation) = (0, 0);
+            for parent in &resolved.parents[resolved.entries[at].parents.clone()] {
+                let (parent_level, parent_generation) = match parent.checked_sub(chain.below) {
+                    Some(own) => {
+                        let own = own as usize;
+                        let entry = &resolved.entries[own];
+                        if entry.level == 0 {
+                            stack.push(own);
+                        }
+                        (entry.level, entry.generation)
+                    }
+                    None => of_base(work, *parent)?,
+                };
+                level = level.max(parent_level);
+                generation = generation.max(parent_generation + 1);
+            }
+            if stack.len() == waiting {
+                let entry = &mut resolved.entries[at];
+                entry.level = (level + 1).min(MOST_LEVELS);
+                // Zero stands for a generation that is not known.
+                entry.generation = generation.max(entry.time).max(1);
+                stack.pop();
+            }
+        }
+    }
+    meter.finish();
+    Ok(())
+}
+
+fn of_base(work: &Work<'_>, position: u32) -> Result<(u32, u64)> {
+    let Some(graph) = &work.graph else {
+        return Ok((0, 0));
+    };
+    let position = pronto_pack::commit_graph::Position(position);
+    let commit = graph.commit_alone_at(position).map_err(from_graph)?;
+    let generation = graph.corrected_date_at(position).map_err(from_graph)?;
+    Ok((commit.level, generation))
+}

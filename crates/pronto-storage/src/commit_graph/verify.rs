@@ -1,0 +1,323 @@
+//! Compares a commit-graph with the commits.
+
+use std::path::Path;
+
+use pronto_hash::ObjectId;
+use pronto_io::progress::Meter;
+use pronto_io::watch::Watch;
+use pronto_object::CommitLinks;
+use pronto_odb::Store;
+use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
+use pronto_repository::Notice;
+use pronto_repository::history::from_graph;
+use pronto_repository::links::links_in;
+use pronto_repository::{Error, ErrorKind, Repository, Result};
+
+use super::{Fault, changed_paths_to_read};
+use crate::object_directory;
+
+/// The problems that were found in a commit-graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verdict {
+    /// Zero without problems; bit 0 stands for problems in general, bit 1 for a wrong checksum.
+    pub code: u8,
+}
+
+const WRONG: u8 = 1;
+const WRONG_CHECKSUM: u8 = 2;
+
+/// Compares the commit-graph of an object directory (by default the repository's own) with the
+/// commits; with `shallow` only the topmost layer. Calls `report` with each fault. Without a
+/// graph there are none.
+///
+/// Costs reading every commit.
+///
+/// # Errors
+/// There is no such object directory, or the file exists and cannot be opened.
+pub fn verify(
+    repository: &Repository,
+    object_dir: Option<&std::path::PathBuf>,
+    shallow: bool,
+    watch: &Watch<'_>,
+    report: &mut dyn FnMut(Fault),
+) -> Result<Verdict> {
+    let (directory, _) = object_directory::find(repository, object_dir)?;
+    let single = single_path(&directory);
+    let is_single = match std::fs::File::open(&single) {
+        Ok(_) => true,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => {
+            let shown = repository.spoken(&single);
+            let reason = pronto_io::error::reason(&error);
+            let message = format!(
+                "Could not open commit-graph '{}': {reason}",
+                shown.display()
+            );
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+    };
+    let opened = graph_of(repository, &directory)?;
+    for remark in opened.remarks {
+        repository.notify(Notice::CommitGraph(remark));
+    }
+    let chain_bytes = match is_single {
+        true => 0,
+        false => chain_bytes(repository, &directory)?,
+    };
+    let Some(graph) = opened.graph else {
+        let code = if is_single || chain_bytes > 0 {
+            WRONG
+        } else {
+            0
+        };
+        return Ok(Verdict { code });
+    };
+    let store = repository.objects()?.without_replacements();
+    let mut code = 0;
+    let layers = graph.ranges().len();
+    let examined = if shallow { 1 } else { layers };
+    let count = graph
+        .ranges()
+        .skip(layers - examined)
+        .map(|range| range.len());
+    let title = "Verifying commits in commit graph";
+    let meter = watch
+        .progress()
+        .begin(title, Some(count.sum::<usize>() as u64));
+    for layer in (0..layers).rev().take(examined) {
+        let mut check = Check {
+            store: &store,
+            graph: &graph,
+            code: 0,
+            report,
+        };
+        check.layer(layer, &meter, watch)?;
+        code |= check.code;
+    }
+    meter.finish();
+    if !opened.is_complete {
+        repository.notify(Notice::IncompleteCommitGraph);
+        code |= WRONG;
+    }
+    Ok(Verdict { code })
+}
+
+/// Returns the size of the list of the layers of a chain; zero if there is none.
+///
+/// # Errors
+/// It is too short for one layer.
+fn chain_bytes(repository: &Repository, directory: &Path) -> Result<u64> {
+    let path = chain_path(directory);
+    let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    if (1..repository.object_hash().len_in_hex() as u64).contains(&size) {
+        let shown = repository.spoken(&path);
+        let message = format!(
+            "could not open commit-graph chain '{}': Invalid argument",
+            shown.display()
+        );
+        return Err(Error::new(ErrorKind::Object, message));
+    }
+    Ok(size)
+}
+
+fn graph_of(repository: &Repository, directory: &Path) -> Result<Opened> {
+    let mut options = Options::default();
+    options.kind = repository.object_hash();
+    options.generation_version = repository.generation_version()?;
+    options.changed_paths = changed_paths_to_read(repository)?;
+    let store = repository.objects()?;
+    let others = std::iter::once(store.path())
+        .chain(store.alternates().iter().map(std::path::PathBuf::as_path))
+        .filter(|other| *other != directory);
+    let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
+    Ok(CommitGraph::open_in(&directories, &options))
+}
+
+/// The last commits of a layer with and without a generation number.
+#[derive(Default)]
+struct Generations {
+    zero: Option<ObjectId>,
+    other: Option<ObjectId>,
+}
+
+struct Check<'a> {
+    store: &'a Store,
+    graph: &'a CommitGraph,
+    code: u8,
+    report: &'a mut dyn FnMut(Fault),
+}
+
+impl Check<'_> {
+    fn wrong(&mut self, fault: Fault) {
+        self.code = WRONG;
+        (self.report)(fault);
+    }
+
+    fn layer(&mut self, layer: usize, meter: &Meter, watch: &Watch<'_>) -> Result<()> {
+        if !self.graph.checksum_holds(layer).map_err(from_graph)? {
+            self.wrong(Fault::Checksum);
+            self.code = WRONG_CHECKSUM;
+        }
+        let before = self.code;
+        self.code = 0;
+        let range = self.graph.ranges().nth(layer).unwrap_or_default();
+        self.order(layer)?;
+        for position in range.clone() {
+            // A parent out of bounds ends it all, as in Git.
+            self.commit(position)?;
+        }
+        if self.code != 0 {
+            return Ok(());
+        }
+        self.code = before;
+        let mut generations = Generations::default();
+        for position in range {
+            watch
+                .interrupt()
+                .check()
+                .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
+            self.compare(position, &mut generations)?;
+            meter.add(1);
+        }
+        if let (Some(zero), Some(other)) = (generations.zero, generations.other) {
+            self.wrong(Fault::MixedGenerations { zero, other });
+        }
+        Ok(())
+    }
+
+    fn commit(
+        &self,
+        position: u32,
+    ) -> Result<(ObjectId, pronto_pack::commit_graph::Commit, Vec<Position>)> {
+        let mut parents = Vec::new();
+        let position = Position(position);
+        let commit = self.graph.commit_at(position, &mut parents);
+        let id = self.graph.id_at(position).map_err(from_graph)?;
+        Ok((id, commit.map_err(plain)?, parents))
+    }
+
+    fn order(&mut self, layer: usize) -> Result<()> {
+        let graph = self.graph;
+        let range = graph.ranges().nth(layer).unwrap_or_default();
+        let mut previous: Option<ObjectId> = None;
+        let mut byte = 0;
+        let mut wrong = Vec::new();
+        let mut fanout = |row: u32, end: usize, wrong: &mut Vec<Fault>| {
+            while byte < end {
+                let recorded = graph.fanout_value(layer, byte as u8);
+                let actual = row;
+                if recorded != actual {
+                    wrong.push(Fault::Fanout {
+                        byte,
+                        recorded,
+                        actual,
+                    });
+                }
+                byte += 1;
+            }
+        };
+        for position in range.clone() {
+            let id = graph.id_at(Position(position)).map_err(from_graph)?;
+            if let Some(before) = previous.filter(|previous| *previous >= id) {
+                wrong.push(Fault::Order { before, after: id });
+            }
+            let first_byte = usize::from(id.as_bytes()[0]);
+            fanout(position - range.start, first_byte, &mut wrong);
+            previous = Some(id);
+        }
+        fanout(range.len() as u32, 256, &mut wrong);
+        for fault in wrong {
+            self.wrong(fault);
+        }
+        Ok(())
+    }
+
+    /// Compares one commit with its object.
+    fn compare(&mut self, position: u32, generations: &mut Generations) -> Result<()> {
+        let (id, commit, parents) = self.commit(position)?;
+        let mut buffer = Vec::new();
+        let Ok(links) = links_in(self.store, &id, &mut buffer) else {
+            (self.report)(Fault::Unreadable(id));
+            self.wrong(Fault::Unparsable(id));
+            return Ok(());
+        };
+        if commit.tree != links.tree {
+            self.wrong(Fault::Tree {
+                commit: id,
+                recorded: commit.tree,
+                actual: links.tree,
+            });
+        }
+        let greatest = self.parents(&id, &parents, &links)?;
+        match commit.generation {
+            0 => generations.zero = Some(id),
+            _ => generations.other = Some(id),
+        }
+        if generations.zero.is_some() {
+            return Ok(());
+        }
+        self.numbers(&id, &commit, greatest, &links);
+        Ok(())
+    }
+
+    /// The greatest generation of the parents.
+    fn parents(&mut self, id: &ObjectId, parents: &[Position], links: &CommitLinks) -> Result<u64> {
+        let mut greatest = 0;
+        let mut own = links.parents.iter();
+        for parent in parents {
+            let Some(expected) = own.next() else {
+                self.wrong(Fault::TooManyParents(*id));
+                return Ok(greatest);
+            };
+            let found = self.graph.id_at(*parent).map_err(from_graph)?;
+            if found != *expected {
+                self.wrong(Fault::Parent {
+                    commit: *id,
+                    recorded: found,
+                    actual: *expected,
+                });
+            }
+            let parent = self.graph.commit_alone_at(*parent);
+            let parent = parent.map_err(plain)?;
+            greatest = greatest.max(parent.generation);
+        }
+        if own.next().is_some() {
+            self.wrong(Fault::TooFewParents(*id));
+        }
+        Ok(greatest)
+    }
+
+    fn numbers(
+        &mut self,
+        id: &ObjectId,
+        commit: &pronto_pack::commit_graph::Commit,
+        mut greatest: u64,
+        links: &CommitLinks,
+    ) {
+        let cap = u64::from(pronto_pack::commit_graph::write::MOST_LEVELS);
+        if !self.graph.has_corrected_dates() && greatest == cap {
+            greatest -= 1;
+        }
+        if commit.generation < greatest + 1 {
+            self.wrong(Fault::Generation {
+                commit: *id,
+                recorded: commit.generation,
+                least: greatest + 1,
+            });
+        }
+        let time = u64::try_from(links.time).unwrap_or(0);
+        if commit.time != time {
+            self.wrong(Fault::Date {
+                commit: *id,
+                recorded: commit.time,
+                actual: time,
+            });
+        }
+    }
+}
+
+/// Returns the error without its place, which Git does not say either.
+fn plain(error: pronto_pack::Error) -> Error {
+    error.without_context(ErrorKind::Object)
+}

@@ -1,0 +1,461 @@
+//! Writing, verifying and expiring the multi-pack-index of a repository.
+
+mod bitmap;
+mod expire;
+mod fault;
+mod incremental;
+mod merge;
+mod present;
+mod repack;
+mod verify;
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bstr::BString;
+use pronto_config::durability::Component;
+use pronto_config::lock::{Lock, PATIENCE};
+use pronto_config::path;
+use pronto_config::shared;
+use pronto_hash::ObjectId;
+use pronto_io::error::IoContext as _;
+use pronto_io::watch::Watch;
+use pronto_pack::idx::Index;
+use pronto_pack::midx::write;
+use pronto_repository::{Error, ErrorKind, Repository, Result};
+use pronto_repository::{Notice, PackNotice};
+
+use crate::object_directory;
+
+pub use bitmap::BitmapOptions;
+pub use expire::expire;
+pub(crate) use expire::forget;
+pub use fault::Fault;
+use present::Present;
+pub use repack::repack;
+pub use verify::verify;
+
+/// The list of the layers of a chain.
+const CHAIN: &str = "multi-pack-index-chain";
+
+/// The suffixes of the files of a layer.
+const LAYER_ENDINGS: &[&str] = &[".bitmap", ".rev", ".midx"];
+
+const NOT_WRITTEN: &str = "could not write multi-pack-index";
+
+/// Options for writing a multi-pack-index. The defaults are those of Git.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// The object directory to write to, if not the repository's own: one of its alternates.
+    pub object_dir: Option<PathBuf>,
+    /// The pack whose copies are taken of objects that are in several, by its name or that of its
+    /// index.
+    pub preferred_pack: Option<BString>,
+    /// Only these packs, named by their indexes (`pack-….idx`).
+    pub packs: Option<BTreeSet<BString>>,
+    /// Whether to write bitmaps, too, and how.
+    pub bitmap: Option<BitmapOptions>,
+    /// Whether packs that are not covered yet become a new layer of a chain, whose existing layers
+    /// stay.
+    pub incremental: bool,
+}
+
+/// A pack that a multi-pack-index is made of.
+struct Source {
+    /// The name of its index.
+    name: BString,
+    /// Its index; `None` if its objects are taken from the multi-pack-index there is.
+    index: Option<Index>,
+    /// When it was last written, in seconds since 1970; zero for one that was known already.
+    modified: u64,
+    dropped: bool,
+}
+
+/// The state that all operations share.
+struct Work<'a> {
+    repository: &'a Repository,
+    /// Receives the progress, and stops the operation.
+    watch: &'a Watch<'a>,
+    /// The directory of packs.
+    directory: PathBuf,
+}
+
+/// Writes the multi-pack-index, unless it covers all packs already and has the requested
+/// bitmaps.
+///
+/// # Errors
+/// There is no pack, a pack cannot be read, bitmaps are requested and the packs lack objects
+/// reachable from their commits, or the file cannot be written.
+pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
+    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
+    match options.incremental {
+        true => work.write_layer(options),
+        false => work.write(options, &BTreeSet::new()),
+    }
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        repository: &'a Repository,
+        object_dir: Option<&PathBuf>,
+        watch: &'a Watch<'a>,
+    ) -> Result<Self> {
+        let (objects_dir, _) = object_directory::find(repository, object_dir)?;
+        Ok(Work {
+            repository,
+            watch,
+            directory: objects_dir.join("pack"),
+        })
+    }
+}
+
+impl Work<'_> {
+    fn path(&self) -> PathBuf {
+        self.directory.join("multi-pack-index")
+    }
+
+    fn spoken(&self, path: &Path) -> PathBuf {
+        self.repository.spoken(path)
+    }
+
+    fn write(&self, options: &WriteOptions, dropped: &BTreeSet<BString>) -> Result<()> {
+        self.undisturbed(|last| self.write_once(options, dropped, last))
+    }
+
+    /// Returns `false` if it must be repeated because another process has written or removed packs
+    /// meanwhile, unless this is the `last` attempt.
+    fn write_once(
+        &self,
+        options: &WriteOptions,
+        dropped: &BTreeSet<BString>,
+        last: bool,
+    ) -> Result<bool> {
+        let before = self.state();
+        let found = self.sound()?;
+        let (present, other) = match options.packs {
+            None => (found, None),
+            // Its objects are not taken over, but it may be what is wanted.
+            Some(_) => (None, found),
+        };
+        let names = present.iter().flat_map(Present::pack_names);
+        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
+        let is_gone = |source: &Source| !self.pack_path(source).exists();
+        let gone = known.iter().position(is_gone);
+        if let Some(number) = gone.filter(|_| dropped.is_empty()) {
+            let message = format!("could not load pack {number}");
+            let refused = Err(Error::new(ErrorKind::Refused, message));
+            return if last { refused } else { Ok(false) };
+        }
+        let mut sources = self.sources(known, options, None)?;
+        if let Some(found) = present.as_ref().or(other.as_ref())
+            && dropped.is_empty()
+            && self.is_up_to_date(found, &sources, options)?
+        {
+            return Ok(true);
+        }
+        let preferred = match (&options.preferred_pack, &options.bitmap) {
+            (None, Some(_)) => self.oldest(&sources)?,
+            _ => self.preferred(&mut sources, options)?,
+        };
+        if let Some(number) = preferred {
+            self.open_index(&mut sources[number])?;
+        }
+        let entries = merge::merge(self, present.as_ref(), &sources, preferred)?;
+        let numbers = number(&mut sources, dropped)?;
+        let lock = Lock::acquire(self.path(), PATIENCE)?;
+        if !last && self.is_disturbed(&before, &sources) {
+            return Ok(false);
+        }
+        let contents = Contents::new(&sources, entries, &numbers)?;
+        if contents.names.is_empty() {
+            return Err(Error::new(ErrorKind::Refused, "no pack files to index."));
+        }
+        let preferred = preferred.and_then(|number| numbers[number]);
+        let is_empty = contents.entries.is_empty();
+        let bitmap = options.bitmap.as_ref().filter(|_| !is_empty);
+        if bitmap.is_none() && options.bitmap.is_some() {
+            self.notify(PackNotice::NoObjectsForBitmaps);
+        }
+        let order = bitmap.map(|_| write::order(&contents.entries, preferred));
+        let path = lock.path().to_owned();
+        let Some(file) = lock.file() else {
+            return Err(Error::new(ErrorKind::Io, NOT_WRITTEN));
+        };
+        let id = self.fill(file, &path, &contents, order.as_deref())?;
+        drop((contents, order));
+        if let Some(bitmap) = bitmap {
+            self.write_bitmaps(bitmap, lock.path(), id)?;
+        }
+        lock.commit()?;
+        self.clear(&self.directory, &[".bitmap", ".rev"], &[id]);
+        let chain = self.chain_directory();
+        // What counts is the file: only then may the chain go.
+        let _ = std::fs::remove_file(chain.join(CHAIN));
+        self.clear(&chain, LAYER_ENDINGS, &[]);
+        Ok(true)
+    }
+
+    /// Returns whether `found` covers `sources`, no more and no less, and has the requested bitmaps.
+    /// Those that are not requested are removed.
+    fn is_up_to_date(
+        &self,
+        found: &Present,
+        sources: &[Source],
+        options: &WriteOptions,
+    ) -> Result<bool> {
+        let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
+        let covers = |source: &Source| names.contains(source.name.as_slice());
+        if names.len() != sources.len() || !sources.iter().all(covers) {
+            return Ok(false);
+        }
+        if options.bitmap.is_none() {
+            self.clear(&self.directory, &[".bitmap"], &[]);
+            return Ok(true);
+        }
+        match found.layers.as_slice() {
+            [index] if !found.is_chain => self.has_bitmaps(index),
+            _ => Ok(false),
+        }
+    }
+
+    /// Fills a file without readers. Returns its checksum.
+    fn fill(
+        &self,
+        mut file: &File,
+        path: &Path,
+        contents: &Contents<'_>,
+        order: Option<&[u32]>,
+    ) -> Result<ObjectId> {
+        let kind = self.repository.object_hash();
+        let id = write::write(&mut file, kind, &contents.names, &contents.entries, order);
+        let id = id.context(ErrorKind::Io, NOT_WRITTEN, path)?;
+        let synced = self
+            .repository
+            .fsync()?
+            .of(Component::PackMetadata)
+            .apply(file);
+        synced.context(ErrorKind::Io, NOT_WRITTEN, path)?;
+        shared::adjust(self.repository.objects()?.options().sharing, path)?;
+        Ok(id)
+    }
+
+    /// The packs: first those that are known, then others in the order of the directory, which
+    /// decides between equals as in Git; none of those that are covered `below`.
+    fn sources(
+        &self,
+        known: Vec<Source>,
+        options: &WriteOptions,
+        below: Option<&Present>,
+    ) -> Result<Vec<Source>> {
+        let title = "Adding packfiles to multi-pack-index";
+        let meter = self.watch.progress().begin(title, None);
+        let names = known.iter().map(|source| source.name.clone());
+        let below = below.into_iter().flat_map(Present::pack_names);
+        let names: HashSet<BString> = names
+            .chain(below.map(|name| name.as_str().into()))
+            .collect();
+        let mut sources = known;
+        let failed = "unable to open object pack directory";
+        let entries = match std::fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(sources),
+            Err(error) => return Err(error).context(ErrorKind::Io, failed, &self.directory),
+        };
+        for entry in entries {
+            let entry = entry.context(ErrorKind::Io, failed, &self.directory)?;
+            let path = entry.path();
+            let name = BString::from(path::as_bytes(Path::new(&entry.file_name())));
+            if !name.ends_with(b".idx") {
+                continue;
+            }
+            meter.add(1);
+            let is_known = names.contains(&name);
+            let is_asked_for = options
+                .packs
+                .as_ref()
+                .is_none_or(|packs| packs.contains(&name));
+            if is_known || !is_asked_for {
+                continue;
+            }
+            sources.extend(self.source(&path, name)?);
+        }
+        meter.finish();
+        Ok(sources)
+    }
+
+    fn source(&self, path: &Path, name: BString) -> Result<Option<Source>> {
+        let spoken = self.spoken(path);
+        let Some(modified) = modified(&path.with_extension("pack")) else {
+            self.notify(PackNotice::MissingPack(spoken));
+            return Ok(None);
+        };
+        let Ok(index) = self.index(path)? else {
+            self.notify(PackNotice::UnusableIndex(spoken));
+            return Ok(None);
+        };
+        Ok(Some(Source {
+            name,
+            index: Some(index),
+            modified,
+            dropped: false,
+        }))
+    }
+
+    fn index(&self, path: &Path) -> Result<std::result::Result<Index, pronto_pack::Error>> {
+        let kind = self.repository.object_hash();
+        let access = self.repository.objects()?.options().access;
+        Ok(Index::open(path, kind, access))
+    }
+
+    fn pack_path(&self, source: &Source) -> PathBuf {
+        let path = self.directory.join(path::borrow(&source.name));
+        path.with_extension("pack")
+    }
+
+    fn opened_index(&self, source: &Source) -> Result<Index> {
+        let path = self.pack_path(source).with_extension("idx");
+        let failed = |_| Error::new(ErrorKind::Refused, "could not load pack");
+        self.index(&path)?.map_err(failed)
+    }
+
+    /// The index of a pack, opened if it was not yet.
+    fn open_index<'a>(&self, source: &'a mut Source) -> Result<&'a Index> {
+        let index = match source.index.take() {
+            Some(index) => index,
+            None => self.opened_index(source)?,
+        };
+        Ok(source.index.insert(index))
+    }
+
+    fn notify(&self, notice: PackNotice) {
+        self.repository.notify(Notice::Packs(notice));
+    }
+
+    /// The number of the preferred pack.
+    fn preferred(&self, sources: &mut [Source], options: &WriteOptions) -> Result<Option<usize>> {
+        let Some(wanted) = &options.preferred_pack else {
+            return Ok(None);
+        };
+        let stem = |name: &BString| -> BString {
+            let stem = name.strip_suffix(b".pack".as_slice());
+            stem.map_or_else(|| name.clone(), |stem| [stem, b".idx"].concat().into())
+        };
+        let wanted_name = stem(wanted);
+        let found = sources.iter().position(|source| source.name == wanted_name);
+        let Some(number) = found else {
+            self.notify(PackNotice::UnknownPreferredPack(wanted.clone()));
+            return Ok(None);
+        };
+        if self.open_index(&mut sources[number])?.is_empty() {
+            let pack = self.spoken(&self.pack_path(&sources[number]));
+            let message = format!(
+                "cannot select preferred pack {} with no objects",
+                pack.display()
+            );
+            return Err(Error::new(ErrorKind::Refused, message));
+        }
+        Ok(Some(number))
+    }
+
+    /// Removes the files in `directory` that belong to a multi-pack-index that is none of `keep`.
+    fn clear(&self, directory: &Path, endings: &[&str], keep: &[ObjectId]) {
+        let Ok(entries) = std::fs::read_dir(directory) else {
+            return;
+        };
+        let keep: Vec<String> = keep.iter().map(ToString::to_string).collect();
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = path::as_bytes(Path::new(&name));
+            let Some(rest) = name.strip_prefix(b"multi-pack-index-".as_slice()) else {
+                continue;
+            };
+            let ending = endings
+                .iter()
+                .find_map(|ending| rest.strip_suffix(ending.as_bytes()));
+            if ending.is_some_and(|id| !keep.iter().any(|keep| id == keep.as_bytes())) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+impl Source {
+    /// A pack that a multi-pack-index names.
+    fn known(name: &str) -> Source {
+        Source {
+            name: name.into(),
+            index: None,
+            modified: 0,
+            dropped: false,
+        }
+    }
+}
+
+/// The content of the new file.
+struct Contents<'a> {
+    /// The names of the packs, sorted.
+    names: Vec<&'a BString>,
+    entries: Vec<write::Entry>,
+}
+
+impl<'a> Contents<'a> {
+    /// Those of `sources` that are not dropped, and `entries`, which have the places of packs there,
+    /// with their `numbers` instead.
+    ///
+    /// # Errors
+    /// An object is in a pack that is dropped.
+    fn new(
+        sources: &'a [Source],
+        entries: Vec<write::Entry>,
+        numbers: &[Option<u32>],
+    ) -> Result<Contents<'a>> {
+        let kept = sources.iter().filter(|source| !source.dropped);
+        let mut names: Vec<&BString> = kept.map(|source| &source.name).collect();
+        names.sort_unstable();
+        let mut written = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let number = numbers.get(entry.pack as usize).copied().flatten();
+            let pack = number.ok_or_else(|| {
+                let message = format!("object in an expired pack with id {}", entry.pack);
+                Error::new(ErrorKind::Object, message)
+            })?;
+            written.push(write::Entry { pack, ..entry });
+        }
+        Ok(Contents {
+            names,
+            entries: written,
+        })
+    }
+}
+
+/// When the file at `path` was last written, in seconds since 1970; `None` if there is none.
+fn modified(path: &Path) -> Option<u64> {
+    let modified = path.metadata().ok()?.modified();
+    let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
+    let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(modified.as_secs())
+}
+
+/// Marks the packs that are dropped; for each pack its number among those that are not, by name.
+fn number(sources: &mut [Source], dropped: &BTreeSet<BString>) -> Result<Vec<Option<u32>>> {
+    for name in dropped {
+        match sources.iter_mut().find(|source| source.name == *name) {
+            Some(source) => source.dropped = true,
+            None => {
+                let message = format!("did not see pack-file {name} to drop");
+                return Err(Error::new(ErrorKind::Refused, message));
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.retain(|at| !sources[*at].dropped);
+    order.sort_by(|a, b| sources[*a].name.cmp(&sources[*b].name));
+    let mut numbers = vec![None; sources.len()];
+    for (number, at) in order.into_iter().enumerate() {
+        numbers[at] = Some(number as u32);
+    }
+    Ok(numbers)
+}

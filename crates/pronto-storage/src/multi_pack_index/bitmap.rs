@@ -1,0 +1,117 @@
+//! The bitmap of a multi-pack-index that is being written.
+
+use std::path::{Path, PathBuf};
+
+use pronto_hash::ObjectId;
+use pronto_pack::bitmap::Bitmaps;
+use pronto_pack::idx::Index;
+use pronto_pack::midx::MultiIndex;
+use pronto_pack::pack::Pack;
+use pronto_repository::Notice;
+use pronto_repository::history::from_graph;
+use pronto_repository::{Error, ErrorKind, Result};
+
+use super::{Source, Work};
+use crate::bitmaps::{self, Member, Objects};
+
+/// Options for the bitmaps of a multi-pack-index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BitmapOptions {
+    /// A file that says what references point to, if it is not to be as they say now.
+    pub refs_snapshot: Option<PathBuf>,
+}
+
+impl Work<'_> {
+    fn bitmap_path(&self, id: &ObjectId) -> PathBuf {
+        self.directory.join(format!("multi-pack-index-{id}.bitmap"))
+    }
+
+    /// Whether there are bitmaps that belong to `index`.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(super) fn has_bitmaps(&self, index: &MultiIndex) -> Result<bool> {
+        if !index.has_order() {
+            return Ok(false);
+        }
+        let id = index.checksum().map_err(from_graph)?;
+        let access = self.repository.objects()?.options().access;
+        let kind = self.repository.object_hash();
+        let opened = Bitmaps::open(self.bitmap_path(&id), kind, index.len(), access);
+        Ok(opened.is_ok_and(|bitmaps| bitmaps.checksum() == id))
+    }
+
+    /// Returns the default preferred pack: the oldest that has objects.
+    ///
+    /// # Errors
+    /// An index cannot be read.
+    pub(super) fn oldest(&self, sources: &[Source]) -> Result<Option<usize>> {
+        let mut oldest: Option<(u64, usize)> = None;
+        for (number, source) in sources.iter().enumerate() {
+            let modified = self.modified(source);
+            let is_older = oldest.is_none_or(|(time, _)| modified < time);
+            if is_older && !self.is_empty(source)? {
+                oldest = Some((modified, number));
+            }
+        }
+        Ok(oldest.map(|(_, number)| number))
+    }
+
+    fn modified(&self, source: &Source) -> u64 {
+        match source.modified {
+            0 => super::modified(&self.pack_path(source)).unwrap_or(0),
+            known => known,
+        }
+    }
+
+    fn is_empty(&self, source: &Source) -> Result<bool> {
+        match &source.index {
+            Some(index) => Ok(index.is_empty()),
+            None => Ok(self.opened_index(source)?.is_empty()),
+        }
+    }
+
+    /// Writes the bitmaps of the multi-pack-index with the checksum `id`, which is at `path` for
+    /// now.
+    ///
+    /// # Errors
+    /// The packs lack something, cannot be read, or the file cannot be written.
+    pub(super) fn write_bitmaps(
+        &self,
+        options: &BitmapOptions,
+        path: &Path,
+        id: ObjectId,
+    ) -> Result<()> {
+        let repository = self.repository;
+        let work = bitmaps::Work::new(repository, self.watch)?;
+        let tips = match &options.refs_snapshot {
+            Some(path) => bitmaps::read_tips(repository, path)?,
+            None => bitmaps::tips(repository)?,
+        };
+        let (kind, access) = (repository.object_hash(), work.store.options().access);
+        let index = MultiIndex::open(path, kind, access).map_err(from_graph)?;
+        let open = |number: usize| {
+            let name = &index.pack_names()[number];
+            let path = self.directory.join(name);
+            let opened = Index::open(&path, kind, access).map_err(from_graph)?;
+            let pack = Pack::open(path.with_extension("pack"), kind, access).map_err(from_graph)?;
+            pack.check_index(&opened).map_err(from_graph)?;
+            Ok(Member {
+                pack,
+                index: opened,
+            })
+        };
+        let objects = Objects::of_multi(&index, &open)?;
+        let settings = bitmaps::settings(repository)?;
+        let target = self.bitmap_path(&id);
+        let written = work.write(&objects, &tips, &settings, id, &target);
+        written.map_err(|error| match error.kind() {
+            ErrorKind::Refused => {
+                repository.notify(Notice::Ignored(error));
+                Error::new(ErrorKind::Refused, "could not write multi-pack bitmap")
+            }
+            _ => error,
+        })
+    }
+}

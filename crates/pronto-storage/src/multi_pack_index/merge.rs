@@ -1,0 +1,111 @@
+//! The objects of several packs, sorted, each once.
+
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+use pronto_hash::ObjectId;
+use pronto_io::pool::{self, Workers};
+use pronto_pack::idx::IndexPosition;
+use pronto_pack::midx::write::Entry;
+use pronto_repository::history::from_graph;
+use pronto_repository::{Error, ErrorKind, Result};
+
+use super::{Present, Source, Work};
+
+/// A copy of an object. Of several copies the first in order is taken: that of the preferred
+/// pack, else of the youngest one.
+type Copy = (ObjectId, bool, Reverse<u64>, u32, u64);
+
+/// Takes the objects with one first byte at a time, so that workers have something to share and
+/// memory is needed for what is kept and little more.
+pub(super) fn merge(
+    work: &Work<'_>,
+    present: Option<&Present>,
+    sources: &[Source],
+    preferred: Option<usize>,
+) -> Result<Vec<Entry>> {
+    let merged: Mutex<Vec<(u8, Vec<Entry>)>> = Mutex::default();
+    let failed: Mutex<Option<Error>> = Mutex::default();
+    let workers = pool::cores().min(1 + object_count(present, sources) / 4096);
+    pool::run(
+        Workers::Exactly(workers),
+        256,
+        Vec::new,
+        |own: &mut Vec<(u8, Vec<Entry>)>, bytes| {
+            for byte in bytes {
+                let byte = byte as u8;
+                let result = bucket(work, present, sources, preferred, byte);
+                match result {
+                    Ok(entries) => own.push((byte, entries)),
+                    Err(error) => {
+                        let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                        failed.get_or_insert(error);
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        },
+        |own| {
+            let mut merged = merged.lock().unwrap_or_else(PoisonError::into_inner);
+            merged.extend(own);
+        },
+    );
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let mut merged = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    merged.sort_unstable_by_key(|(byte, _)| *byte);
+    Ok(merged
+        .into_iter()
+        .flat_map(|(_, entries)| entries)
+        .collect())
+}
+
+fn object_count(present: Option<&Present>, sources: &[Source]) -> usize {
+    let packs = sources.iter().filter_map(|source| source.index.as_ref());
+    let known = present.map_or(0, |present| present.len() as usize);
+    known + packs.map(|index| index.len() as usize).sum::<usize>()
+}
+
+fn bucket(
+    work: &Work<'_>,
+    present: Option<&Present>,
+    sources: &[Source],
+    preferred: Option<usize>,
+    byte: u8,
+) -> Result<Vec<Entry>> {
+    let interrupted = |reason: pronto_io::interrupt::Interrupted| {
+        Error::new(ErrorKind::Interrupted, reason.to_string())
+    };
+    work.watch.interrupt().check().map_err(interrupted)?;
+    let mut copies: Vec<Copy> = Vec::new();
+    let layers = present.into_iter().flat_map(Present::numbered);
+    for (first, layer) in layers {
+        for row in layer.bucket(byte) {
+            let position = IndexPosition(row);
+            let (pack, offset) = layer.location_at(position).map_err(from_graph)?;
+            let pack = first + pack.0;
+            // The copies of a preferred pack come from its own index.
+            if preferred != Some(pack as usize) {
+                let id = layer.id_at(position).map_err(from_graph)?;
+                copies.push((id, true, Reverse(0), pack, offset.0));
+            }
+        }
+    }
+    for (number, source) in sources.iter().enumerate() {
+        let Some(index) = &source.index else {
+            continue;
+        };
+        let (rank, modified) = (preferred != Some(number), Reverse(source.modified));
+        let scanned = index.scan(index.bucket(byte), |_, id, offset| {
+            copies.push((id.to_owned(), rank, modified, number as u32, offset.0));
+        });
+        scanned.map_err(from_graph)?;
+    }
+    copies.sort_unstable();
+    copies.dedup_by_key(|copy| copy.0);
+    let entry = |(id, _, _, pack, offset)| Entry { id, pack, offset };
+    Ok(copies.into_iter().map(entry).collect())
+}

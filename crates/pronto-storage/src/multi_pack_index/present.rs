@@ -1,0 +1,205 @@
+//! The present multi-pack-index: one file, or a chain.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use pronto_hash::oid;
+use pronto_pack::midx::{MultiIndex, chain};
+use pronto_repository::history::from_graph;
+use pronto_repository::{Error, ErrorKind, Result};
+use pronto_repository::{Notice, PackNotice};
+
+use super::{CHAIN, Source, Work};
+
+/// The multi-pack-index of a directory of packs.
+pub(super) struct Present {
+    /// The lowest first. Packs count through: the first of a layer follows the last of the one
+    /// below.
+    pub(super) layers: Vec<MultiIndex>,
+    /// Whether they are listed in a chain, which one file can be, too.
+    pub(super) is_chain: bool,
+}
+
+impl Present {
+    /// The layers, each with the number of its first pack.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &MultiIndex)> {
+        self.layers.iter().scan(0, |next, layer| {
+            let first = *next;
+            *next += layer.pack_names().len() as u32;
+            Some((first, layer))
+        })
+    }
+
+    /// The names of all packs, by their numbers.
+    pub(super) fn pack_names(&self) -> impl Iterator<Item = &String> {
+        self.layers.iter().flat_map(MultiIndex::pack_names)
+    }
+
+    /// Returns the number of objects.
+    pub(super) fn len(&self) -> u64 {
+        self.layers.iter().map(|layer| u64::from(layer.len())).sum()
+    }
+
+    /// The one file that it is.
+    ///
+    /// # Errors
+    /// It is a chain of several ([`ErrorKind::InvalidInput`]): `cannot` says what that means.
+    pub(super) fn single(&self, cannot: &str) -> Result<&MultiIndex> {
+        match self.layers.as_slice() {
+            [index] => Ok(index),
+            _ => Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("cannot {cannot} an incremental multi-pack-index"),
+            )),
+        }
+    }
+
+    /// Whether it lists `id`.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(super) fn contains(&self, id: &oid) -> Result<bool> {
+        for layer in &self.layers {
+            if layer.find(id).map_err(from_graph)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The identity of a version of a file; `None` if it does not exist.
+type Version = Option<(u64, u64, i64, i64)>;
+
+/// The number of times that writing is repeated while other processes change the packs.
+const MAX_ATTEMPTS: usize = 8;
+
+impl Work<'_> {
+    /// Calls `write` until it returns that no other process has changed the packs meanwhile. Its
+    /// argument says whether the call is the last one.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub(super) fn undisturbed(&self, mut write: impl FnMut(bool) -> Result<bool>) -> Result<()> {
+        for attempt in 1..=MAX_ATTEMPTS {
+            if write(attempt == MAX_ATTEMPTS)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Which multi-pack-index there is.
+    pub(super) fn state(&self) -> [Version; 2] {
+        let chain = self.chain_directory().join(CHAIN);
+        [self.path(), chain].map(|path| {
+            let metadata = path.metadata().ok()?;
+            let (changed, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
+            Some((metadata.ino(), metadata.len(), changed, nanoseconds))
+        })
+    }
+
+    /// Returns whether the multi-pack-index differs from `before`, or a new pack has vanished. The
+    /// collected data would then name missing packs. The lock is held.
+    pub(super) fn is_disturbed(&self, before: &[Version; 2], sources: &[Source]) -> bool {
+        let new = |source: &&Source| source.modified > 0;
+        self.state() != *before
+            || (sources.iter().filter(new)).any(|source| !self.pack_path(source).exists())
+    }
+    /// Returns the directory of the chain and its layers.
+    pub(super) fn chain_directory(&self) -> PathBuf {
+        self.directory.join("multi-pack-index.d")
+    }
+
+    /// The multi-pack-index there is, if it may be used.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub(super) fn present(&self) -> Result<Option<Present>> {
+        let repository = self.repository;
+        if !repository.config().bool_or("core.multipackindex", true)? {
+            return Ok(None);
+        }
+        self.open()
+    }
+
+    /// Like [`present`](Self::present), one that was damaged since it was written left out.
+    ///
+    /// # Errors
+    /// As [`present`](Self::present).
+    pub(super) fn sound(&self) -> Result<Option<Present>> {
+        let Some(present) = self.present()? else {
+            return Ok(None);
+        };
+        for layer in &present.layers {
+            if !layer.checksum_holds().map_err(from_graph)? {
+                self.notify(PackNotice::MultiPackIndexChecksum);
+                return Ok(None);
+            }
+        }
+        Ok(Some(present))
+    }
+
+    /// Opens the multi-pack-index, if there is a readable one: the file, or else the chain, as far
+    /// as its layers exist. Problems that Git ignores are reported as messages.
+    ///
+    /// # Errors
+    /// It exists and is invalid.
+    pub(super) fn open(&self) -> Result<Option<Present>> {
+        if let Some(index) = self.open_one(&self.path())? {
+            return Ok(Some(Present {
+                layers: vec![index],
+                is_chain: false,
+            }));
+        }
+        let kind = self.repository.object_hash();
+        let (files, error) = match chain::files(&self.directory, kind) {
+            Err(error) if *error.kind() == pronto_pack::ErrorKind::Truncated => {
+                (Vec::new(), Some(error))
+            }
+            files => files.map_err(from_graph)?,
+        };
+        if let Some(error) = error {
+            let error = error.without_context(ErrorKind::Object);
+            self.repository.notify(Notice::Ignored(error));
+        }
+        let mut layers = Vec::new();
+        for path in files {
+            match self.open_one(&path)? {
+                Some(index) => layers.push(index),
+                None => {
+                    self.notify(PackNotice::MissingLayer);
+                    break;
+                }
+            }
+        }
+        Ok((!layers.is_empty()).then_some(Present {
+            layers,
+            is_chain: true,
+        }))
+    }
+
+    fn open_one(&self, path: &Path) -> Result<Option<MultiIndex>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let kind = self.repository.object_hash();
+        let access = self.repository.objects()?.options().access;
+        match MultiIndex::open(path, kind, access) {
+            Ok(index) => Ok(Some(index)),
+            Err(error) => {
+                use pronto_pack::ErrorKind as Below;
+                let kind = *error.kind();
+                let error = error.without_context(ErrorKind::Object);
+                self.repository.notify(match kind {
+                    Below::NoHeader => {
+                        Notice::Packs(PackNotice::MultiPackIndexTooSmall(self.spoken(path)))
+                    }
+                    Below::Truncated | Below::OtherHash => Notice::Failure(error),
+                    _ => return Err(error),
+                });
+                Ok(None)
+            }
+        }
+    }
+}

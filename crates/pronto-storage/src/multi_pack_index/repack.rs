@@ -1,0 +1,137 @@
+//! Combines the objects of many packs into one pack.
+
+use std::path::PathBuf;
+
+use pronto_io::watch::Watch;
+use pronto_odb::packing::{Contents, Counts, Member};
+use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::midx::MultiIndex;
+use pronto_repository::history::from_graph;
+use pronto_repository::objects::from_odb;
+use pronto_repository::packs::writer_options;
+use pronto_repository::{Repository, Result};
+
+use super::{Work, WriteOptions, modified};
+use crate::pack_objects::packing_options;
+
+/// Combines the objects of the multi-pack-index into a new pack, and writes the index again.
+/// The old packs stay, without use, until [`expire`](super::expire()). With
+/// `batch_bytes` only as many packs are combined, from old to young, as together have that
+/// size, and none that has it alone; zero combines all. Kept packs (`.keep`, without
+/// `repack.packKeptObjects`) and cruft packs are skipped. Returns `None` if there are fewer
+/// than two packs to combine.
+///
+/// # Errors
+/// An object cannot be read, files cannot be written, another process writes the index, or it
+/// is a chain. The pack is complete before an index names it.
+pub fn repack(
+    repository: &Repository,
+    object_dir: Option<&PathBuf>,
+    batch_bytes: u64,
+    watch: &Watch<'_>,
+) -> Result<Option<Counts>> {
+    let work = Work::new(repository, object_dir, watch)?;
+    let Some(present) = work.present()? else {
+        return Ok(None);
+    };
+    let index = present.single("repack")?;
+    let included = work.included(index, batch_bytes)?;
+    if included.iter().filter(|included| **included).count() < 2 {
+        return Ok(None);
+    }
+    let mut members = Vec::new();
+    for row in 0..index.len() {
+        let position = IndexPosition(row);
+        let (pack, _) = index.location_at(position).map_err(from_graph)?;
+        if included[pack.0 as usize] {
+            let id = index.id_at(position).map_err(from_graph)?;
+            members.push(Member { id, name_hash: 0 });
+        }
+    }
+    let config = repository.config();
+    let mut options = packing_options(repository)?;
+    options.offset_deltas = config.bool_or("repack.usedeltabaseoffset", true)?;
+    let files = writer_options(config, repository.object_hash())?;
+    let contents = Contents {
+        members: &members,
+        ..Contents::default()
+    };
+    let directory = work.directory.as_path();
+    let store = repository.objects()?;
+    let made = store.pack_into(&contents, &options, directory, files, watch);
+    let (_, counts) = made.map_err(from_odb)?;
+    drop(present);
+    work.write(&WriteOptions::default(), &Default::default())?;
+    Ok(Some(counts))
+}
+
+impl Work<'_> {
+    /// Which packs of `index` go into the new one.
+    fn included(&self, index: &MultiIndex, batch_bytes: u64) -> Result<Vec<bool>> {
+        let config = self.repository.config();
+        let takes_kept = config.bool_or("repack.packkeptobjects", false)?;
+        let names = index.pack_names();
+        let mut packs = Vec::with_capacity(names.len());
+        for (number, name) in names.iter().enumerate() {
+            packs.extend(self.pack(number, name, takes_kept)?);
+        }
+        let mut included = vec![false; names.len()];
+        if batch_bytes == 0 {
+            for pack in packs {
+                included[pack.number] = true;
+            }
+            return Ok(included);
+        }
+        let mut used = vec![0u32; names.len()];
+        for row in 0..index.len() {
+            let (pack, _) = index.location_at(IndexPosition(row)).map_err(from_graph)?;
+            used[pack.0 as usize] += 1;
+        }
+        packs.sort_by_key(|pack| pack.modified);
+        let mut total = 0u64;
+        for pack in packs {
+            if total >= batch_bytes {
+                break;
+            }
+            let used = u128::from(used[pack.number]);
+            // What the objects that count take of the pack, if all take the same.
+            let expected = u128::from(pack.bytes) * used / u128::from(pack.objects);
+            let expected = u64::try_from(expected).unwrap_or(u64::MAX);
+            if expected < batch_bytes {
+                total = total.saturating_add(expected);
+                included[pack.number] = true;
+            }
+        }
+        Ok(included)
+    }
+
+    /// The pack, if it can go into another one.
+    fn pack(&self, number: usize, name: &str, takes_kept: bool) -> Result<Option<Candidate>> {
+        let path = self.directory.join(name);
+        let beside = |extension: &str| path.with_extension(extension);
+        let is_kept = beside("keep").exists() && !takes_kept;
+        let Ok(metadata) = beside("pack").metadata() else {
+            return Ok(None);
+        };
+        if is_kept || beside("mtimes").exists() {
+            return Ok(None);
+        }
+        let objects = self.index(&path)?.map_or(0, |index: Index| index.len());
+        Ok((objects > 0).then(|| Candidate {
+            number,
+            modified: modified(&beside("pack")).unwrap_or(0),
+            bytes: metadata.len(),
+            objects,
+        }))
+    }
+}
+
+/// A pack that can go into another one.
+struct Candidate {
+    /// Its number in the multi-pack-index.
+    number: usize,
+    /// When it was last written, in seconds since 1970.
+    modified: u64,
+    bytes: u64,
+    objects: u32,
+}

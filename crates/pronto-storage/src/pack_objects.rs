@@ -1,0 +1,489 @@
+//! Selects the objects of a pack for a receiver that wants some and has others, and reads the
+//! configuration of packs.
+//!
+//! ```no_run
+//! # use pronto_io::watch::Watch;
+//! # use pronto_repository::Repository;
+//! # use pronto_storage::pack_objects::{self, Select};
+//! # fn send(repository: &Repository, out: &mut dyn std::io::Write) -> pronto_repository::Result<()> {
+//! let watch = Watch::none();
+//! let head = repository.resolve("HEAD")?;
+//! let parent = repository.resolve("HEAD~1")?;
+//! let select = Select { thin: true, ..Select::default() };
+//! let selection = pack_objects::select(repository, &[head], &[parent], &select, &watch)?;
+//! let options = pack_objects::packing_options(repository)?;
+//! pack_objects::send(repository, &selection, &options, out, &watch)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod filter;
+mod filtered;
+mod leave_out;
+mod linked;
+mod listing;
+mod promised;
+mod tags;
+mod tips;
+mod trees;
+mod whole;
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_io::pool;
+use pronto_io::progress::Meter;
+use pronto_io::watch::Watch;
+use pronto_object::TagRef;
+use pronto_odb::packing::{Block, Contents, Counts, Member, Options};
+use pronto_odb::{Bitmapped, Store};
+use pronto_pack::writer::sink::Streamed;
+use pronto_repository::history::reachable::ids;
+use pronto_repository::history::{Painting, Until};
+use pronto_repository::objects::from_odb;
+use pronto_repository::packs::compression;
+use pronto_repository::{Error, ErrorKind, Repository, Result};
+
+pub use filter::Filter;
+pub use filtered::{Tips, select_filtered};
+pub(crate) use leave_out::{Known, known_packs, mark, names, packed};
+pub use leave_out::{LeaveOut, leave_out, loose_objects};
+pub use listing::{Listing, Named, list};
+pub use promised::Missing;
+pub use tags::include_tags;
+pub use tips::{include_indexed, ref_tips, reflog_tips};
+pub use whole::{KeptWhole, kept_whole};
+
+/// The largest number of the receiver's tips that are tried as bases. Git's `window` limits them,
+/// too.
+const MOST_EDGES: usize = 10;
+
+/// The objects of a pack.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Those that are to be packed, each once: commits from new to old, tags, then trees and
+    /// blobs.
+    pub members: Vec<Member>,
+    /// Objects of the receiver with similar paths, if the pack may be thin.
+    pub bases: Vec<Member>,
+    /// Those of the members that are not to become deltas, nor bases of new ones: see
+    /// [`KeptWhole`].
+    pub whole: HashSet<ObjectId>,
+    /// Objects that were left out because they are missing: see [`Missing::LeaveOut`].
+    pub missing: Vec<ObjectId>,
+    /// Missing trees of the receiver, if missing objects are left out: what they lead to may be among the
+    /// members and the missing objects, although the receiver has it.
+    pub unknown: Vec<ObjectId>,
+    /// More objects to be packed, which bitmaps selected: see [`Select::blocks`].
+    pub block: Option<Block>,
+    /// The objects of the receiver of a thin pack, as far as bitmaps speak of them.
+    pub known: Option<Block>,
+    /// The pack whose bitmap selected the members: what a sent pack takes from it is counted as a
+    /// block.
+    pub bitmapped: Option<PathBuf>,
+}
+
+/// Options for selecting objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Select {
+    /// Whether objects that the receiver has may serve as bases.
+    pub thin: bool,
+    /// Whether trees are compared only along paths on which something changed (`pack.useSparse`).
+    pub sparse: bool,
+    /// Whether bitmaps may answer (`pack.useBitmaps`): then the set is exact. Without, an object
+    /// that the receiver has only in its older history may be sent once more, as Git does.
+    pub bitmaps: bool,
+    /// Whether only commits count that are in no pack yet, with all that they lead to
+    /// (`--unpacked`).
+    pub unpacked: bool,
+    /// Whether all objects in the trees of the receiver's tips count as known. Needed where history
+    /// is cut off (`--shallow`), so that these tips need not be parents of what is sent.
+    pub all_edges: bool,
+    /// The treatment of missing objects of a partial clone.
+    pub missing: Missing,
+    /// Whether many objects that bitmaps select may stay bits ([`Selection::block`]): for packs that
+    /// are sent.
+    pub blocks: bool,
+}
+
+impl Default for Select {
+    fn default() -> Self {
+        Select {
+            thin: false,
+            sparse: true,
+            bitmaps: true,
+            unpacked: false,
+            all_edges: false,
+            missing: Missing::Fail,
+            blocks: false,
+        }
+    }
+}
+
+/// The number of objects from which on what bitmaps select may stay bits. The objects of smaller packs
+/// take part in the search for deltas.
+const LEAST_BLOCK: u32 = 16 << 10;
+
+impl Selection {
+    /// Returns the number of objects of the pack.
+    pub fn len(&self) -> usize {
+        self.members.len() + self.block.as_ref().map_or(0, |block| block.len() as usize)
+    }
+
+    /// Whether the pack has no objects.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Returns the configured options for making packs: `pack.window`, `pack.depth`,
+/// `pack.threads`, `pack.windowMemory`, `pack.deltaCacheSize`, `pack.deltaCacheLimit`,
+/// `pack.compression`, `core.compression`, `core.bigFileThreshold`.
+///
+/// # Errors
+/// A value is not of its type, or out of range.
+pub fn packing_options(repository: &Repository) -> Result<Options> {
+    let config = repository.config();
+    let mut options = Options::default();
+    let size = |key: &str| -> Result<Option<usize>> {
+        let value = config.u64(key)?;
+        Ok(value.map(|value| usize::try_from(value).unwrap_or(usize::MAX)))
+    };
+    let search = &mut options.search;
+    if let Some(window) = config.i64("pack.window")? {
+        search.window = usize::try_from(window).unwrap_or(0);
+    }
+    if let Some(depth) = config.i64("pack.depth")? {
+        // What Git can count.
+        search.depth = u32::try_from(depth).unwrap_or(0).min(4095);
+    }
+    search.threads = match config.i64("pack.threads")? {
+        None | Some(0) => pool::cores(),
+        Some(threads) => usize::try_from(threads).map_err(|_| {
+            let message = format!("invalid number of threads specified ({threads})");
+            Error::new(ErrorKind::ConfigValue, message)
+        })?,
+    };
+    if let Some(bytes) = size("pack.windowmemory")? {
+        search.window_memory_bytes = bytes;
+    }
+    if let Some(bytes) = size("pack.deltacachesize")? {
+        search.kept_bytes = if bytes == 0 { usize::MAX } else { bytes };
+    }
+    if let Some(bytes) = size("pack.deltacachelimit")? {
+        search.kept_delta_bytes = bytes;
+    }
+    let level = match compression(config, "pack.compression")? {
+        Some(level) => Some(level),
+        None => compression(config, "core.compression")?,
+    };
+    options.level = level.unwrap_or(options.level);
+    if let Some(bytes) = config.u64("core.bigfilethreshold")? {
+        options.large_bytes = bytes;
+    }
+    Ok(options)
+}
+
+/// Selects the objects that are reachable from `wants` and not from `haves`. Missing objects of
+/// `haves` are ignored, and so are replacements.
+///
+/// Costs reading the commits between the two, their new trees, and the trees of the boundary
+/// commits along the same paths; with bitmaps only what is younger than they are.
+///
+/// # Errors
+/// An object reachable from `wants` is missing or malformed, or the operation was interrupted.
+pub fn select(
+    repository: &Repository,
+    wants: &[ObjectId],
+    haves: &[ObjectId],
+    select: &Select,
+    watch: &Watch<'_>,
+) -> Result<Selection> {
+    let store = repository.objects()?.without_replacements();
+    let meter = watch.progress().begin("Enumerating objects", None);
+    if select.bitmaps
+        && select.missing == Missing::Fail
+        && let Some(bitmaps) = repository.usable_bitmaps(&store)?
+    {
+        let tips = Tips { wants, haves };
+        let selection = select_by_bitmaps(repository, tips, &bitmaps, select, watch)?;
+        meter.add(selection.len() as u64);
+        meter.finish();
+        return Ok(selection);
+    }
+    let mut walk = Walk::new(repository, select, watch, meter)?;
+    let (commits, trees) = walk.begin(Tips { wants, haves })?;
+    let is_all = haves.is_empty() && !select.unpacked && select.missing == Missing::Fail;
+    let links = match is_all {
+        true => walk.store.tree_links(commits.len(), watch.interrupt()),
+        false => Ok(None),
+    };
+    match links.map_err(from_odb)? {
+        Some(pack) => walk.linked_trees(&pack, &commits, trees)?,
+        None => walk.trees(&commits, trees)?,
+    }
+    walk.end()
+}
+
+/// Sends a pack of `selection` down `out`: see [`Store::pack_to`].
+///
+/// # Errors
+/// An object is not there or cannot be read, writing fails, or it was interrupted.
+pub fn send(
+    repository: &Repository,
+    selection: &Selection,
+    options: &Options,
+    out: &mut dyn Write,
+    watch: &Watch<'_>,
+) -> Result<(Streamed, Counts)> {
+    let contents = Contents {
+        members: &selection.members,
+        bases: &selection.bases,
+        receiver_has: None,
+        whole: Some(&selection.whole),
+        bitmapped: selection.bitmapped.as_deref(),
+        block: selection.block.as_ref(),
+        known: selection.known.as_ref(),
+    };
+    let sent = repository
+        .objects()?
+        .pack_to(&contents, options, out, watch);
+    sent.map_err(from_odb)
+}
+
+fn select_by_bitmaps(
+    repository: &Repository,
+    tips: Tips<'_>,
+    bitmaps: &Arc<Bitmapped>,
+    select: &Select,
+    watch: &Watch<'_>,
+) -> Result<Selection> {
+    let found = repository.reachable_bits(Some(bitmaps), tips.wants, tips.haves, watch)?;
+    let member = |id| Member { id, name_hash: 0 };
+    let others = found.others.into_iter().map(member);
+    let is_thin = select.thin && !found.known.is_empty();
+    let known = is_thin.then(|| Block::new(bitmaps.clone(), found.known));
+    if select.blocks && found.bits.count() >= LEAST_BLOCK {
+        return Ok(Selection {
+            members: others.collect(),
+            block: Some(Block::new(bitmaps.clone(), found.bits)),
+            known,
+            ..Selection::default()
+        });
+    }
+    let packed = ids(bitmaps, &found.bits)?.into_iter().map(member);
+    Ok(Selection {
+        members: packed.chain(others).collect(),
+        bitmapped: bitmaps.reused_pack().map_err(from_odb)?,
+        known,
+        ..Selection::default()
+    })
+}
+
+struct Walk<'a> {
+    repository: &'a Repository,
+    store: Store,
+    select: Select,
+    watch: &'a Watch<'a>,
+    meter: Meter,
+    /// The objects that a filter must not leave out.
+    named: HashSet<ObjectId>,
+    /// Whether commits are selected that were not named.
+    takes_commits: bool,
+    /// The selected objects.
+    seen: HashSet<ObjectId>,
+    /// The receiver's objects that were visited.
+    hidden: HashSet<ObjectId>,
+    selection: Selection,
+    kept_whole: KeptWhole,
+    buffer: Vec<u8>,
+}
+
+/// A commit that is to be sent.
+struct Commit {
+    tree: ObjectId,
+    /// The trees of its parents that the receiver has.
+    known: Vec<ObjectId>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        repository: &'a Repository,
+        select: &Select,
+        watch: &'a Watch<'a>,
+        meter: Meter,
+    ) -> Result<Walk<'a>> {
+        Ok(Walk {
+            repository,
+            store: repository.objects()?.without_replacements(),
+            select: *select,
+            watch,
+            meter,
+            named: HashSet::new(),
+            takes_commits: true,
+            seen: HashSet::new(),
+            hidden: HashSet::new(),
+            selection: Selection::default(),
+            kept_whole: kept_whole(repository)?,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Selects the commits, and returns them with the other objects at the tips.
+    fn begin(&mut self, tips: Tips<'_>) -> Result<(Vec<Commit>, Vec<ObjectId>)> {
+        let mut trees = Vec::new();
+        let wanted = self.tips(tips.wants, &mut trees, false)?;
+        let mut known_trees = Vec::new();
+        let known = self.tips(tips.haves, &mut known_trees, true)?;
+        for tree in known_trees {
+            self.hide_tree(tree)?;
+        }
+        if self.select.all_edges {
+            for commit in &known {
+                if let Some(tree) = self.known_tree(commit)? {
+                    self.hide_tree(tree)?;
+                }
+            }
+        }
+        Ok((self.commits(&wanted, &known)?, trees))
+    }
+
+    /// Sets missing objects aside, and returns what was selected.
+    fn end(mut self) -> Result<Selection> {
+        self.leave_out_missing()?;
+        self.meter.finish();
+        Ok(self.selection)
+    }
+
+    fn check(&self) -> Result<()> {
+        let interrupted = |reason: pronto_io::interrupt::Interrupted| {
+            Error::new(ErrorKind::Interrupted, reason.to_string())
+        };
+        self.watch.interrupt().check().map_err(interrupted)
+    }
+
+    fn add(&mut self, id: &oid, name_hash: u32) -> bool {
+        let id = id.to_owned();
+        let is_new = !self.hidden.contains(&id) && self.seen.insert(id);
+        if is_new {
+            self.meter.add(1);
+            self.selection.members.push(Member { id, name_hash });
+        }
+        is_new
+    }
+
+    /// The commits among `ids`, and those that tags lead to; what else there is goes to `trees`
+    /// (and blobs and tags where they belong).
+    fn tips(
+        &mut self,
+        ids: &[ObjectId],
+        trees: &mut Vec<ObjectId>,
+        is_known: bool,
+    ) -> Result<Vec<ObjectId>> {
+        let mut commits = Vec::new();
+        for tip in ids {
+            let mut id = *tip;
+            loop {
+                let header = self.store.header(&id).map_err(from_odb)?;
+                match header.map(|header| header.kind) {
+                    None if is_known => {}
+                    None if self.leaves_out() => self.selection.missing.push(id),
+                    None => {
+                        let message = format!("bad object {id}");
+                        return Err(Error::new(ErrorKind::Object, message));
+                    }
+                    Some(ObjectKind::Commit) => commits.push(id),
+                    Some(ObjectKind::Tree) => trees.push(id),
+                    Some(ObjectKind::Blob) if is_known => _ = self.hidden.insert(id),
+                    Some(ObjectKind::Blob) => trees.push(id),
+                    Some(ObjectKind::Tag) => {
+                        if is_known {
+                            self.hidden.insert(id);
+                        } else {
+                            trees.push(id);
+                        }
+                        let found = self.store.find(&id, &mut self.buffer);
+                        found.map_err(from_odb)?;
+                        let malformed =
+                            || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+                        match TagRef::new(&self.buffer).target() {
+                            Some(target) => id = target,
+                            None if is_known => break,
+                            None => return Err(malformed()),
+                        }
+                        continue;
+                    }
+                }
+                break;
+            }
+        }
+        Ok(commits)
+    }
+
+    /// Selects the commits that only `wanted` lead to.
+    fn commits(&mut self, wanted: &[ObjectId], known: &[ObjectId]) -> Result<Vec<Commit>> {
+        // Missing objects on the left are found below.
+        let mut painting = Painting::lenient(self.repository, Until::LeftKnown)?;
+        for id in wanted {
+            painting.left(id)?;
+        }
+        for id in known {
+            painting.right(id)?;
+        }
+        painting.run(self.watch)?;
+        let mut ids = painting.all_left()?;
+        if self.select.unpacked {
+            let mut packed = packed(self.repository, &ids)?.into_iter();
+            ids.retain(|_| !packed.next().unwrap_or(false));
+        }
+        for id in &ids {
+            match self.takes_commits || self.named.contains(id) {
+                true => _ = self.add(id, 0),
+                false => _ = self.seen.insert(*id),
+            }
+        }
+        let mut commits = Vec::with_capacity(ids.len());
+        for id in &ids {
+            self.check()?;
+            if self.is_left_out(id)? {
+                continue;
+            }
+            let links = self.repository.commit_links(id, &mut self.buffer)?;
+            let mut trees = Vec::new();
+            for parent in links.parents {
+                // What a packed commit leads to need not be packed.
+                if self.select.unpacked || self.seen.contains(&parent) {
+                    continue;
+                }
+                // The receiver has it. Whether it is here, too, matters little.
+                if let Some(tree) = self.known_tree(&parent)? {
+                    trees.push(tree);
+                }
+            }
+            commits.push(Commit {
+                tree: links.tree,
+                known: trees,
+            });
+        }
+        Ok(commits)
+    }
+
+    /// The tree of a commit that the receiver has, if both are here.
+    fn known_tree(&mut self, commit: &oid) -> Result<Option<ObjectId>> {
+        let links = self.repository.commit_links(commit, &mut self.buffer);
+        let is_here = |id: &oid| self.store.contains(id).map_err(from_odb);
+        match links {
+            Ok(links) if is_here(&links.tree)? => Ok(Some(links.tree)),
+            Ok(links) => {
+                self.note_unknown(&links.tree);
+                Ok(None)
+            }
+            Err(_) if !is_here(commit)? => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Filters: which objects a partial clone does without (`git-rev-list(1)`, `--filter`).
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_config::config::value::parse_u64;
+use pronto_repository::{Error, ErrorKind, Result};
+
+/// The deepest nesting of combined filters.
+const DEEPEST: usize = 16;
+
+/// The largest number of filters in a combination.
+const MOST_PARTS: usize = 256;
+
+/// A filter. An object that was named by its id is sent whatever the filter says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Filter {
+    /// No blobs.
+    BlobNone,
+    /// Only blobs with less than this number of bytes.
+    BlobLimit(u64),
+    /// Only trees and blobs at less than this depth; root trees are at depth 0.
+    TreeDepth(u64),
+    /// Only blobs at the paths that a blob with patterns of a sparse checkout names.
+    SparseOid(BString),
+    /// Only objects of this type.
+    ObjectType(ObjectKind),
+    /// Only objects that all of them let through.
+    Combine(Vec<Filter>),
+}
+
+impl Filter {
+    /// Parses a filter spec. Bounded: at most 256 parts, nested at most 16 times.
+    ///
+    /// # Errors
+    /// It is none that Git knows; the message is Git's.
+    pub fn parse(spec: &BStr) -> Result<Filter> {
+        parse(spec, 0, &mut 0)
+    }
+
+    /// The name of the filter in the configuration: `uploadpackfilter.<name>.allow`.
+    pub fn config_name(&self) -> &'static str {
+        match self {
+            Filter::BlobNone => "blob:none",
+            Filter::BlobLimit(_) => "blob:limit",
+            Filter::TreeDepth(_) => "tree",
+            Filter::SparseOid(_) => "sparse:oid",
+            Filter::ObjectType(_) => "object:type",
+            Filter::Combine(_) => "combine",
+        }
+    }
+
+    /// The spec, with numbers without units.
+    pub fn to_spec(&self) -> BString {
+        match self {
+            Filter::BlobNone => "blob:none".into(),
+            Filter::BlobLimit(bytes) => format!("blob:limit={bytes}").into(),
+            Filter::TreeDepth(depth) => format!("tree:{depth}").into(),
+            Filter::SparseOid(name) => [b"sparse:oid=", name.as_slice()].concat().into(),
+            Filter::ObjectType(kind) => format!("object:type={kind}").into(),
+            Filter::Combine(parts) => {
+                let parts: Vec<Vec<u8>> =
+                    parts.iter().map(|part| encoded(&part.to_spec())).collect();
+                [b"combine:".to_vec(), parts.join(&b'+')].concat().into()
+            }
+        }
+    }
+}
+
+fn parse(spec: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
+    *count += 1;
+    if depth > DEEPEST || *count > MOST_PARTS {
+        return fail("filter-spec has too many parts");
+    }
+    let unknown = || fail(format!("invalid filter-spec '{spec}'"));
+    let after = |prefix: &str| spec.strip_prefix(prefix.as_bytes()).map(BStr::new);
+    if spec == "blob:none" {
+        return Ok(Filter::BlobNone);
+    }
+    if let Some(limit) = after("blob:limit=") {
+        return match parse_u64(limit) {
+            Ok(bytes) => Ok(Filter::BlobLimit(bytes)),
+            Err(_) => unknown(),
+        };
+    }
+    if let Some(depth) = after("tree:") {
+        return match parse_u64(depth) {
+            Ok(depth) => Ok(Filter::TreeDepth(depth)),
+            Err(_) => fail("expected 'tree:<depth>'"),
+        };
+    }
+    if let Some(name) = after("sparse:oid=") {
+        return Ok(Filter::SparseOid(name.to_owned()));
+    }
+    if after("sparse:path=").is_some() {
+        return fail("sparse:path filters support has been dropped");
+    }
+    if let Some(kind) = after("object:type=") {
+        return match ObjectKind::from_bytes(kind) {
+            Ok(kind) => Ok(Filter::ObjectType(kind)),
+            Err(_) => fail(format!(
+                "'{kind}' for 'object:type=<type>' is not a valid object type"
+            )),
+        };
+    }
+    if spec == "auto" {
+        return fail("'auto' filter not supported by this command");
+    }
+    match after("combine:") {
+        Some(parts) => combination(parts, depth, count),
+        None => unknown(),
+    }
+}
+
+fn combination(text: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
+    if text.is_empty() {
+        return fail("expected something after combine:");
+    }
+    let mut parts = Vec::new();
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        // A plus sign at the very end separates nothing.
+        let (part, after) = match rest.find_byte(b'+') {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            None => (rest, &b""[..]),
+        };
+        if let Some(byte) = part.iter().find(|byte| is_reserved(**byte)) {
+            let byte = BStr::new(std::slice::from_ref(byte));
+            return fail(format!("must escape char in sub-filter-spec: '{byte}'"));
+        }
+        let part = decoded(part);
+        parts.push(parse(part.as_bstr(), depth + 1, count)?);
+        rest = after;
+    }
+    Ok(Filter::Combine(parts))
+}
+
+/// Whether a byte must be written as `%XX` in a part of a combination.
+fn is_reserved(byte: u8) -> bool {
+    byte <= b' ' || b"~`!@#$^&*()[]{}\\;'\",<>?".contains(&byte)
+}
+
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [byte, after @ ..] = rest {
+        let digit = |at: usize| {
+            let byte = after.get(at).copied().map(char::from)?;
+            byte.to_digit(16)
+        };
+        match (byte, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) if high + low > 0 => {
+                out.push((high << 4 | low) as u8);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            _ => {
+                out.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+fn encoded(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for byte in text {
+        match is_reserved(*byte) || matches!(byte, b'%' | b'+') || *byte > 0x7e {
+            true => out.extend_from_slice(format!("%{byte:02x}").as_bytes()),
+            false => out.push(*byte),
+        }
+    }
+    out
+}
+
+fn fail<T>(message: impl Into<String>) -> Result<T> {
+    Err(Error::new(ErrorKind::InvalidInput, message.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(spec: &str) -> std::result::Result<Filter, String> {
+        Filter::parse(spec.into()).map_err(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn combinations_are_decoded() {
+        let parts = vec![Filter::BlobLimit(1024), Filter::SparseOid("a b+c".into())];
+        let filter = Filter::Combine(parts);
+        let spec = "combine:blob:limit=1k+sparse:oid=a%20b%2bc";
+        assert_eq!(parsed(spec), Ok(filter.clone()));
+        assert_eq!(parsed(&filter.to_spec().to_string()), Ok(filter));
+        assert_eq!(
+            parsed("combine:tree:3+"),
+            Ok(Filter::Combine(vec![Filter::TreeDepth(3)]))
+        );
+    }
+
+    #[test]
+    fn wrong_specs_are_refused_in_gits_words() {
+        let wrong = |spec: &str| parsed(spec).expect_err("it is wrong");
+        assert_eq!(wrong("blob:limit=x"), "invalid filter-spec 'blob:limit=x'");
+        assert_eq!(wrong("tree:-1"), "expected 'tree:<depth>'");
+        assert_eq!(wrong("combine:"), "expected something after combine:");
+        assert_eq!(wrong("combine:tree:1++tree:1"), "invalid filter-spec ''");
+        let message = "must escape char in sub-filter-spec: '~'";
+        assert_eq!(wrong("combine:sparse:oid=a~b+tree:1"), message);
+    }
+
+    #[test]
+    fn nesting_and_parts_are_bounded() {
+        let mut spec = BString::from("blob:none");
+        for _ in 0..40 {
+            spec = [b"combine:".to_vec(), encoded(&spec)].concat().into();
+            if spec.len() > 1 << 16 {
+                break;
+            }
+        }
+        assert!(Filter::parse(spec.as_bstr()).is_err());
+        let many = vec!["tree:1"; 300].join("+");
+        assert!(parsed(&format!("combine:{many}")).is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! Objects that are not packed again because another pack has them.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use bstr::BString;
+use pronto_config::path;
+use pronto_hash::{ObjectId, oid};
+use pronto_pack::idx::Index;
+use pronto_repository::history::from_graph;
+use pronto_repository::{Error, ErrorKind, Repository, Result};
+
+use super::Selection;
+
+/// Which objects are left out of a selection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeaveOut {
+    /// Those in any pack (`--incremental`).
+    pub packed: bool,
+    /// Those that an alternate has (`--local`).
+    pub elsewhere: bool,
+    /// Those in packs of this repository that are kept by a file (`--honor-pack-keep`).
+    pub kept: bool,
+    /// Those in packs of this repository with these names (`pack-….pack`, `--keep-pack`).
+    pub packs: Vec<BString>,
+}
+
+/// A pack of the repository or of an alternate.
+pub(crate) struct Known {
+    /// The path of the pack itself.
+    pub(crate) path: PathBuf,
+    /// Whether it is the repository's own.
+    pub(crate) is_own: bool,
+    /// Whether a file keeps it (`.keep`).
+    pub(crate) is_kept: bool,
+    pub(crate) index: Index,
+}
+
+impl Known {
+    /// The name of the pack: `pack-….pack`.
+    pub(crate) fn name(&self) -> BString {
+        let name = self.path.file_name().unwrap_or_default();
+        path::as_bytes(Path::new(name)).into()
+    }
+}
+
+/// Takes what is to be left out away from `selection`, and says whether anything was.
+///
+/// # Errors
+/// A directory or an index cannot be read.
+pub fn leave_out(
+    repository: &Repository,
+    selection: &mut Selection,
+    what: &LeaveOut,
+) -> Result<bool> {
+    if *what == LeaveOut::default() {
+        return Ok(false);
+    }
+    let ids: Vec<ObjectId> = selection.members.iter().map(|member| member.id).collect();
+    let mut marks = vec![false; ids.len()];
+    for pack in known_packs(repository)? {
+        let is_meant = match pack.is_own {
+            true => what.kept && pack.is_kept || what.packs.contains(&pack.name()),
+            false => what.elsewhere,
+        };
+        if is_meant || what.packed {
+            mark(&pack.index, &ids, &mut marks)?;
+        }
+    }
+    if what.elsewhere {
+        for objects in repository.objects()?.alternates() {
+            let loose: HashSet<ObjectId> = loose_objects(objects)?.into_iter().collect();
+            for (id, mark) in ids.iter().zip(&mut marks) {
+                *mark |= loose.contains(id);
+            }
+        }
+    }
+    let before = selection.members.len();
+    let mut marks = marks.into_iter();
+    selection.members.retain(|_| !marks.next().unwrap_or(false));
+    Ok(selection.members.len() < before)
+}
+
+/// Which of `ids` are in a pack.
+///
+/// # Errors
+/// A directory or an index cannot be read.
+pub(crate) fn packed(repository: &Repository, ids: &[ObjectId]) -> Result<Vec<bool>> {
+    let mut marks = vec![false; ids.len()];
+    for pack in known_packs(repository)? {
+        mark(&pack.index, ids, &mut marks)?;
+    }
+    Ok(marks)
+}
+
+/// Returns all present packs.
+///
+/// # Errors
+/// A directory or an index cannot be read.
+pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<Known>> {
+    let store = repository.objects()?;
+    let (kind, access) = (repository.object_hash(), store.options().access);
+    let own = std::iter::once(store.path());
+    let others = store.alternates().iter().map(PathBuf::as_path);
+    let mut packs = Vec::new();
+    for (number, objects) in own.chain(others).enumerate() {
+        let directory = objects.join("pack");
+        for name in names(&directory)? {
+            let path = directory.join(&name);
+            let beside = |extension: &str| path.with_extension(extension);
+            let is_index = path.extension().is_some_and(|ending| ending == "idx");
+            if !is_index || !beside("pack").exists() {
+                continue;
+            }
+            let index = match Index::open(&path, kind, access) {
+                // Another process has removed it.
+                Err(_) if !path.exists() => continue,
+                index => index.map_err(from_graph)?,
+            };
+            packs.push(Known {
+                path: beside("pack"),
+                is_own: number == 0,
+                is_kept: beside("keep").exists(),
+                index,
+            });
+        }
+    }
+    packs.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(packs)
+}
+
+/// Marks those of `ids` that `index` lists.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn mark(index: &Index, ids: &[ObjectId], marks: &mut [bool]) -> Result<()> {
+    let each = ids.iter().map(|id| -> &oid { id });
+    let marked = index.find_many(each, |place, _| marks[place] = true);
+    marked.map_err(from_graph)
+}
+
+/// The loose objects in the directory `objects`, sorted.
+///
+/// # Errors
+/// A directory cannot be read.
+pub fn loose_objects(objects: &Path) -> Result<Vec<ObjectId>> {
+    let mut ids = Vec::new();
+    for byte in 0..=u8::MAX {
+        let fanout = format!("{byte:02x}");
+        for name in names(&objects.join(&fanout))? {
+            let hex = name.to_str().map(|rest| format!("{fanout}{rest}"));
+            let id = hex.and_then(|hex| pronto_hash::parse_hex(hex.as_bytes()).ok());
+            ids.extend(id);
+        }
+    }
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// The names in a directory; none if there is no directory.
+pub(crate) fn names(directory: &Path) -> Result<Vec<std::ffi::OsString>> {
+    let failed = |error: std::io::Error| {
+        let message = format!("cannot list '{}'", directory.display());
+        Error::new(ErrorKind::Io, message).because(error)
+    };
+    match std::fs::read_dir(directory) {
+        Ok(entries) => entries
+            .map(|entry| entry.map(|entry| entry.file_name()).map_err(failed))
+            .collect(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(failed(error)),
+    }
+}

@@ -1,0 +1,273 @@
+//! Selects trees and blobs of commits if most of a pack is selected: the links of all its trees are
+//! computed beforehand, and the walk uses row numbers.
+//!
+//! Objects of that pack have the numbers of its index; all others follow in the order in which they
+//! are met. Of a deltified tree only the entries that it does not share with its base are examined,
+//! if the base was visited before.
+
+use std::collections::HashMap;
+
+use bstr::{BStr, BString, ByteSlice};
+use gix_object::Kind as ObjectKind;
+use pronto_hash::{ObjectId, oid};
+use pronto_object::TreeEntries;
+use pronto_odb::{LinkedPack, Store};
+use pronto_pack::bitmap::name_hash;
+use pronto_pack::pack::{Child, Found};
+use pronto_repository::objects::from_odb;
+use pronto_repository::{Error, ErrorKind, Result};
+
+/// A tree or blob that was met for the first time.
+pub(super) struct Met<'a> {
+    pub(super) id: ObjectId,
+    /// The hash of its path.
+    pub(super) name_hash: u32,
+    pub(super) path: &'a BStr,
+    /// Whether it is known to exist.
+    pub(super) is_stored: bool,
+}
+
+/// A walk over trees.
+pub(super) struct LinkedWalk<'a> {
+    store: &'a Store,
+    pack: &'a LinkedPack,
+    outside: HashMap<ObjectId, u32>,
+    outside_ids: Vec<ObjectId>,
+    /// The visited objects, a bit for each number.
+    seen: Marks,
+    /// Trees of which all entries were met.
+    done: Marks,
+    items: Vec<Item<'a>>,
+    frames: Vec<Frame>,
+    path: BString,
+    buffer: Vec<u8>,
+}
+
+/// An entry that was not met when the tree was opened that it is in.
+struct Item<'a> {
+    number: u32,
+    is_tree: bool,
+    name: Name<'a>,
+}
+
+enum Name<'a> {
+    Known(&'a [u8]),
+    Own(Box<[u8]>),
+}
+
+/// A tree that is being gone over.
+struct Frame {
+    number: u32,
+    /// Its part of the items: the first, the next and the end.
+    start: usize,
+    next: usize,
+    end: usize,
+    path_len: usize,
+    path_hash: u32,
+}
+
+/// A set of numbers that grows.
+#[derive(Default)]
+struct Marks(Vec<u64>);
+
+impl Marks {
+    fn contains(&self, number: u32) -> bool {
+        let word = self.0.get(number as usize / 64).copied().unwrap_or(0);
+        word >> (number % 64) & 1 == 1
+    }
+
+    fn insert(&mut self, number: u32) -> bool {
+        let place = number as usize / 64;
+        if self.0.len() <= place {
+            self.0.resize(place + 1, 0);
+        }
+        let (word, bit) = (&mut self.0[place], 1 << (number % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}
+
+impl<'a> LinkedWalk<'a> {
+    pub(super) fn new(store: &'a Store, pack: &'a LinkedPack) -> Self {
+        LinkedWalk {
+            store,
+            pack,
+            outside: HashMap::new(),
+            outside_ids: Vec::new(),
+            seen: Marks::default(),
+            done: Marks::default(),
+            items: Vec::new(),
+            frames: Vec::new(),
+            path: BString::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Records `id`; whether it was new.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(super) fn mark(&mut self, id: &oid) -> Result<bool> {
+        let number = self.number(id)?;
+        Ok(self.seen.insert(number))
+    }
+
+    /// Calls `visit` with the tree `root`, which is at `path`, and everything below it that was not
+    /// met before, each tree before what is in it.
+    ///
+    /// # Errors
+    /// A tree is missing or malformed, and those of `visit`.
+    pub(super) fn tree<E: From<Error>>(
+        &mut self,
+        root: &oid,
+        path: &BStr,
+        mut visit: impl FnMut(&Met<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let number = self.number(root)?;
+        if !self.seen.insert(number) {
+            return Ok(());
+        }
+        self.path = path.to_owned();
+        let name = name_hash(0, path);
+        visit(&Met {
+            id: root.to_owned(),
+            name_hash: name,
+            path,
+            is_stored: true,
+        })?;
+        self.open(
+            number,
+            name_hash(name, if path.is_empty() { b"" } else { b"/" }),
+        )?;
+        while let Some(frame) = self.frames.last_mut() {
+            if frame.next == frame.end {
+                let (number, start) = (frame.number, frame.start);
+                self.done.insert(number);
+                self.items.truncate(start);
+                self.frames.pop();
+                continue;
+            }
+            let (place, hash) = (frame.next, frame.path_hash);
+            frame.next += 1;
+            self.path.truncate(frame.path_len);
+            let item = &self.items[place];
+            let (number, is_tree) = (item.number, item.is_tree);
+            if !self.seen.insert(number) {
+                continue;
+            }
+            let name = match &item.name {
+                Name::Known(name) => name,
+                Name::Own(name) => &name[..],
+            };
+            if !self.path.is_empty() {
+                self.path.push(b'/');
+            }
+            self.path.extend_from_slice(name);
+            let hash = name_hash(hash, name);
+            visit(&Met {
+                id: self.id(number)?,
+                name_hash: hash,
+                path: self.path.as_bstr(),
+                is_stored: is_tree || number < self.pack.len(),
+            })?;
+            if is_tree {
+                self.open(number, name_hash(hash, b"/"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the entries of a tree that were not met.
+    fn open(&mut self, number: u32, path_hash: u32) -> Result<()> {
+        let start = self.items.len();
+        let pack = self.pack;
+        let (done, mut outside) = (&self.done, Vec::new());
+        let (seen, items) = (&self.seen, &mut self.items);
+        let is_known = pack.links().each_new(
+            number,
+            |row| seen.contains(row),
+            |base| done.contains(base),
+            |child, to, name| {
+                let number = match to {
+                    Found::Row(row) => row,
+                    Found::Outside(id) => {
+                        outside.push((items.len(), *id));
+                        0
+                    }
+                };
+                items.push(Item {
+                    number,
+                    is_tree: child == Child::Tree,
+                    name: Name::Known(name),
+                });
+            },
+        );
+        for (place, id) in outside {
+            self.items[place].number = self.number(&id)?;
+        }
+        if !is_known {
+            self.read(number)?;
+        }
+        self.frames.push(Frame {
+            number,
+            start,
+            next: start,
+            end: self.items.len(),
+            path_len: self.path.len(),
+            path_hash,
+        });
+        Ok(())
+    }
+
+    /// The same for a tree of which is not known beforehand what it leads to.
+    fn read(&mut self, number: u32) -> Result<()> {
+        let id = self.id(number)?;
+        let mut content = std::mem::take(&mut self.buffer);
+        let found = self.store.find(&id, &mut content).map_err(from_odb)?;
+        if found != Some(ObjectKind::Tree) {
+            let message = format!("bad tree object {id}");
+            return Err(Error::new(ErrorKind::Object, message));
+        }
+        for entry in TreeEntries::new(&content, id.kind().len_in_bytes()) {
+            let Ok(id) = ObjectId::try_from(entry.id) else {
+                continue;
+            };
+            if entry.is_submodule() {
+                continue;
+            }
+            let number = self.number(&id)?;
+            if !self.seen.contains(number) {
+                self.items.push(Item {
+                    number,
+                    is_tree: entry.is_directory(),
+                    name: Name::Own(entry.name.into()),
+                });
+            }
+        }
+        self.buffer = content;
+        Ok(())
+    }
+
+    fn number(&mut self, id: &oid) -> Result<u32> {
+        if let Some(row) = self.pack.row(id).map_err(from_odb)? {
+            return Ok(row);
+        }
+        if let Some(number) = self.outside.get(id) {
+            return Ok(*number);
+        }
+        let number = self.pack.len() as usize + self.outside_ids.len();
+        let number = u32::try_from(number)
+            .map_err(|_| Error::new(ErrorKind::Object, "too many objects for one walk"))?;
+        self.outside.insert(id.to_owned(), number);
+        self.outside_ids.push(id.to_owned());
+        Ok(number)
+    }
+
+    fn id(&self, number: u32) -> Result<ObjectId> {
+        match number.checked_sub(self.pack.len()) {
+            None => self.pack.id(number).map_err(from_odb),
+            Some(place) => Ok(self.outside_ids[place as usize]),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Objects that refs, reflogs and the index keep reachable.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use pronto_hash::ObjectId;
+use pronto_index::{Index, mode};
+use pronto_io::watch::Watch;
+use pronto_odb::packing::Member;
+use pronto_pack::bitmap::name_hash;
+use pronto_repository::Notice;
+use pronto_repository::errors::from_index;
+use pronto_repository::objects::from_odb;
+use pronto_repository::refs::{Broken, LogLine};
+use pronto_repository::{Error, ErrorKind, Repository, Result};
+
+use super::{Select, Selection, kept_whole};
+
+/// Returns the objects of all refs.
+///
+/// # Errors
+/// A ref is broken: what it led to must not be lost. Symbolic refs that lead nowhere are left out.
+pub fn ref_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
+    let mut tips = Vec::new();
+    repository.refs().for_each_or_broken("refs/", |reference| {
+        match reference {
+            Ok(reference) => tips.push(reference.id),
+            Err(Broken::Dangling(_)) => {}
+            Err(Broken::Contents(name)) => {
+                let message = format!("bad object {name}");
+                return Err(Error::new(ErrorKind::Reference, message));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(tips)
+}
+
+/// Returns the existing objects that reflogs of all refs of all worktrees name. Missing ones
+/// are recorded as a remark.
+///
+/// # Errors
+/// A reflog cannot be read.
+pub fn reflog_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
+    let mut logs = Vec::new();
+    for directory in git_directories(repository)? {
+        let root = directory.join("logs");
+        files_below(&root, &root, &mut logs)?;
+    }
+    let store = repository.objects()?.without_replacements();
+    let (mut seen, mut tips) = (HashSet::new(), Vec::new());
+    for (name, path) in logs {
+        let content = match pronto_io::untrusted::content(&path) {
+            // The reference went with its log.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            content => content.map_err(|error| unreadable(&path, error))?,
+        };
+        let mut is_pruned = false;
+        let lines = bstr::ByteSlice::lines(&content[..]).filter_map(LogLine::parse);
+        for id in lines.flat_map(|line| [line.old, line.new]) {
+            if id.is_null() || !seen.insert(id) {
+                continue;
+            }
+            match store.contains(&id).map_err(from_odb)? {
+                true => tips.push(id),
+                false => is_pruned = true,
+            }
+        }
+        if is_pruned {
+            let name = name.display();
+            repository.notify(Notice::PrunedInReflog(name.to_string()));
+        }
+    }
+    Ok(tips)
+}
+
+/// Adds the objects that the indexes of all worktrees name and `selection` lacks: blobs, cached
+/// trees, and blobs of resolved conflicts.
+///
+/// # Errors
+/// An index or a tree cannot be read.
+pub fn include_indexed(
+    repository: &Repository,
+    selection: &mut Selection,
+    watch: &Watch<'_>,
+) -> Result<()> {
+    let chosen = selection.members.iter().map(|member| member.id);
+    let mut chosen: HashSet<ObjectId> = chosen.collect();
+    let mut trees = Vec::new();
+    let own = repository.index_path();
+    let mut paths: Vec<PathBuf> = git_directories(repository)?;
+    paths.iter_mut().for_each(|path| path.push("index"));
+    if !paths.contains(&own) {
+        paths.push(own);
+    }
+    for path in paths {
+        let index = Index::open(&path, repository.object_hash()).map_err(from_index)?;
+        of_index(repository, &index, &mut chosen, &mut trees, selection)?;
+    }
+    if trees.is_empty() {
+        return Ok(());
+    }
+    let select = Select {
+        bitmaps: false,
+        ..Select::default()
+    };
+    let below = super::select(repository, &trees, &[], &select, &watch.quiet())?;
+    selection.whole.extend(below.whole);
+    let new = below.members.into_iter();
+    selection
+        .members
+        .extend(new.filter(|member| chosen.insert(member.id)));
+    Ok(())
+}
+
+fn of_index(
+    repository: &Repository,
+    index: &Index,
+    chosen: &mut HashSet<ObjectId>,
+    trees: &mut Vec<ObjectId>,
+    selection: &mut Selection,
+) -> Result<()> {
+    let mut kept_whole = kept_whole(repository)?;
+    for entry in index.iter() {
+        let id = entry.id.to_owned();
+        if entry.is_sparse_directory() {
+            trees.extend((!chosen.contains(&id)).then_some(id));
+        } else if entry.mode != mode::GITLINK && chosen.insert(id) {
+            if kept_whole.has(entry.path)? {
+                selection.whole.insert(id);
+            }
+            let name_hash = name_hash(0, entry.path);
+            selection.members.push(Member { id, name_hash });
+        }
+    }
+    if let Some(undo) = index.resolve_undo().map_err(from_index)? {
+        let stages = undo.paths.iter().flat_map(|path| path.stages);
+        for (_, id) in stages.flatten() {
+            if chosen.insert(id) && has(repository, &id)? {
+                selection.members.push(Member { id, name_hash: 0 });
+            }
+        }
+    }
+    let Some(cached) = index.cached_tree() else {
+        return Ok(());
+    };
+    let mut directories = vec![cached.root()];
+    while let Some(directory) = directories.pop() {
+        match directory.id() {
+            Some(id) if chosen.contains(id) => {}
+            Some(id) if has(repository, id)? => trees.push(id.to_owned()),
+            _ => directories.extend(directory.children()),
+        }
+    }
+    Ok(())
+}
+
+fn has(repository: &Repository, id: &pronto_hash::oid) -> Result<bool> {
+    let store = repository.objects()?;
+    store.contains(id).map_err(from_odb)
+}
+
+/// Returns the directories of the repository and of all its worktrees for files of their own.
+fn git_directories(repository: &Repository) -> Result<Vec<PathBuf>> {
+    let common = repository.common_dir().to_owned();
+    let linked = common.join("worktrees");
+    let mut directories = vec![common];
+    match std::fs::read_dir(&linked) {
+        Ok(entries) => {
+            for entry in entries {
+                let entry = entry.map_err(|error| unreadable(&linked, error))?;
+                directories.push(entry.path());
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(unreadable(&linked, error)),
+    }
+    Ok(directories)
+}
+
+/// All files below `directory` with their paths from `root`.
+fn files_below(root: &Path, directory: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<()> {
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(unreadable(&directory, error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| unreadable(&directory, error))?;
+            let kind = entry.file_type();
+            match kind
+                .map_err(|error| unreadable(&directory, error))?
+                .is_dir()
+            {
+                true => directories.push(entry.path()),
+                false => {
+                    let path = entry.path();
+                    let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
+                    files.push((name, path));
+                }
+            }
+        }
+    }
+    files.sort();
+    Ok(())
+}
+
+#[cold]
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    let message = format!("failed to read '{}'", path.display());
+    Error::new(ErrorKind::Io, message).because(error)
+}

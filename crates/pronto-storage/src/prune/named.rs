@@ -1,0 +1,68 @@
+//! The objects that an object names.
+
+use gix_object::Kind as ObjectKind;
+use pronto_hash::ObjectId;
+use pronto_object::{CommitLinks, TagRef};
+
+/// The objects that an object names.
+pub(super) enum Named {
+    Parent(ObjectId),
+    /// A file or link that a tree names.
+    Blob(ObjectId),
+    Other(ObjectId),
+}
+
+/// Calls `each` with what an object of this content names; false if it is malformed.
+pub(super) fn named_by(
+    kind: ObjectKind,
+    content: &[u8],
+    hash: pronto_hash::Kind,
+    each: &mut dyn FnMut(Named),
+) -> bool {
+    match kind {
+        ObjectKind::Blob => true,
+        ObjectKind::Tag => match TagRef::new(content).target() {
+            Some(target) => {
+                each(Named::Other(target));
+                true
+            }
+            None => false,
+        },
+        ObjectKind::Commit => match CommitLinks::parse(content) {
+            Some(links) => {
+                each(Named::Other(links.tree));
+                for parent in links.parents {
+                    each(Named::Parent(parent));
+                }
+                true
+            }
+            None => false,
+        },
+        ObjectKind::Tree => named_by_tree(content, hash, each),
+    }
+}
+
+/// See [`named_by`].
+fn named_by_tree(mut content: &[u8], hash: pronto_hash::Kind, each: &mut dyn FnMut(Named)) -> bool {
+    let id_len = hash.len_in_bytes();
+    while !content.is_empty() {
+        let Some(end) = content.iter().position(|byte| *byte == 0) else {
+            return false;
+        };
+        let (entry, rest) = content.split_at(end);
+        let Some(id) = rest.get(1..=id_len) else {
+            return false;
+        };
+        let Ok(id) = ObjectId::try_from(id) else {
+            return false;
+        };
+        match entry {
+            [b'4', b'0', ..] | [b'0', b'4', ..] => each(Named::Other(id)),
+            // Submodules are not followed.
+            [b'1', b'6', ..] => {}
+            _ => each(Named::Blob(id)),
+        }
+        content = &rest[1 + id_len..];
+    }
+    true
+}

@@ -1,0 +1,268 @@
+//! The roots of reachability: refs, reflogs, indexes and operations in progress of all worktrees.
+//! Files that have not changed since they were read last are not read again.
+
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use bstr::ByteSlice as _;
+use pronto_hash::ObjectId;
+use pronto_index::{Index, mode};
+use pronto_repository::errors::from_index;
+use pronto_repository::in_progress::OBJECT_FILES;
+use pronto_repository::objects::from_odb;
+use pronto_repository::refs::tables::{self, Tables};
+use pronto_repository::refs::{Broken, LogLine};
+use pronto_repository::{Error, ErrorKind, Repository, Result};
+
+use crate::pack_objects::names;
+
+/// The file that changes with each change of a stack of tables.
+const TABLES_LIST: &str = "reftable/tables.list";
+
+/// The tips at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Objects that must exist with everything that they reach.
+    pub(super) strict: Vec<ObjectId>,
+    /// Objects that may be missing in part or as a whole.
+    pub(super) lenient: Vec<ObjectId>,
+    /// Staged objects: they reach nothing and need not exist.
+    pub(super) blobs: Vec<ObjectId>,
+}
+
+pub(super) struct Tips<'a> {
+    repository: &'a Repository,
+    stamps: HashMap<PathBuf, Stamp>,
+}
+
+/// The identity of a version of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    len: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(found: &Metadata) -> Stamp {
+        Stamp {
+            inode: found.ino(),
+            len: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
+
+impl<'a> Tips<'a> {
+    pub(super) fn new(repository: &'a Repository) -> Tips<'a> {
+        Tips {
+            repository,
+            stamps: HashMap::new(),
+        }
+    }
+
+    /// # Errors
+    /// A reference is broken, or something cannot be read.
+    pub(super) fn look(&mut self) -> Result<Found> {
+        let mut found = Found::default();
+        let repository = self.repository;
+        found.strict = repository.work_tree_heads()?;
+        repository.refs().for_each_or_broken("refs/", |reference| {
+            match reference {
+                Ok(reference) => found.strict.push(reference.id),
+                Err(Broken::Dangling(_)) => {}
+                Err(Broken::Contents(name)) => {
+                    let message = format!("unable to parse object: {name}");
+                    return Err(Error::new(ErrorKind::Reference, message));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let own = repository.index_path();
+        let mut indexes = vec![own];
+        for directory in self.directories()? {
+            for name in OBJECT_FILES {
+                self.pseudo(&directory.join(name), &mut found)?;
+            }
+            if let Some(tables) = repository.refs().tables() {
+                self.tables(tables, &directory, &mut found)?;
+            } else {
+                self.logs(&directory.join("logs"), &mut found)?;
+                if directory != repository.common_dir() {
+                    self.own_references(&directory.join("refs"), &mut found)?;
+                }
+            }
+            indexes.push(directory.join("index"));
+        }
+        indexes.sort_unstable();
+        indexes.dedup();
+        for path in indexes {
+            self.index(&path, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// The directories of the repository and of its worktrees.
+    fn directories(&self) -> Result<Vec<PathBuf>> {
+        let common = self.repository.common_dir();
+        let linked = common.join("worktrees");
+        let found = names(&linked)?.into_iter().map(|name| linked.join(name));
+        Ok(std::iter::once(common.to_owned()).chain(found).collect())
+    }
+
+    /// Whether the file is there and has changed. One that was written just now is read again,
+    /// as clocks tick.
+    fn has_changed(&mut self, path: &Path) -> Result<bool> {
+        let found = match path.metadata() {
+            Ok(found) => found,
+            Err(error) if is_missing(&error) => return Ok(false),
+            Err(error) => return Err(unreadable(path, error)),
+        };
+        let stamp = Stamp::of(&found);
+        let is_settled = (found.modified())
+            .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age.as_secs() >= 3));
+        match is_settled {
+            true => Ok(self.stamps.insert(path.to_owned(), stamp) != Some(stamp)),
+            false => {
+                self.stamps.remove(path);
+                Ok(true)
+            }
+        }
+    }
+
+    fn content(&self, path: &Path) -> Result<Vec<u8>> {
+        match pronto_io::untrusted::content(path) {
+            Err(error) if is_missing(&error) => Ok(Vec::new()),
+            content => content.map_err(|error| unreadable(path, error)),
+        }
+    }
+
+    fn pseudo(&mut self, path: &Path, found: &mut Found) -> Result<()> {
+        if path.is_file() {
+            let content = self.content(path)?;
+            let ids = content.lines().map(|line| line.trim());
+            let ids = ids.filter_map(|line| pronto_hash::parse_hex(line).ok());
+            found.lenient.extend(ids);
+        }
+        Ok(())
+    }
+
+    /// References that only one linked worktree has.
+    fn own_references(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
+        for path in files_below(directory)? {
+            self.pseudo(&path, found)?;
+        }
+        Ok(())
+    }
+
+    /// The per-worktree refs of one stack of tables, and all its reflogs.
+    fn tables(&mut self, tables: &Tables, directory: &Path, found: &mut Found) -> Result<()> {
+        tables.each_object(directory, |name, id| {
+            if !name.starts_with(b"refs/") || directory != self.repository.common_dir() {
+                found.lenient.push(id);
+            }
+        })?;
+        if !self.has_changed(&directory.join(TABLES_LIST))? {
+            return Ok(());
+        }
+        let store = self.repository.objects()?;
+        let mut last = None;
+        tables::log_ids(tables, directory, |_, id| {
+            if !id.is_null() && last != Some(id) {
+                last = Some(id);
+                if store.contains(&id).map_err(from_odb)? {
+                    found.strict.push(id);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn logs(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
+        let store = self.repository.objects()?;
+        for path in files_below(directory)? {
+            if !self.has_changed(&path)? {
+                continue;
+            }
+            let content = self.content(&path)?;
+            let mut last = None;
+            for line in content.lines().filter_map(LogLine::parse) {
+                for id in [line.old, line.new] {
+                    if id.is_null() || last == Some(id) {
+                        continue;
+                    }
+                    last = Some(id);
+                    // A missing object cannot be kept; of present ones everything should be.
+                    if store.contains(&id).map_err(from_odb)? {
+                        found.strict.push(id);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, path: &Path, found: &mut Found) -> Result<()> {
+        if !self.has_changed(path)? {
+            return Ok(());
+        }
+        let index = Index::open(path, self.repository.object_hash()).map_err(from_index)?;
+        for entry in index.iter() {
+            if entry.is_sparse_directory() {
+                found.lenient.push(entry.id.to_owned());
+            } else if entry.mode != mode::GITLINK {
+                found.blobs.push(entry.id.to_owned());
+            }
+        }
+        if let Some(undo) = index.resolve_undo().map_err(from_index)? {
+            let stages = undo.paths.iter().flat_map(|path| path.stages);
+            found.blobs.extend(stages.flatten().map(|(_, id)| id));
+        }
+        if let Some(cached) = index.cached_tree() {
+            let mut directories = vec![cached.root()];
+            while let Some(directory) = directories.pop() {
+                match directory.id() {
+                    Some(id) => {
+                        found.lenient.push(id.to_owned());
+                        directories.extend(directory.children());
+                    }
+                    None => directories.extend(directory.children()),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn files_below(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for name in names(&directory)? {
+            let path = directory.join(name);
+            match path.symlink_metadata() {
+                Ok(found) if found.is_dir() => directories.push(path),
+                Ok(_) => files.push(path),
+                Err(error) if is_missing(&error) => {}
+                Err(error) => return Err(unreadable(&path, error)),
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+#[cold]
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    let message = format!("failed to read '{}'", path.display());
+    Error::new(ErrorKind::Io, message).because(error)
+}
