@@ -8,9 +8,9 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pronto::Severity;
 use pronto::config::Config;
 use pronto::{Environment, ErrorKind, Repository};
+use pronto::{Notice, Severity};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::signals;
@@ -258,7 +258,20 @@ impl Context {
         let Some(repository) = self.repository.clone() else {
             return;
         };
-        let mut notices = repository.take_notices();
+        self.report_notices(repository.take_notices());
+    }
+
+    /// Prints what the comparison of files had to say, and leaves the other messages of the repository: these come before
+    /// the result of a command.
+    pub(crate) fn report_conversions(&mut self) {
+        let Some(repository) = self.repository.clone() else {
+            return;
+        };
+        let is_conversion = |notice: &Notice| matches!(notice, Notice::Conversion(_));
+        self.report_notices(repository.take_notices_where(is_conversion));
+    }
+
+    fn report_notices(&mut self, mut notices: Vec<Notice>) {
         // Remarks keep their places among warnings.
         notices.sort_by_key(|notice| match notice.severity() {
             Severity::Remark => Severity::Warning,

@@ -84,12 +84,16 @@ pub(crate) fn relative(path: &BStr, prefix: &BStr) -> BString {
             common = at + 1;
         }
     }
+    // The directory `prefix` itself, or one above it.
+    if prefix.starts_with(path) && prefix.get(path.len()) == Some(&b'/') {
+        common = path.len() + 1;
+    }
     let ups = prefix[common..]
         .iter()
         .filter(|&&byte| byte == b'/')
         .count();
     let mut seen = b"../".repeat(ups);
-    seen.extend_from_slice(&path[common..]);
+    seen.extend_from_slice(path.get(common..).unwrap_or_default());
     if seen.is_empty() {
         seen.extend_from_slice(b"./");
     }
@@ -108,6 +112,8 @@ mod tests {
         assert_eq!(seen("ab", "a/"), "../ab");
         assert_eq!(seen("a/b/c", "a/d/e/"), "../../b/c");
         assert_eq!(seen("a/", "a/"), "./");
+        assert_eq!(seen("a", "a/"), "./");
+        assert_eq!(seen("a", "a/b/"), "../");
         assert_eq!(seen("x", "a/b/"), "../../x");
     }
 

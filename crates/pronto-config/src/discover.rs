@@ -318,6 +318,10 @@ pub fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
 
 /// Does the same as [`open_named`]; `None` if `named` is no repository, and no file that should point to one.
 fn find_named(named: &Path, environment: &Environment) -> Result<Option<Layout>> {
+    // Joined to the current directory, an empty name is that directory.
+    if named.as_os_str().is_empty() {
+        return Ok(None);
+    }
     let full = environment.absolute(named);
     match git_dir::look_at(&full, named, environment)? {
         Candidate::PointsTo(target) => read_format(&target, &target, environment).map(Some),

@@ -358,9 +358,13 @@ impl Repository {
 
     /// Takes the stored notices of one severity, and leaves the others.
     pub fn take_notices_of(&self, severity: Severity) -> Vec<Notice> {
+        self.take_notices_where(|notice| notice.severity() == severity)
+    }
+
+    /// Takes the stored notices that `is_wanted` selects, and leaves the others.
+    pub fn take_notices_where(&self, is_wanted: impl Fn(&Notice) -> bool) -> Vec<Notice> {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = |notice: &mut Notice| notice.severity() == severity;
-        notices.extract_if(.., wanted).collect()
+        notices.extract_if(.., |notice| is_wanted(notice)).collect()
     }
 }
 

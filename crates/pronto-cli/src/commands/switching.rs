@@ -339,7 +339,7 @@ pub(crate) fn switch(
         }
         _ => CliError::of(error),
     })?;
-    context.report();
+    context.report_conversions();
     match outcome {
         Outcome::Done(report) => report::tell(repository, context, common, options, &report),
         Outcome::Refused(_) if merges => {
