@@ -65,10 +65,7 @@ macro_rules! targets {
         pub const TARGETS: &[(&str, Target)] = &[$((stringify!($name), $name),)*];
 
         $(
-            #[doc = concat!("Runs the target `", stringify!($name), "`.")]
-            ///
-            /// # Panics
-            /// If the parser breaks a promise.
+            #[doc = concat!("Runs the target `", stringify!($name), "`.\n\n# Panics\nIf the parser breaks a promise.")]
             pub fn $name(data: &[u8]) {
                 $name::run(data);
             }

@@ -5,9 +5,9 @@ use pronto_index::{Edit, EntryRef, Flags, Stat, mode};
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::pathspec::Pathspec;
-use pronto_worktree::status::{Change, Job, Untracked, walk};
+use pronto_worktree::status::{Change, Job, Untracked};
 
-use crate::errors::{from_index, from_worktree};
+use crate::errors::from_index;
 use crate::session::WorktreeSession;
 use crate::status::{Converter, Heads, walk_options};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -99,7 +99,7 @@ pub(crate) fn refresh(
     let index = &prepared.index;
     let converter = Converter::new(repository, prepared.objects);
     let walk_options = walk_options_for(repository, options)?;
-    let outcome = walk(&Job {
+    let job = Job {
         work_tree: repository.require_work_tree()?,
         git_dir: repository.git_dir(),
         index,
@@ -115,9 +115,8 @@ pub(crate) fn refresh(
         remembered: None,
         monitored: None,
         options: walk_options,
-    })
-    .map_err(from_worktree)?;
-    converter.finish()?;
+    };
+    let outcome = converter.walk(&job, None)?;
     let is_settled = |edit: &Edit<'_>, entry: &EntryRef<'_>| {
         let now = edit.get(entry.path, entry.stage());
         now.is_none_or(|now| now.id != entry.id || now.stat != entry.stat)

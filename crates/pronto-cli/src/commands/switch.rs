@@ -63,14 +63,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let meaning = switching::understand(&repository, context, &args.plain, rules)?;
     let start = meaning.start;
     if start.as_ref().is_some_and(|start| start.commit.is_none()) {
-        // A name that no branch can have is refused before.
-        switching::creation(
-            common,
-            &creation,
-            meaning.guessed.clone(),
-            &repository,
-            Which::Switch,
-        )?;
         let name = start.map(|start| start.name).unwrap_or_default();
         return Err(CliError::fatal(format!(
             "Cannot switch branch to a non-commit '{name}'"

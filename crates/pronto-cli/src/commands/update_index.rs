@@ -10,7 +10,7 @@ use pronto::update_index::{Action, Allowed, Event, Mark, Options, Version};
 use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::unquote;
-use crate::commands::shared::staging_failures::{report_conversion, report_failure};
+use crate::commands::shared::staging_failures::{explained, report_conversion, report_failure};
 use crate::terminal::text::{sanitized_bytes, write_to_stderr};
 use crate::{CliError, Context, ExitCode};
 
@@ -481,12 +481,7 @@ fn tell(events: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode
             Event::Failure(failure) => report_failure(context, &failure),
             Event::Refused(refusal) => context.report_error(&refusal.to_string()),
             Event::Skipped(path) => context.remark(&format!("Ignoring path {path}")),
-            Event::Stopped(stop) => {
-                if let Some(hint) = stop.hint() {
-                    context.explain(hint);
-                }
-                return Err(CliError::fatal(stop.to_string()));
-            }
+            Event::Stopped(stop) => return Err(explained(context, &stop)),
             _ => {}
         }
     }

@@ -1,14 +1,13 @@
 //! The walk over files, shared with status.
 
 use super::Options;
-use crate::errors::from_worktree;
 use crate::status::{Converter, IgnoreSubmodules, Inspector, Untracked, walk_options};
 use crate::{Repository, Result};
 use pronto_diff::Side;
 use pronto_index::{Index, mode};
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::Patterns;
-use pronto_worktree::status::{Changed, Job, Outcome, walk};
+use pronto_worktree::status::{Changed, Job, Outcome};
 
 /// The files that are not as the index records them.
 pub(super) fn changed(
@@ -23,7 +22,7 @@ pub(super) fn changed(
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = Untracked::No;
     walk_options.stat_decides = true;
-    let outcome = walk(&Job {
+    let job = Job {
         work_tree,
         git_dir: repository.git_dir(),
         index,
@@ -36,9 +35,8 @@ pub(super) fn changed(
         remembered: None,
         monitored: None,
         options: walk_options,
-    })
-    .map_err(from_worktree)?;
-    converter.finish()?;
+    };
+    let outcome = converter.walk(&job, None)?;
     Ok(outcome)
 }
 

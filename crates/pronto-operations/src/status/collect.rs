@@ -23,7 +23,7 @@ use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::diff::{Announced, cached_trees, tree_and_index};
-use pronto_worktree::status::{Change, Job, News, Outcome, Remembered, Tell, walk_telling};
+use pronto_worktree::status::{Change, Job, News, Outcome, Remembered, Tell};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -63,7 +63,6 @@ pub(super) fn collect(
         converter: &converter,
     };
     let mut walked = parts.walk(&index, told.as_ref(), listed, watch, tell)?;
-    converter.finish()?;
     let outcome = walked.outcome;
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
@@ -86,8 +85,7 @@ pub(super) fn collect(
             list.next.write(&index, &list.remembered, list.news);
         }
     }
-    let entries = parts.entries(&index, &outcome, staged.differences);
-    converter.finish()?;
+    let entries = parts.entries(&index, &outcome, staged.differences)?;
     index.intact().map_err(from_index)?;
     Ok(Report {
         head,
@@ -169,7 +167,12 @@ struct Parts<'p> {
 
 impl Parts<'_> {
     /// Returns the entries of the report.
-    fn entries(&self, index: &Index, outcome: &Outcome, staged: Vec<Difference>) -> Vec<Entry> {
+    fn entries(
+        &self,
+        index: &Index,
+        outcome: &Outcome,
+        staged: Vec<Difference>,
+    ) -> Result<Vec<Entry>> {
         let mut entries = Merge::new(index);
         let contents = Contents {
             store: self.store,
@@ -178,7 +181,8 @@ impl Parts<'_> {
         };
         entries.add_worktree(outcome, self.options, &contents);
         entries.add_staged(staged);
-        entries.entries.into_values().collect()
+        self.converter.finish()?;
+        Ok(entries.entries.into_values().collect())
     }
 
     /// Compares the files with the index.
@@ -229,7 +233,7 @@ impl Parts<'_> {
             monitored: told.map(|told| &told.monitored),
             options: walk_options,
         };
-        let mut outcome = walk_telling(&job, tell).map_err(from_worktree)?;
+        let mut outcome = self.converter.walk(&job, tell)?;
         let news = std::mem::take(&mut outcome.news);
         let (own, list) = match (next, remembered) {
             (Some(next), Some(remembered)) => {

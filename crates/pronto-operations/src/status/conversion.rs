@@ -11,7 +11,7 @@ use pronto_odb::Store;
 use pronto_repository::Notice;
 use pronto_worktree::attributes::{Attributes, Directories, FromWorktree};
 use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit, Warnings};
-use pronto_worktree::status::Conversion;
+use pronto_worktree::status::{Conversion, Job, Outcome, Tell, walk_telling};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -67,6 +67,16 @@ impl<'a> Converter<'a> {
 }
 
 impl Converter<'_> {
+    /// Compares the files of `job` with the index.
+    ///
+    /// # Errors
+    /// As for [`walk_telling`] and [`finish`](Self::finish).
+    pub(crate) fn walk(&self, job: &Job<'_>, tell: Option<&Tell<'_>>) -> Result<Outcome> {
+        let outcome = walk_telling(job, tell).map_err(from_worktree)?;
+        self.finish()?;
+        Ok(outcome)
+    }
+
     /// Ends the comparison of files. Git ends a command at the first file that cannot be converted.
     ///
     /// # Errors

@@ -44,6 +44,17 @@ pub struct FileState {
     pub modified: bool,
 }
 
+impl FileState {
+    const GONE: FileState = FileState {
+        deleted: true,
+        modified: true,
+    };
+    const DIFFERS: FileState = FileState {
+        deleted: false,
+        modified: true,
+    };
+}
+
 /// Returns the untracked (or ignored) files and directories selected by `search`, in order.
 /// Opens each directory once and examines no tracked file.
 ///
@@ -199,7 +210,7 @@ fn find_changed_files(
     let mut options = walk_options(repository)?;
     options.untracked = Untracked::No;
     options.stat_decides = !by_content;
-    let outcome = walk::walk(&Job {
+    let job = Job {
         work_tree: top,
         git_dir: repository.git_dir(),
         index,
@@ -215,27 +226,18 @@ fn find_changed_files(
         remembered: None,
         monitored: None,
         options,
-    })
-    .map_err(from_worktree)?;
-    converter.finish()?;
-    let gone = FileState {
-        deleted: true,
-        modified: true,
     };
-    let differs = FileState {
-        deleted: false,
-        modified: true,
-    };
+    let outcome = converter.walk(&job, None)?;
     let mut states = HashMap::new();
     for changed in outcome.changed {
         let entry = index.entry(changed.position);
         match changed.change {
             // A directory in its place is not "gone" to `lstat`.
             Some(Change::Deleted) if !exists(&root, entry.path) => {
-                states.insert(changed.position, gone);
+                states.insert(changed.position, FileState::GONE);
             }
             Some(_) => {
-                states.insert(changed.position, differs);
+                states.insert(changed.position, FileState::DIFFERS);
             }
             None => {
                 // Each stage of a conflict is compared by content.
@@ -253,7 +255,7 @@ fn find_changed_files(
             && pathspec.matches(entry.path, false)
             && !exists(&root, entry.path)
         {
-            states.insert(position, gone);
+            states.insert(position, FileState::GONE);
         }
     }
     Ok(states)
@@ -275,10 +277,7 @@ fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>
             .map(|metadata| (directory, metadata))
     });
     let Ok((directory, metadata)) = found else {
-        return FileState {
-            deleted: true,
-            modified: true,
-        };
+        return FileState::GONE;
     };
     let same_type = match entry.mode & mode::TYPE {
         mode::SYMLINK => metadata.is_symlink(),

@@ -21,7 +21,7 @@ pub struct ToGit {
     current: Vec<u8>,
     next: Vec<u8>,
     warnings: Vec<Warning>,
-    /// Takes the warnings, if somebody collects them.
+    /// Takes the warnings of several converters.
     collected: Option<Arc<Warnings>>,
 }
 

@@ -18,11 +18,11 @@ pub enum LineEnding {
 /// The reason for which content is not in its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodingFlaw {
-    /// It starts with a byte order mark, though the name of the encoding has the byte order.
+    /// The content starts with a byte order mark, though the name of the encoding has the byte order.
     MarkProhibited,
-    /// It does not start with a byte order mark, though the name of the encoding leaves the byte order open.
+    /// The content does not start with a byte order mark, though the name of the encoding leaves the byte order open.
     MarkRequired,
-    /// Its bytes are not valid in the encoding.
+    /// The bytes are not valid in the encoding.
     Malformed,
 }
 
@@ -45,7 +45,7 @@ pub enum Warning {
         path: BString,
         /// The name of the encoding.
         encoding: BString,
-        /// What is wrong with the content.
+        /// The reason.
         flaw: EncodingFlaw,
     },
     /// The program of a filter ended with an exit code.

@@ -1,9 +1,10 @@
 //! Prints the reasons for which files are not staged.
 
 use pronto::add::Failure;
+use pronto::update_index::Stop;
 use pronto_worktree::filter::Warning;
 
-use crate::Context;
+use crate::{CliError, Context};
 
 /// Prints Git's lines about a file that is not staged.
 pub(crate) fn report_failure(context: &mut Context, failure: &Failure) {
@@ -32,4 +33,12 @@ pub(crate) fn report_conversion(context: &mut Context, warning: &Warning) {
         true => context.report_error(&warning.to_string()),
         false => context.warn(&warning.to_string()),
     }
+}
+
+/// Prints the advice about the event that ends `update-index`, and returns the error.
+pub(crate) fn explained(context: &mut Context, stop: &Stop) -> CliError {
+    if let Some(hint) = stop.hint() {
+        context.explain(hint);
+    }
+    CliError::fatal(stop.to_string())
 }
