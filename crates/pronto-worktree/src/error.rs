@@ -14,6 +14,8 @@ pub enum ErrorKind {
     HostilePath,
     /// A filter of `.gitattributes` did not do its work.
     Filter,
+    /// A program that filters did not deliver a file that it had delayed.
+    DelayedFilter,
     /// An attributes, ignore or pattern file cannot be used.
     Patterns,
     /// The index cannot be used.

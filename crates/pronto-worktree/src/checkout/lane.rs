@@ -160,7 +160,7 @@ impl<'a> Lane<'a> {
         lost.sort();
         for (path, at) in lost {
             let error = Error::new(
-                ErrorKind::Filter,
+                ErrorKind::DelayedFilter,
                 format!("'{path}' was not filtered properly"),
             );
             self.writer
