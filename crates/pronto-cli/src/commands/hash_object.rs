@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
-use clap::ArgAction;
 use gix_object::Kind as ObjectKind;
 use pronto::hash_object::{ContentHasher, check_format};
 use pronto_hash::{Kind, ObjectId};
@@ -29,8 +28,8 @@ pub(crate) struct Args {
     #[arg(short = 'w')]
     write: bool,
     /// Read the object from standard input
-    #[arg(long, action = ArgAction::Count)]
-    stdin: u8,
+    #[arg(long)]
+    stdin: bool,
     /// Read file names from standard input
     #[arg(long)]
     stdin_paths: bool,
@@ -79,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         filters: !args.no_filters && work_tree.is_some(),
         write: args.write,
     };
-    if args.stdin > 0 {
+    if args.stdin {
         let mut content = Vec::new();
         std::io::stdin()
             .read_to_end(&mut content)
@@ -115,7 +114,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 /// Refuses invalid combinations. Git prints its usage.
 fn check(args: &Args) -> Result<(), CliError> {
     let wrong = if args.stdin_paths {
-        if args.stdin > 0 {
+        if args.stdin {
             Some("Can't use --stdin-paths with --stdin")
         } else if !args.file.is_empty() {
             Some("Can't specify files with --stdin-paths")
@@ -126,8 +125,6 @@ fn check(args: &Args) -> Result<(), CliError> {
         }
     } else if args.path.is_some() && args.no_filters {
         Some("Can't use --path with --no-filters")
-    } else if args.stdin > 1 {
-        Some("Multiple --stdin arguments are not supported")
     } else {
         None
     };
@@ -263,7 +260,7 @@ fn without_repository(
         pronto_hash::digest(Kind::Sha1, &[&header, content]).map_err(|_| failed(false, name))
     };
     let mut content = Vec::new();
-    if args.stdin > 0 {
+    if args.stdin {
         let read = std::io::stdin().read_to_end(&mut content);
         read.map_err(|_| failed(false, "standard input"))?;
         tell(&hash(&content, "standard input")?, context)?;
