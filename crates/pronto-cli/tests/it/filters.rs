@@ -103,7 +103,7 @@ fn filter_messages_follow_the_order_of_the_index() {
             &work,
             &[&settings[..], &["checkout", "-q", "-f"]].concat(),
         );
-        // Git dies of the first such file. pronto goes on, and names each.
+        // Git dies of the first such file. pronto continues, and names each.
         assert_eq!(output.status.code(), Some(128));
         let said = stderr(&output);
         assert_eq!(
