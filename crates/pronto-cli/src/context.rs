@@ -261,8 +261,8 @@ impl Context {
         self.report_notices(repository.take_notices());
     }
 
-    /// Prints what the comparison of files had to say, and leaves the other messages of the repository: these come before
-    /// the result of a command.
+    /// Prints the stored warnings of conversions (filters, `working-tree-encoding`), which come before the result of a
+    /// command. Other notices of the repository stay stored until [`report`](Self::report).
     pub(crate) fn report_conversions(&mut self) {
         let Some(repository) = self.repository.clone() else {
             return;
@@ -404,7 +404,7 @@ impl Context {
         }
     }
 
-    /// Prints each line of `explanation` after `hint: `. Git has no setting that turns it off.
+    /// Prints each line of `explanation` after `hint: `, whatever `GIT_ADVICE` says: Git has no setting that turns it off.
     pub(crate) fn explain(&mut self, explanation: &str) {
         let paint = self.paint_of_advice();
         for line in explanation.split('\n') {

@@ -36,8 +36,7 @@ pub(super) fn changed(
         monitored: None,
         options: walk_options,
     };
-    let outcome = converter.walk(&job, None)?;
-    Ok(outcome)
+    converter.walk(&job, None)
 }
 
 /// Inspects submodules; untracked files in them do not count unless configured.

@@ -15,7 +15,8 @@ use pronto_worktree::status::{Conversion, Job, Outcome, Tell, walk_telling};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Converts as attributes and configuration say. Reports the problems of files when it is dropped.
+/// Converts files of the worktree to blobs: clean filters, `working-tree-encoding`, line endings. Threads share it. Its
+/// warnings become notices of the repository when it is dropped, in the order of paths.
 pub(crate) struct Converter<'a> {
     repository: &'a Repository,
     store: &'a Store,
@@ -91,7 +92,7 @@ impl Converter<'_> {
 
     /// Records that the file `path` cannot be converted.
     fn fail(&self, path: &BStr, error: pronto_worktree::Error) -> io::Error {
-        let told = io::Error::other(error.to_string());
+        let reported = io::Error::other(error.to_string());
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if failure
             .as_ref()
@@ -99,7 +100,7 @@ impl Converter<'_> {
         {
             *failure = Some((path.to_owned(), error));
         }
-        told
+        reported
     }
 }
 

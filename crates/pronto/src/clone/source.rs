@@ -48,7 +48,8 @@ impl Source {
     }
 }
 
-/// Checks that `name` can be the source of a clone.
+/// Checks that `name` can be the source of a clone: a repository or a bundle at this path, or an address, which is not
+/// contacted. Looks at up to six files.
 ///
 /// # Errors
 /// [`InvalidInput`](ErrorKind::InvalidInput): it is a path at which there is no repository and no bundle.
