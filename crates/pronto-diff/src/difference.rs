@@ -41,17 +41,58 @@ pub struct Origin {
 /// The score of two files that are the same.
 pub const MOST_SIMILAR: u32 = 60_000;
 
-impl Difference {
-    /// Returns the status letter (`--name-status`): `A`, `D`, `M`, `T`, `R`, `C` or `U`.
-    pub fn letter(&self) -> u8 {
-        match (&self.origin, &self.old, &self.new) {
-            _ if self.unmerged => b'U',
-            (Some(origin), ..) if origin.copy => b'C',
-            (Some(_), ..) => b'R',
-            (None, None, _) => b'A',
-            (None, _, None) => b'D',
-            (None, Some(old), Some(new)) if (old.mode ^ new.mode) & 0o170_000 != 0 => b'T',
-            _ => b'M',
+/// The kind of a change, as `--name-status` and `status --short` show it with a letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// The path is new (`A`).
+    Added,
+    /// The path is a copy of another one (`C`).
+    Copied,
+    /// The path is gone (`D`).
+    Deleted,
+    /// The content or the permissions have changed (`M`).
+    Modified,
+    /// The file has moved from another path (`R`).
+    Renamed,
+    /// The type has changed between regular file, symbolic link and submodule (`T`).
+    TypeChanged,
+    /// The path is in conflict (`U`).
+    Unmerged,
+}
+
+impl ChangeKind {
+    /// Returns the status letter of Git.
+    pub fn letter(self) -> u8 {
+        match self {
+            ChangeKind::Added => b'A',
+            ChangeKind::Copied => b'C',
+            ChangeKind::Deleted => b'D',
+            ChangeKind::Modified => b'M',
+            ChangeKind::Renamed => b'R',
+            ChangeKind::TypeChanged => b'T',
+            ChangeKind::Unmerged => b'U',
         }
+    }
+}
+
+impl Difference {
+    /// Returns the kind of the change.
+    pub fn kind(&self) -> ChangeKind {
+        match (&self.origin, &self.old, &self.new) {
+            _ if self.unmerged => ChangeKind::Unmerged,
+            (Some(origin), ..) if origin.copy => ChangeKind::Copied,
+            (Some(_), ..) => ChangeKind::Renamed,
+            (None, None, _) => ChangeKind::Added,
+            (None, _, None) => ChangeKind::Deleted,
+            (None, Some(old), Some(new)) if (old.mode ^ new.mode) & 0o170_000 != 0 => {
+                ChangeKind::TypeChanged
+            }
+            _ => ChangeKind::Modified,
+        }
+    }
+
+    /// Returns the status letter of Git for the change (`--name-status`).
+    pub fn letter(&self) -> u8 {
+        self.kind().letter()
     }
 }

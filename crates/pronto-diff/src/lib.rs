@@ -19,5 +19,5 @@ pub mod merge;
 pub mod renames;
 mod similarity;
 
-pub use difference::{Difference, MOST_SIMILAR, Origin, Side};
+pub use difference::{ChangeKind, Difference, MOST_SIMILAR, Origin, Side};
 pub use renames::Renames;

@@ -236,8 +236,9 @@ impl Work<'_> {
             self.report.events.push(Event::Fatal(error));
             return Ok(None);
         }
-        for (path, error) in std::mem::take(&mut outcome.problems) {
-            self.report.events.push(Event::Unexamined(path, error));
+        for problem in std::mem::take(&mut outcome.problems) {
+            let unexamined = Event::Unexamined(problem.path, problem.error);
+            self.report.events.push(unexamined);
         }
         Ok(Some(Plan {
             tracked: match self.options.selection {

@@ -59,6 +59,24 @@ pub struct AttributeCheck<'r> {
     known_flaws: HashSet<(BString, Flaw)>,
 }
 
+/// An attribute of a path, and its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attribute<'a> {
+    /// The name of the attribute.
+    pub name: &'a str,
+    /// The state.
+    pub state: State,
+}
+
+/// A line of an attributes file, or a whole file, that is ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IgnoredLine {
+    /// The attributes file.
+    pub file: BString,
+    /// The reason.
+    pub flaw: Flaw,
+}
+
 /// The source of attributes files of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -205,7 +223,7 @@ impl AttributeCheck<'_> {
     ///
     /// # Errors
     /// An attributes file cannot be read.
-    pub fn states(&mut self, path: &BStr) -> Result<Vec<(&str, State)>> {
+    pub fn states(&mut self, path: &BStr) -> Result<Vec<Attribute<'_>>> {
         if self.mentioned.is_some() {
             self.learn(path)?;
         }
@@ -220,7 +238,7 @@ impl AttributeCheck<'_> {
         for (name, state) in names.zip(states) {
             let state = computed(name, state)?;
             if !all || state != State::Unspecified {
-                shown.push((name, state));
+                shown.push(Attribute { name, state });
             }
         }
         Ok(shown)
@@ -228,10 +246,13 @@ impl AttributeCheck<'_> {
 
     /// Returns the lines of attributes files that were ignored since the last call, each once and with
     /// the name of its file.
-    pub fn take_flaws(&mut self) -> Vec<(BString, Flaw)> {
+    pub fn take_flaws(&mut self) -> Vec<IgnoredLine> {
         let mut flaws = self.stack.take_flaws();
         flaws.retain(|flaw| self.known_flaws.insert(flaw.clone()));
-        flaws
+        let lines = flaws.into_iter();
+        lines
+            .map(|(file, flaw)| IgnoredLine { file, flaw })
+            .collect()
     }
 
     /// The mode that `path` has, or would get, in the index: the value of `builtin_objectmode`.

@@ -6,6 +6,7 @@ mod finish;
 mod walk;
 
 use crate::errors::{from_index, from_worktree};
+use crate::status::Problem;
 use crate::status::{IgnoreSubmodules, Pathspec, Renames, read_tree};
 use crate::{Repository, Result};
 use bstr::BString;
@@ -45,8 +46,8 @@ pub struct Found {
     /// The differences, in order. The id of a file in the worktree is null unless it had to be
     /// computed.
     pub differences: Vec<Difference>,
-    /// Paths that could not be examined, with reasons.
-    pub problems: Vec<(BString, std::io::Error)>,
+    /// Paths that could not be examined.
+    pub problems: Vec<Problem>,
 }
 
 /// The other side of a comparison with a tree: the index or files.

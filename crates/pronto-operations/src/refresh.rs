@@ -1,6 +1,7 @@
 //! Refreshing the recorded stat data of files: `update-index --refresh`, `add --refresh`.
 
 use bstr::{BStr, BString, ByteSlice};
+use pronto_diff::ChangeKind;
 use pronto_index::{Edit, EntryRef, Flags, Stat, mode};
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::Patterns;
@@ -32,9 +33,8 @@ pub struct Options {
 pub struct Outdated {
     /// Its path.
     pub path: BString,
-    /// Git's letter: `M` modified, `D` deleted, `T` of another type, `A` announced only, `U` in
-    /// conflict.
-    pub letter: u8,
+    /// The change from the entry to the file; [`Added`](ChangeKind::Added) for an entry with intent to add.
+    pub kind: ChangeKind,
 }
 
 /// The result of a refresh.
@@ -129,26 +129,26 @@ pub(crate) fn refresh(
             continue;
         }
         let is_announced = entry.flags.contains(Flags::INTENT_TO_ADD);
-        let letter = match changed.change {
-            None => b'U',
+        let kind = match changed.change {
+            None => ChangeKind::Unmerged,
             Some(Change::Deleted) => match find(prepared, &entry) {
                 Found::Nothing if options.ignore_missing => continue,
-                found => found.letter(is_announced),
+                found => found.kind(is_announced),
             },
-            Some(_) if is_announced => b'A',
-            Some(Change::TypeChanged) => b'T',
-            Some(Change::Modified | Change::Added) => b'M',
+            Some(_) if is_announced => ChangeKind::Added,
+            Some(Change::TypeChanged) => ChangeKind::TypeChanged,
+            Some(Change::Modified | Change::Added) => ChangeKind::Modified,
         };
         if options.really
             && entry.flags.contains(Flags::ASSUME_VALID)
-            && !matches!(letter, b'D' | b'U')
+            && !matches!(kind, ChangeKind::Deleted | ChangeKind::Unmerged)
         {
             let flags = entry.flags.without(Flags::ASSUME_VALID);
             edit.refresh(changed.position, entry.stat, flags);
         }
         outdated.push(Outdated {
             path: entry.path.to_owned(),
-            letter,
+            kind,
         });
     }
     for (position, stat) in outcome.refreshed {
@@ -187,12 +187,12 @@ enum Found {
 }
 
 impl Found {
-    fn letter(self, is_announced: bool) -> u8 {
+    fn kind(self, is_announced: bool) -> ChangeKind {
         match self {
-            Found::Other => b'T',
-            Found::BelowFile if is_announced => b'A',
-            Found::BelowFile => b'M',
-            Found::Nothing => b'D',
+            Found::Other => ChangeKind::TypeChanged,
+            Found::BelowFile if is_announced => ChangeKind::Added,
+            Found::BelowFile => ChangeKind::Modified,
+            Found::Nothing => ChangeKind::Deleted,
         }
     }
 }

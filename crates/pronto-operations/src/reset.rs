@@ -4,6 +4,7 @@
 //! Costs: trees are read where they differ from the cached trees of the index, files are written
 //! where they differ, and a refresh examines each file once.
 
+use crate::switch::Oneline;
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;
 use pronto_diff::Difference;
@@ -22,7 +23,7 @@ use crate::refs::{Expected, update_failed};
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
-use crate::{Error, ErrorKind, Repository, Result, in_progress, index, read_tree, switch};
+use crate::{Error, ErrorKind, Repository, Result, in_progress, index, read_tree};
 use pronto_repository::Notice;
 
 mod files;
@@ -107,8 +108,8 @@ pub struct Report {
     pub failed: Vec<Failure>,
     /// Warnings about other problems.
     pub warnings: Vec<Warning>,
-    /// The new commit of `HEAD`: abbreviated id and title.
-    pub head: Option<(BString, BString)>,
+    /// The new commit of `HEAD`, after a reset with `--hard`.
+    pub head: Option<Oneline>,
 }
 
 /// The result of a reset.
@@ -220,10 +221,7 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
             return Ok(Outcome::Stopped(report, error));
         }
         if options.mode == Mode::Hard {
-            report.head = Some((
-                switch::short_id(repository, commit)?,
-                switch::title(repository, commit)?,
-            ));
+            report.head = Some(Oneline::read(repository, commit)?);
         }
     }
     if moves {

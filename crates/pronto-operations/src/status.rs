@@ -41,10 +41,10 @@ pub use items::items;
 pub use items::{Item, Items};
 pub use line_endings::LineEndings;
 pub use line_endings::line_endings;
-pub use pronto_diff::Renames;
+pub use pronto_diff::{ChangeKind, Renames, Side};
 pub use pronto_worktree::ignore::Patterns;
 pub use pronto_worktree::pathspec::Pathspec;
-pub use pronto_worktree::status::{Change, Ignored, SubmoduleState, Untracked};
+pub use pronto_worktree::status::{Change, Ignored, Problem, SubmoduleState, Untracked};
 pub use settings::walk_options;
 pub use state::{Operation, Rebase, SparseCheckout, State};
 pub use submodules::IgnoreSubmodules;
@@ -128,8 +128,8 @@ pub struct Report {
     pub state: State,
     /// Whether there is an untracked cache of another place or system.
     pub has_foreign_cache: bool,
-    /// Paths that could not be examined, with reasons.
-    pub problems: Vec<(BString, std::io::Error)>,
+    /// Paths that could not be examined.
+    pub problems: Vec<Problem>,
 }
 
 /// A path that differs between `HEAD` and the index, between the index and its file, or is in
@@ -138,22 +138,40 @@ pub struct Report {
 pub struct Entry {
     /// The path.
     pub path: BString,
-    /// Git's letter for the change from `HEAD` to the index.
-    pub index: Option<u8>,
-    /// Git's letter for the change from the index to the file.
-    pub worktree: Option<u8>,
+    /// The change from `HEAD` to the index: the first letter of `status --short`.
+    pub index: Option<ChangeKind>,
+    /// The change from the index to the file: the second letter of `status --short`.
+    pub worktree: Option<ChangeKind>,
     /// The old path of a renamed or copied file.
     pub origin: Option<Origin>,
-    /// Mode and object in `HEAD`.
-    pub in_head: Option<(u32, ObjectId)>,
-    /// Mode and object in the index.
-    pub in_index: Option<(u32, ObjectId)>,
+    /// The file in `HEAD`, if the index differs from it.
+    pub in_head: Option<Side>,
+    /// The file in the index.
+    pub in_index: Option<Side>,
     /// The mode of the file; zero if it is gone.
     pub file_mode: u32,
     /// The differences of a submodule.
     pub submodule: SubmoduleState,
-    /// In a conflict: mode and object of the ancestor, our side and theirs.
-    pub stages: Option<[Option<(u32, ObjectId)>; 3]>,
+    /// The versions of a path in conflict.
+    pub stages: Option<Stages>,
+}
+
+/// The versions of a path in conflict: stages 1 to 3 of the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// The version of the merge base (stage 1).
+    pub base: Option<Side>,
+    /// The version of our side (stage 2).
+    pub ours: Option<Side>,
+    /// The version of the side that is merged (stage 3).
+    pub theirs: Option<Side>,
+}
+
+impl Stages {
+    /// Returns the versions in the order of their stages.
+    pub fn in_order(&self) -> [Option<Side>; 3] {
+        [self.base, self.ours, self.theirs]
+    }
 }
 
 /// The origin of a renamed or copied file.
@@ -161,8 +179,8 @@ pub struct Entry {
 pub struct Origin {
     /// The old path.
     pub path: BString,
-    /// `R` or `C`.
-    pub letter: u8,
+    /// [`Renamed`](ChangeKind::Renamed) or [`Copied`](ChangeKind::Copied).
+    pub kind: ChangeKind,
     /// The similarity in percent.
     pub percent: u32,
     /// Whether it was renamed between the index and the worktree instead of between `HEAD` and the
@@ -174,9 +192,9 @@ impl Entry {
     /// Returns the stages of a conflict as bits: 1 for the ancestor, 2 for ours, 4 for theirs. Zero
     /// without a conflict.
     pub fn stage_mask(&self) -> u8 {
-        let stages = self.stages.iter().flatten().enumerate();
-        stages
-            .map(|(at, stage)| u8::from(stage.is_some()) << at)
+        let stages = self.stages.unwrap_or_default().in_order();
+        let bits = stages.iter().enumerate();
+        bits.map(|(at, stage)| u8::from(stage.is_some()) << at)
             .sum()
     }
 }
@@ -186,7 +204,7 @@ impl Report {
     pub fn is_committable(&self) -> bool {
         self.entries
             .iter()
-            .any(|entry| entry.index.is_some_and(|letter| letter != b'U'))
+            .any(|entry| entry.index.is_some_and(|kind| kind != ChangeKind::Unmerged))
             || (self.state.merge && !self.has_conflicts())
             || (self.head.id().is_none() && self.has_conflicts())
     }

@@ -10,6 +10,7 @@ mod state;
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
+use pronto_diff::ChangeKind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{Failure, Warning};
@@ -22,8 +23,7 @@ use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress};
 pub(crate) use branch::invalid_name;
 pub use branch::{NewBranch, Tracking, UpstreamSetup, set_upstream};
 pub(crate) use branch::{check_tracking, create_branch_at};
-pub use left_behind::LeftBehind;
-pub(crate) use left_behind::{short_id, title};
+pub use left_behind::{LeftBehind, Oneline};
 pub use pronto_repository::in_progress::Cancelled;
 pub use remotes::Candidates;
 pub use remotes::remote_branches_named;
@@ -87,12 +87,12 @@ pub struct Report {
     pub left_branch: bool,
     /// Commits that only `HEAD` led to.
     pub left_behind: Option<LeftBehind>,
-    /// The commit that is checked out now, with abbreviated id and title.
-    pub commit: Option<(BString, BString)>,
+    /// The commit that is checked out now.
+    pub commit: Option<Oneline>,
     /// The upstream of the new branch.
     pub set_up: Option<UpstreamSetup>,
-    /// Git's letter and path of files that differ from the new commit.
-    pub local_changes: Vec<(u8, BString)>,
+    /// Files that differ from the new commit, in order.
+    pub local_changes: Vec<LocalChange>,
     /// The new branch's relation to its upstream.
     pub upstream: Option<Upstream>,
     /// Operations in progress that were abandoned.
@@ -103,6 +103,15 @@ pub struct Report {
     pub warnings: Vec<Warning>,
     /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
+}
+
+/// A file with local changes, which a switch has kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalChange {
+    /// The change from the new commit to the file.
+    pub kind: ChangeKind,
+    /// The path.
+    pub path: BString,
 }
 
 /// The new state of `HEAD`.
@@ -298,7 +307,7 @@ fn move_head(
     }
     report.cancelled = in_progress::cancel(repository)?;
     if let Some(commit) = to.commit {
-        report.commit = Some((short_id(repository, commit)?, title(repository, commit)?));
+        report.commit = Some(Oneline::read(repository, commit)?);
     }
     Ok(())
 }

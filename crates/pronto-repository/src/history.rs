@@ -22,7 +22,7 @@ use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_object::CommitLinks;
 
-pub use paint::{Painting, Until, leads_beyond};
+pub use paint::{AheadBehind, Painting, Until, leads_beyond};
 
 impl Repository {
     /// The commit-graph, if there is one and it may be used. Opened once; what is wrong with it

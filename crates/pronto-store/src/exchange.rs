@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice as _};
 use bytes::Bytes;
 use pronto::config::Scope;
 use pronto::config::edit::Document;
-use pronto::object_store::packing::Contents;
+use pronto::object_store::Contents;
 use pronto::pack_objects::{self, Select};
 use pronto::refs::{Head, Target};
 use pronto::{Watch, bitmaps, packs};

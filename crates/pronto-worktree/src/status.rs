@@ -219,6 +219,15 @@ pub enum Found {
 /// A callback for paths as they are found, called by all threads of the walk.
 pub type Tell<'a> = dyn Fn(&BStr, Found) + Sync + 'a;
 
+/// A path that could not be examined.
+#[derive(Debug)]
+pub struct Problem {
+    /// The path, with a slash at its end for a directory.
+    pub path: BString,
+    /// The reason.
+    pub error: std::io::Error,
+}
+
 /// The result of the walk.
 #[derive(Debug, Default)]
 #[non_exhaustive]
@@ -239,7 +248,7 @@ pub struct Outcome {
     /// from now on.
     pub verified: Vec<u32>,
     /// Paths that could not be examined.
-    pub problems: Vec<(BString, std::io::Error)>,
+    pub problems: Vec<Problem>,
     /// The number of tracked files that were examined.
     pub stat_count: usize,
     /// Entries among those of which Git would look at the content, because the index is as old as

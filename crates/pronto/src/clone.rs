@@ -24,7 +24,7 @@ use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_wire::client::Client;
 
-pub use options::Options;
+pub use options::{Options, ReferenceRepository};
 pub use outcome::{Outcome, Warning};
 pub use source::{check_source, guess_directory, guess_directory_of_bundle, is_bundle};
 
@@ -320,14 +320,15 @@ impl<'a> Work<'a> {
     /// Adds the given repositories as alternates. Returns the optional ones that are missing.
     fn use_references(&self, objects: &Path) -> Result<Vec<PathBuf>> {
         let (mut directories, mut missing) = (Vec::new(), Vec::new());
-        for (given, required) in &self.options.references {
+        for reference in &self.options.references {
+            let given = &reference.path;
             // Unlike the source, a reference is recorded by its real path.
             let named = self.environment.absolute(given);
             let real = std::fs::canonicalize(&named).unwrap_or(named);
             let found = source::Source::find(path::as_bytes(&real), self.environment);
             match found.ok().and_then(|source| source.local) {
                 Some(git_dir) => directories.push(local::objects_of(&git_dir)),
-                None if *required => {
+                None if reference.is_required => {
                     let shown = given.display();
                     let message =
                         format!("reference repository '{shown}' is not a local repository.");

@@ -48,7 +48,7 @@
 //! std::fs::write(copy.join("notes"), "one\ntwo\n")?;
 //! let report = status::status(&repository, &status::Options::default(), &watch)?;
 //! assert_eq!(report.entries[0].path, "notes");
-//! assert_eq!(report.entries[0].worktree, Some(b'M'));
+//! assert_eq!(report.entries[0].worktree, Some(status::ChangeKind::Modified));
 //!
 //! // Stage and commit it.
 //! add::add(&repository, &add::Options::default(), &watch)?;
@@ -128,8 +128,65 @@ pub use pronto_hash::ObjectId;
 pub use pronto_io::interrupt::Interrupt;
 pub use pronto_io::progress::{Meter, Progress};
 pub use pronto_io::watch::Watch;
-pub use {
-    pronto_hash as hash, pronto_index as index, pronto_io as io, pronto_odb as object_store,
-    pronto_pack as pack, pronto_signing as signing, pronto_wire as wire,
-    pronto_worktree as worktree,
-};
+
+/// Object ids and the hash functions that make them (`extensions.objectFormat`).
+pub mod hash {
+    pub use pronto_hash::{IdCache, Kind, ObjectId, oid, parse_hex};
+}
+
+/// The index as [`Repository::index`] reads it.
+pub mod index {
+    pub use pronto_index::{Content, Entry, EntryRef, Flags, Index, Stat, Version, mode};
+}
+
+/// Parts of signatures that have nothing to do with Git: directories, memory budgets, file removal.
+pub mod io {
+    pub use pronto_io::budget::Budget;
+    pub use pronto_io::cleanup::Guard;
+    pub use pronto_io::dir::{Directory, Sharing, SkipReason};
+    pub use pronto_io::error::reason;
+}
+
+/// Objects by id: the loose objects and packs of a repository and of its alternates.
+pub mod object_store {
+    pub use pronto_odb::packing::{Block, Contents, Counts, Member, Options as PackingOptions};
+    pub use pronto_odb::{Bitmapped, Error, ErrorKind, Store};
+    pub use pronto_pack::bitmap::Bits;
+}
+
+/// Types of pack files, bundles and commit-graphs.
+pub mod pack {
+    pub use pronto_pack::bundle::{Header, Prerequisite, Reference};
+    pub use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, Position, Remark};
+    pub use pronto_pack::indexer::{
+        Existing, Inspect, Options as IndexOptions, Outcome as IndexOutcome,
+    };
+    pub use pronto_pack::writer::sink::Streamed;
+}
+
+/// Types of signed pushes (`receive.certNonceSeed`).
+pub mod signing {
+    pub use pronto_signing::Nonces;
+}
+
+/// Types of Git's protocols: addresses, advertised refs, negotiation.
+pub mod wire {
+    pub use pronto_wire::address::{Address, is_url};
+    pub use pronto_wire::advertisement::{RemoteRef, Version};
+    pub use pronto_wire::client::{Client, Pack};
+    pub use pronto_wire::fetch::{Deepen, Request, ShallowUpdate};
+    pub use pronto_wire::policy::Policy;
+    pub use pronto_wire::push::Rewritten;
+    pub use pronto_wire::transport::Family;
+}
+
+/// Types of files in a worktree: what a checkout reports, filters, pathspecs, sparse patterns.
+pub mod worktree {
+    pub use pronto_worktree::checkout::{Failure, Warning};
+    pub use pronto_worktree::filter::{
+        Settings as FilterSettings, ToGit, Warning as FilterWarning,
+    };
+    pub use pronto_worktree::pathspec::Pathspec;
+    pub use pronto_worktree::sparse::{Definition, Leftover, Sparse};
+    pub use pronto_worktree::unpack::Refusals;
+}

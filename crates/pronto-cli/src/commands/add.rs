@@ -1,5 +1,6 @@
 //! `add`: stage the content of files.
 
+use pronto::status::ChangeKind;
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -155,10 +156,10 @@ fn refresh(
     }
     for outdated in &refreshed.outdated {
         if verbose {
-            write!(out, "{}\t", char::from(outdated.letter))?;
+            write!(out, "{}\t", char::from(outdated.kind.letter()))?;
             out.write_all(&sanitized_bytes(&outdated.path))?;
             writeln!(out)?;
-        } else if outdated.letter == b'U' {
+        } else if outdated.kind == ChangeKind::Unmerged {
             out.write_all(&sanitized_bytes(&outdated.path))?;
             writeln!(out, ": needs merge")?;
         }

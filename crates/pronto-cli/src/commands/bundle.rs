@@ -328,7 +328,7 @@ fn write_file(
     created: &Created<'_>,
     context: &Context,
     watch: &Watch<'_>,
-) -> Result<pronto::object_store::packing::Counts, CliError> {
+) -> Result<pronto::object_store::Counts, CliError> {
     let name: &BStr = call.file.as_bstr();
     let target = call.environment(context)?.absolute(path::borrow(name));
     let lock = Lock::acquire_as(follow(&target), Marking::Plain, Duration::ZERO);

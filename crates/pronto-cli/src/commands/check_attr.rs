@@ -1,5 +1,6 @@
 //! `check-attr`: the attributes of paths.
 
+use pronto::attributes::IgnoredLine;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -113,7 +114,7 @@ impl List<'_> {
             .check
             .states(path.as_bstr())?
             .into_iter()
-            .map(|(name, state)| (name.to_owned(), state))
+            .map(|attribute| (attribute.name.to_owned(), attribute.state))
             .collect();
         self.tell_flaws();
         for (name, state) in states {
@@ -135,7 +136,7 @@ impl List<'_> {
 
     /// Warns of lines of attributes files that are ignored.
     fn tell_flaws(&mut self) {
-        for (file, flaw) in self.check.take_flaws() {
+        for IgnoredLine { file, flaw, .. } in self.check.take_flaws() {
             self.repository
                 .notify(Notice::AttributesFlaw { file, flaw });
         }

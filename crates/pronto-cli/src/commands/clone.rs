@@ -1,5 +1,6 @@
 //! `clone`: copy a repository into a new directory.
 
+use pronto::clone::ReferenceRepository;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -304,12 +305,11 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
         .as_ref()
         .map(|filter| filter_spec(filter.as_bytes().into()));
     options.filter = filter.transpose()?;
-    let required = args.reference.iter().map(|path| (path.clone(), true));
-    let optional = args
-        .reference_if_able
-        .iter()
-        .map(|path| (path.clone(), false));
-    options.references = required.chain(optional).collect();
+    let required = args.reference.iter().map(|path| (path, true));
+    let optional = args.reference_if_able.iter().map(|path| (path, false));
+    let references = required.chain(optional);
+    let reference = |(path, is_required)| ReferenceRepository::new(path, is_required);
+    options.references = references.map(reference).collect();
     options.shared = args.shared;
     options.local = args.local;
     options.hardlinks = !args.no_hardlinks;

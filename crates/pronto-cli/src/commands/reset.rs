@@ -1,5 +1,6 @@
 //! `reset`: set the branch, the index and files to another commit.
 
+use pronto::switch::Oneline;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -227,11 +228,11 @@ fn tell(
         writeln!(context.out, "Unstaged changes after reset:")?;
     }
     for outdated in &report.unstaged {
-        write!(context.out, "{}\t", char::from(outdated.letter))?;
+        write!(context.out, "{}\t", char::from(outdated.kind.letter()))?;
         context.out.write_all(&sanitized_bytes(&outdated.path))?;
         writeln!(context.out)?;
     }
-    if let Some((id, title)) = &report.head {
+    if let Some(Oneline { id, title }) = &report.head {
         write!(context.out, "HEAD is now at {id}")?;
         if !title.is_empty() {
             context.out.write_all(b" ")?;

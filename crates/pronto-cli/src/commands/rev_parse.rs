@@ -253,9 +253,10 @@ impl<'a> Session<'a> {
 
     fn answer_range(&mut self, argument: &BStr) -> Result<bool, CliError> {
         let repository = self.repository()?;
-        let Some((left, right, is_symmetric)) = repository.split_range(argument) else {
+        let Some(range) = repository.split_range(argument) else {
             return Ok(false);
         };
+        let (left, right, is_symmetric) = (range.from, range.to, range.is_symmetric);
         let Some(start) = self.look_up(left, Want::Committish)? else {
             return Ok(false);
         };

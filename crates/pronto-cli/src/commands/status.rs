@@ -12,6 +12,7 @@ use crate::paths::{Quoting, shown_path};
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
 use look::{Look, Slot};
+use pronto::status::Problem;
 use pronto::status::{Ignored, Renames, Report, Untracked, Upstream};
 use pronto::{ErrorKind, Repository, Watch, refs::Head};
 use settings::Settings;
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if report.has_foreign_cache {
         context.warn("untracked cache is disabled on this system or location");
     }
-    for (path, error) in &report.problems {
+    for Problem { path, error, .. } in &report.problems {
         let reason = pronto_io::error::reason(error);
         let what = match path.ends_with(b"/") {
             true => "open directory",

@@ -1,5 +1,6 @@
 //! `update-index`: change entries of the index.
 
+use pronto::status::ChangeKind;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -468,7 +469,7 @@ fn tell(events: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode
                 name(context, verb, &path)?;
             }
             Event::Outdated(outdated) => {
-                let is_unmerged = outdated.letter == b'U';
+                let is_unmerged = outdated.kind == ChangeKind::Unmerged;
                 if (is_unmerged && how.allow_unmerged) || (!is_unmerged && how.quiet) {
                     continue;
                 }

@@ -44,7 +44,7 @@ impl Subject {
                 let tree = tree.ok_or_else(|| not_valid(treeish))?;
                 check_path(path, treeish)?;
                 let entry = repository.tree_entry(tree, path.as_bstr())?;
-                entry.ok_or_else(|| not_valid(treeish))?.0
+                entry.ok_or_else(|| not_valid(treeish))?.id
             }
         };
         Ok(Subject {

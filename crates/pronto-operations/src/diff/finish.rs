@@ -2,9 +2,10 @@
 
 use super::walk::inspector;
 use super::{Difference, Found, Options, Side, is_submodule};
+use crate::status::Problem;
 use crate::status::{Contents, Converter, IgnoreSubmodules};
 use crate::{ErrorKind, Repository, Result};
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, ByteSlice};
 use pronto_diff::renames::{Renames, detect};
 use pronto_hash::ObjectId;
 use pronto_io::dir::Directory;
@@ -67,7 +68,7 @@ impl Filter {
 pub(super) fn finish(
     repository: &Repository,
     mut differences: Vec<Difference>,
-    mut problems: Vec<(BString, std::io::Error)>,
+    mut problems: Vec<Problem>,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Found> {
@@ -80,7 +81,7 @@ pub(super) fn finish(
     }
     let below = options.below.as_bytes();
     differences.retain(|one| one.path.starts_with(below));
-    problems.retain(|(path, _)| path.starts_with(below));
+    problems.retain(|problem| problem.path.starts_with(below));
     if options.reverse {
         for one in differences.iter_mut().filter(|one| !one.unmerged) {
             std::mem::swap(&mut one.old, &mut one.new);

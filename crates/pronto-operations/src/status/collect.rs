@@ -9,7 +9,10 @@ use super::submodules::Inspector;
 use super::tree::tree_of;
 use super::untracked_cache::{self, Fate, Prepared};
 use super::untracked_list::{self, Listed, Next};
-use super::{Entry, IgnoreSubmodules, Options, Origin, Report, Untracked, quick, write_back};
+use super::{
+    ChangeKind, Entry, IgnoreSubmodules, Options, Origin, Report, Stages, Untracked, quick,
+    write_back,
+};
 use crate::errors::{from_index, from_worktree};
 use crate::refs::Head;
 use crate::tree_objects::read_tree;
@@ -17,7 +20,7 @@ use crate::{ErrorKind, Repository, Result, ignores};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_diff::{Difference, MOST_SIMILAR, Side, renames};
 use pronto_hash::{ObjectId, oid};
-use pronto_index::{CachedTree, Index, Outline, mode};
+use pronto_index::{CachedTree, EntryRef, Index, Outline, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
@@ -361,20 +364,23 @@ impl<'a> Merge<'a> {
                 continue;
             }
             let announced = changed.change == Some(Change::Added);
-            let mut in_index = (!announced).then(|| (staged.mode, staged.id.to_owned()));
+            let mut in_index = (!announced).then(|| side_of(&staged));
             let origin = origins.remove(path);
             if let Some(origin) = &origin {
                 let at = self.index.find(origin.path.as_bstr(), 0);
                 let source = at.ok().map(|at| self.index.entry(at));
-                in_index = source.map(|source| (source.mode, source.id.to_owned()));
+                in_index = source.map(|source| side_of(&source));
             }
             let entry = self.entry(path);
             entry.worktree = Some(match changed.change {
-                None => b'U',
-                Some(Change::Deleted) => b'D',
-                Some(Change::TypeChanged) => b'T',
-                Some(Change::Added) => origin.as_ref().map_or(b'A', |origin| origin.letter),
-                Some(Change::Modified) => b'M',
+                None => ChangeKind::Unmerged,
+                Some(Change::Deleted) => ChangeKind::Deleted,
+                Some(Change::TypeChanged) => ChangeKind::TypeChanged,
+                Some(Change::Added) => match &origin {
+                    Some(origin) => origin.kind,
+                    None => ChangeKind::Added,
+                },
+                Some(Change::Modified) => ChangeKind::Modified,
             });
             entry.file_mode = changed.mode;
             entry.submodule = changed.submodule;
@@ -396,10 +402,7 @@ impl<'a> Merge<'a> {
         let kind = self.index.kind();
         let differences = outcome.changed.iter().filter_map(|changed| {
             let staged = self.index.entry(changed.position);
-            let old = Some(Side {
-                mode: staged.mode,
-                id: staged.id.to_owned(),
-            });
+            let old = Some(side_of(&staged));
             let (old, new) = match changed.change? {
                 Change::Deleted => (old, None),
                 Change::Added => {
@@ -433,14 +436,14 @@ impl<'a> Merge<'a> {
         renames::detect(differences.collect(), renames, &mut read)
             .into_iter()
             .filter_map(|found| {
-                let letter = found.letter();
+                let kind = found.kind();
                 let origin = found.origin?;
                 let percent = origin.score * 100 / MOST_SIMILAR;
                 Some((
                     found.path,
                     Origin {
                         path: origin.path,
-                        letter,
+                        kind,
                         percent,
                         in_worktree: true,
                     },
@@ -450,41 +453,51 @@ impl<'a> Merge<'a> {
     }
 
     fn add_stages(&mut self, path: &BStr) {
-        let mut stages = [None; 3];
+        let mut stages = Stages::default();
         for at in self.index.stages(path) {
             let entry = self.index.entry(at);
-            if let Some(slot) = usize::from(entry.stage()).checked_sub(1) {
-                stages[slot] = Some((entry.mode, entry.id.to_owned()));
-            }
+            let stage = match entry.stage() {
+                1 => &mut stages.base,
+                2 => &mut stages.ours,
+                3 => &mut stages.theirs,
+                _ => continue,
+            };
+            *stage = Some(side_of(&entry));
         }
         self.entry(path).stages = Some(stages);
     }
 
     fn add_staged(&mut self, differences: Vec<Difference>) {
         for difference in differences {
-            let letter = difference.letter();
+            let kind = difference.kind();
             let path = difference.path.as_bstr();
             if difference.unmerged {
-                self.entry(path).index = Some(b'U');
+                self.entry(path).index = Some(ChangeKind::Unmerged);
                 self.add_stages(path);
                 continue;
             }
             let entry = self.entry(path);
-            entry.index = Some(letter);
-            let pair = |side: Side| (side.mode, side.id);
-            entry.in_head = difference.old.map(pair);
-            if let Some(new) = difference.new {
-                entry.in_index = Some(pair(new));
+            entry.index = Some(kind);
+            entry.in_head = difference.old;
+            if difference.new.is_some() {
+                entry.in_index = difference.new;
             }
             if let Some(origin) = difference.origin {
                 let percent = origin.score * 100 / MOST_SIMILAR;
                 entry.origin = Some(Origin {
                     path: origin.path,
-                    letter,
+                    kind,
                     percent,
                     in_worktree: false,
                 });
             }
         }
+    }
+}
+
+fn side_of(entry: &EntryRef<'_>) -> Side {
+    Side {
+        mode: entry.mode,
+        id: entry.id.to_owned(),
     }
 }

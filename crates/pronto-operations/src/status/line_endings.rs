@@ -67,7 +67,7 @@ impl LineEndings<'_> {
     pub fn by_attributes(&mut self, path: &BStr) -> Result<&'static str> {
         let states = self.attributes.states(path)?;
         let unspecified = State::Unspecified;
-        let state = |at: usize| states.get(at).map_or(&unspecified, |(_, state)| state);
+        let state = |at: usize| states.get(at).map_or(&unspecified, |found| &found.state);
         Ok(attributes_in_words([state(0), state(1), state(2)]))
     }
 }

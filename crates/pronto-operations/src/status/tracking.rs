@@ -1,5 +1,6 @@
 //! The upstream of a branch, and the number of commits ahead and behind.
 
+use crate::history::AheadBehind;
 use crate::history::{Painting, Until};
 use crate::{Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
@@ -53,7 +54,7 @@ pub fn upstream(
     let divergence = match (tip, theirs) {
         (Some(ours), Some(theirs)) if ours == theirs => Some(Divergence::Same),
         (Some(ours), Some(theirs)) if count => {
-            let (ahead, behind) = ahead_behind(repository, ours, theirs, watch)?;
+            let AheadBehind { ahead, behind } = ahead_behind(repository, ours, theirs, watch)?;
             Some(Divergence::Counted { ahead, behind })
         }
         (Some(_), Some(_)) => Some(Divergence::Different),
@@ -96,8 +97,8 @@ fn upstream_name(repository: &Repository, branch: &BStr) -> Option<BString> {
     })
 }
 
-/// Returns the number of commits that only `ours` has, and that only `theirs` has. Walks both as
-/// far as they differ.
+/// Counts the commits that `ours` is ahead of and behind `theirs` (`%(ahead-behind:…)`). Walks both
+/// histories as far as they differ.
 ///
 /// # Errors
 /// A commit cannot be read.
@@ -106,7 +107,7 @@ pub fn ahead_behind(
     ours: ObjectId,
     theirs: ObjectId,
     watch: &Watch<'_>,
-) -> Result<(usize, usize)> {
+) -> Result<AheadBehind> {
     let mut painting = Painting::new(repository, Until::Divided)?;
     painting.left(&ours)?;
     painting.right(&theirs)?;

@@ -15,18 +15,36 @@ use crate::{Repository, Result};
 /// The commit that only `HEAD` led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftBehind {
-    /// A reference leads to it: its short id and title.
-    Connected(BString, BString),
-    /// This commit and others became unreachable, the newest first: their number, the first few and
-    /// the last with abbreviated id and title, and the abbreviated id of the newest.
+    /// A reference leads to this commit.
+    Connected(Oneline),
+    /// This commit, and perhaps ancestors of it, became unreachable.
     Lost {
         /// The number of commits.
         count: usize,
-        /// At most five, the last of which is the oldest if there are exactly five.
-        shown: Vec<(BString, BString)>,
-        /// The short id of the newest.
+        /// The newest commits, the newest first: all if there are at most five, else four.
+        shown: Vec<Oneline>,
+        /// The abbreviated id of the newest commit.
         newest: BString,
     },
+}
+
+/// A commit as `log --oneline` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Oneline {
+    /// The abbreviated id (`core.abbrev`).
+    pub id: BString,
+    /// The title of the message, in the encoding of output (`i18n.logOutputEncoding`).
+    pub title: BString,
+}
+
+impl Oneline {
+    /// Reads the commit `id`.
+    pub(crate) fn read(repository: &Repository, id: ObjectId) -> Result<Self> {
+        Ok(Oneline {
+            id: repository.abbreviate(&id)?.into(),
+            title: title(repository, id)?,
+        })
+    }
 }
 
 /// So many are named.
@@ -50,22 +68,19 @@ pub(super) fn left_behind(
         only_from(repository, old, &tips, watch)?
     };
     if lost.is_empty() {
-        return Ok(LeftBehind::Connected(
-            short_id(repository, old)?,
-            title(repository, old)?,
-        ));
+        return Ok(LeftBehind::Connected(Oneline::read(repository, old)?));
     }
     let mut shown = Vec::new();
     for id in lost.iter().take(NAMED) {
-        shown.push((short_id(repository, *id)?, title(repository, *id)?));
+        shown.push(Oneline::read(repository, *id)?);
     }
     if let (true, Some(last)) = (lost.len() == NAMED + 1, lost.last()) {
-        shown.push((short_id(repository, *last)?, title(repository, *last)?));
+        shown.push(Oneline::read(repository, *last)?);
     }
     Ok(LeftBehind::Lost {
         count: lost.len(),
         shown,
-        newest: short_id(repository, old)?,
+        newest: repository.abbreviate(&old)?.into(),
     })
 }
 
@@ -87,14 +102,9 @@ fn only_from(
     painting.only_left(&start)
 }
 
-/// The id as short as Git prints it.
-pub(crate) fn short_id(repository: &Repository, id: ObjectId) -> Result<BString> {
-    Ok(repository.abbreviate(&id)?.into())
-}
-
 /// The first line of a commit's message, in the encoding of output
 /// (`i18n.logOutputEncoding`).
-pub(crate) fn title(repository: &Repository, id: ObjectId) -> Result<BString> {
+fn title(repository: &Repository, id: ObjectId) -> Result<BString> {
     let mut content = Vec::new();
     repository
         .objects()?

@@ -1,5 +1,7 @@
 //! Moves files and index from one commit to another.
 
+use super::LocalChange;
+use pronto_diff::ChangeKind;
 use std::collections::BTreeMap;
 
 use bstr::BString;
@@ -76,12 +78,12 @@ pub(super) fn move_files(
     Ok(MovedFiles::Done(outcome))
 }
 
-/// Files that differ from `commit`: Git's letter and the path, in order.
+/// Returns the files that differ from `commit`, in order.
 pub(super) fn local_changes(
     repository: &Repository,
     commit: ObjectId,
     watch: &Watch<'_>,
-) -> Result<Vec<(u8, BString)>> {
+) -> Result<Vec<LocalChange>> {
     let options = status::Options {
         untracked: status::Untracked::No,
         renames: None,
@@ -92,21 +94,24 @@ pub(super) fn local_changes(
     };
     let report = status::status(repository, &options, watch)?;
     let in_worktree = report.entries.iter().filter_map(|entry| {
-        let letter = if entry.stages.is_some() {
-            Some(b'U')
-        } else {
-            entry.worktree
+        let kind = match entry.stages {
+            Some(_) => ChangeKind::Unmerged,
+            None => entry.worktree?,
         };
-        Some((entry.path.clone(), (None, Some(letter?))))
+        Some((entry.path.clone(), (None, Some(kind))))
     });
-    let mut paths: BTreeMap<BString, (Option<Difference>, Option<u8>)> = in_worktree.collect();
+    let mut paths: BTreeMap<BString, (Option<Difference>, Option<ChangeKind>)> =
+        in_worktree.collect();
     for difference in staged_against(repository, commit)? {
         let path = difference.path.clone();
         paths.entry(path).or_default().0 = Some(difference);
     }
     let changes = paths.into_iter();
     Ok(changes
-        .filter_map(|(path, (staged, file))| Some((letter(staged.as_ref(), file)?, path)))
+        .filter_map(|(path, (staged, file))| {
+            let kind = local_change(staged.as_ref(), file)?;
+            Some(LocalChange { kind, path })
+        })
         .collect())
 }
 
@@ -133,18 +138,18 @@ fn unmerged(index: &Index) -> Vec<BString> {
     paths
 }
 
-/// Git's letter for a path that differs from a commit, in the index or as a file.
-fn letter(staged: Option<&Difference>, file: Option<u8>) -> Option<u8> {
+/// Returns the change of a path whose index entry or file differs from a commit.
+fn local_change(staged: Option<&Difference>, file: Option<ChangeKind>) -> Option<ChangeKind> {
     let Some(staged) = staged else {
         return file;
     };
     match (&staged.old, &staged.new, file) {
         // A path with conflicts: Git names it as any other change.
-        _ if staged.unmerged => Some(b'M'),
-        (None, _, Some(b'D')) => None,
-        (None, ..) => Some(b'A'),
-        (Some(_), None, _) | (_, _, Some(b'D')) => Some(b'D'),
-        (Some(_), Some(_), _) => Some(staged.letter()),
+        _ if staged.unmerged => Some(ChangeKind::Modified),
+        (None, _, Some(ChangeKind::Deleted)) => None,
+        (None, ..) => Some(ChangeKind::Added),
+        (Some(_), None, _) | (_, _, Some(ChangeKind::Deleted)) => Some(ChangeKind::Deleted),
+        (Some(_), Some(_), _) => Some(staged.kind()),
     }
 }
 

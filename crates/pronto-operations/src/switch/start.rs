@@ -102,10 +102,11 @@ fn tip_of(
 }
 
 fn resolve_or_merge_base(repository: &Repository, spec: &bstr::BStr) -> Result<Option<ObjectId>> {
-    if let Some((left, right, true)) = repository.split_range(spec) {
+    let range = repository.split_range(spec);
+    if let Some(range) = range.filter(|range| range.is_symmetric) {
         let (Some(one), Some(two)) = (
-            repository.try_resolve(left, Want::Committish)?,
-            repository.try_resolve(right, Want::Committish)?,
+            repository.try_resolve(range.from, Want::Committish)?,
+            repository.try_resolve(range.to, Want::Committish)?,
         ) else {
             return Ok(None);
         };

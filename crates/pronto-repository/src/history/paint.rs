@@ -10,6 +10,15 @@ use pronto_pack::commit_graph::GENERATION_INFINITY;
 use super::{Commits, Number};
 use crate::{Error, ErrorKind, Repository, Result};
 
+/// The difference of two histories, as `status --branch` and `%(ahead-behind:…)` show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AheadBehind {
+    /// The number of commits that only our side reaches.
+    pub ahead: usize,
+    /// The number of commits that only their side reaches.
+    pub behind: usize,
+}
+
 const LEFT: u8 = 1;
 const RIGHT: u8 = 2;
 const BOTH: u8 = LEFT | RIGHT;
@@ -199,10 +208,12 @@ impl<'a> Painting<'a> {
         self.sides.iter().enumerate().filter_map(of)
     }
 
-    /// Returns the number of commits that only the left side reaches, and that only the right side
-    /// reaches.
-    pub fn counts(&self) -> (usize, usize) {
-        (self.numbers(LEFT).count(), self.numbers(RIGHT).count())
+    /// Counts the commits that only one side reaches. The left side is ahead.
+    pub fn counts(&self) -> AheadBehind {
+        AheadBehind {
+            ahead: self.numbers(LEFT).count(),
+            behind: self.numbers(RIGHT).count(),
+        }
     }
 
     /// The commits that both sides lead to and of which no other one is a descendant, the newest

@@ -145,9 +145,9 @@ impl Repository {
         self.find_in_tree(root, spec[colon + 1..].as_bstr())
     }
 
-    /// Splits a range into the revisions of both sides, and whether it has three dots; `None` if
-    /// `text` is not a range. An empty side stands for `HEAD`. A lone `..` is the parent directory.
-    pub fn split_range<'a>(&self, text: &'a BStr) -> Option<(&'a BStr, &'a BStr, bool)> {
+    /// Splits a range into the revisions of both sides; `None` if `text` is not a range. An empty side
+    /// stands for `HEAD`. A lone `..` is the parent directory.
+    pub fn split_range<'a>(&self, text: &'a BStr) -> Option<Range<'a>> {
         let at = text.position_of_text(b"..")?;
         let is_symmetric = text[at..].starts_with(b"...");
         let left = &text[..at];
@@ -162,8 +162,23 @@ impl Repository {
                 text.as_bstr()
             }
         };
-        Some((side(left), side(right), is_symmetric))
+        Some(Range {
+            from: side(left),
+            to: side(right),
+            is_symmetric,
+        })
     }
+}
+
+/// A range of commits as text: `FROM..TO` or `FROM...TO`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range<'a> {
+    /// The revision on the left.
+    pub from: &'a BStr,
+    /// The revision on the right.
+    pub to: &'a BStr,
+    /// Whether the range is a symmetric difference, with three dots.
+    pub is_symmetric: bool,
 }
 
 fn unknown(spec: &BStr) -> Error {

@@ -161,10 +161,12 @@ impl Options {
 }
 
 /// The first branch of a new repository.
-struct FirstBranch {
-    name: BString,
-    /// Whether the name is only the default.
-    is_unchosen: bool,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstBranch {
+    /// The short name.
+    pub name: BString,
+    /// Whether neither the caller nor `init.defaultBranch` has chosen the name.
+    pub is_unchosen: bool,
 }
 
 /// The plan of a new repository.
@@ -185,24 +187,27 @@ impl Plan<'_> {
 
     /// Points `HEAD` to the first branch, unless refs are in reftables.
     fn write_head(&self, config: &Config, storage: RefStorage) -> Result<FirstBranch> {
-        let (name, is_unchosen) = match &self.options.initial_branch {
+        let first = match &self.options.initial_branch {
             Some(chosen) => {
                 if !is_branch_name(chosen.as_bstr()) {
                     let message = format!("invalid initial branch name: '{chosen}'");
                     return Err(Error::new(ErrorKind::InvalidInput, message));
                 }
-                (chosen.clone(), false)
+                FirstBranch {
+                    name: chosen.clone(),
+                    is_unchosen: false,
+                }
             }
             None => default_branch(config, self.environment)?,
         };
         let mut lock = Lock::acquire_as(self.git_dir.join("HEAD"), Marking::Marked, PATIENCE)?;
         let text = match storage {
-            RefStorage::Files => format!("ref: refs/heads/{name}\n").into_bytes(),
+            RefStorage::Files => format!("ref: refs/heads/{}\n", first.name).into_bytes(),
             RefStorage::Reftable => tables::HEAD_STUB.to_owned(),
         };
         lock.write_and_close(&text)?;
         lock.commit()?;
-        Ok(FirstBranch { name, is_unchosen })
+        Ok(first)
     }
 
     fn write_config(
@@ -288,24 +293,25 @@ pub fn make_object_directories(objects: &Path) -> Result<()> {
     make_directory(&objects.join("info"))
 }
 
-/// Returns the name of a first branch that was not given on the command line, and whether it is not
-/// configured either.
+/// Returns the first branch of a repository for which the caller names none: `init.defaultBranch`,
+/// else `master`.
 ///
 /// # Errors
 /// The configured name is invalid.
-pub fn default_branch(config: &Config, environment: &Environment) -> Result<(BString, bool)> {
+pub fn default_branch(config: &Config, environment: &Environment) -> Result<FirstBranch> {
+    let branch = |name: BString, is_unchosen| FirstBranch { name, is_unchosen };
     let for_tests = environment.bytes("GIT_TEST_DEFAULT_INITIAL_BRANCH_NAME");
     if let Some(name) = for_tests.filter(|name| !name.is_empty()) {
-        return Ok((name.into(), false));
+        return Ok(branch(name.into(), false));
     }
     let Some(name) = config.string("init.defaultbranch")? else {
-        return Ok(("master".into(), true));
+        return Ok(branch("master".into(), true));
     };
     if !is_branch_name(name) {
         let message = format!("invalid branch name: init.defaultBranch = {name}");
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    Ok((name.to_owned(), false))
+    Ok(branch(name.to_owned(), false))
 }
 
 fn is_branch_name(name: &BStr) -> bool {

@@ -92,7 +92,7 @@ fn read_branches(repository: &Repository, text: &[u8], remote: &mut Remote) -> R
         Some((url, branch)) => (url, branch.into()),
         None => (
             line,
-            init::default_branch(config, repository.environment())?.0,
+            init::default_branch(config, repository.environment())?.name,
         ),
     };
     remote.urls.push(rewritten(config, url.as_bstr()));

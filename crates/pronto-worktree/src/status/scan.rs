@@ -170,7 +170,8 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn problem(&mut self, path: &BStr, error: std::io::Error) {
-        self.outcome.problems.push((path.to_owned(), error));
+        let path = path.to_owned();
+        self.outcome.problems.push(super::Problem { path, error });
     }
 
     /// Returns whether the file of `entry` is ignored, whatever its state.

@@ -154,7 +154,7 @@ impl<'a> Heads<'a> {
         let name = match told {
             Some(name) => name,
             None => {
-                let (branch, _) = init::default_branch(&work.config, work.environment)?;
+                let branch = init::default_branch(&work.config, work.environment)?.name;
                 RefName::new([b"refs/heads/", branch.as_bytes()].concat())
                     .map_err(refs::bad_name)?
             }

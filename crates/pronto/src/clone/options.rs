@@ -34,8 +34,8 @@ pub struct Options {
     pub sparse: bool,
     /// The filter of a partial clone.
     pub filter: Option<BString>,
-    /// Local repositories whose objects may be used, and whether each is required.
-    pub references: Vec<(PathBuf, bool)>,
+    /// Local repositories that become alternates (`--reference`, `--reference-if-able`).
+    pub references: Vec<ReferenceRepository>,
     /// Whether the objects of a local repository are used in place instead of copied.
     pub shared: bool,
     /// Whether object files of a local repository are linked or copied.
@@ -107,5 +107,26 @@ impl Options {
         // As in Git, all tags come where one branch of several is checked out by name.
         let by_name = self.branch.is_some() && !self.takes_one_branch();
         (self.tags || by_name) && !self.mirror && self.revision.is_none()
+    }
+}
+
+/// A local repository whose objects a clone may use in place (`--reference`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReferenceRepository {
+    /// The path of the repository.
+    pub path: PathBuf,
+    /// Whether the clone fails without the repository: true for `--reference`, false for
+    /// `--reference-if-able`.
+    pub is_required: bool,
+}
+
+impl ReferenceRepository {
+    /// Names the repository at `path`.
+    pub fn new(path: impl Into<PathBuf>, is_required: bool) -> Self {
+        ReferenceRepository {
+            path: path.into(),
+            is_required,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The submodules that a range of commits changes.
 
+use pronto_diff::Side;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -174,7 +175,7 @@ impl Collector<'_> {
     /// The `.gitmodules` of `tree`. One that is malformed counts as none.
     fn modules(&mut self, tree: ObjectId) -> Result<Option<&Gitmodules>> {
         let entry = self.repository.tree_entry(tree, ".gitmodules".into())?;
-        let Some((id, _)) = entry else {
+        let Some(Side { id, .. }) = entry else {
             return Ok(None);
         };
         if self.known.as_ref().is_none_or(|known| known.id != id) {

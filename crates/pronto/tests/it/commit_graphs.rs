@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use pronto::Repository;
 use pronto::Watch;
-use pronto::pack::commit_graph::Remark;
+use pronto::pack::Remark;
 use pronto::{Notice, Severity};
 use pronto_hash::ObjectId;
 use test_support::Random;
@@ -87,7 +87,7 @@ fn walk(sandbox: &Sandbox, count: u64) -> Vec<Found> {
             let counts = pronto::status::ahead_behind(&repository, ours, theirs, &Watch::none())
                 .expect("walked");
             let bases = repository.merge_bases(ours, theirs).expect("walked");
-            (left, right, counts, bases)
+            (left, right, (counts.ahead, counts.behind), bases)
         })
         .collect()
 }

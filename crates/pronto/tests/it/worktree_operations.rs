@@ -234,8 +234,9 @@ fn ignored_paths_and_attributes_are_told() {
     let selection = attributes::Selection::Named(names);
     let mut check = attributes::check(&repository, selection, false).expect("they can be read");
     let states = check.states("x.c".into()).expect("they can be told");
+    let states = states.into_iter().map(|found| (found.name, found.state));
     assert_eq!(
-        states,
+        states.collect::<Vec<_>>(),
         [
             ("text", State::Set),
             ("eol", State::Value(std::sync::Arc::new("lf".into()))),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use bstr::{BStr, ByteSlice};
 use pronto::remote::connection;
-use pronto::wire::address::{Address, is_url};
+use pronto::wire::{Address, is_url};
 
 use crate::{CliError, Context, ExitCode};
 

@@ -1,5 +1,6 @@
 //! Common parts of the commands that list differences: options, operands, and the output format.
 
+use pronto::status::Problem;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -226,7 +227,7 @@ fn digits(abbrev: Option<&str>, repository: &Repository) -> Result<Option<usize>
 impl Printer<'_> {
     /// Prints the differences, and the paths that could not be examined.
     pub(crate) fn print(&mut self, found: &Found, context: &mut Context) -> Result<(), CliError> {
-        for (path, error) in &found.problems {
+        for Problem { path, error, .. } in &found.problems {
             context.remark(&format!("{path}: {}", pronto_io::error::reason(error)));
         }
         self.count += found.differences.len();
@@ -369,10 +370,10 @@ fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliErr
             is_excluded,
         }))
     };
-    if let Some((from, to, symmetric)) = repository.split_range(name)
-        && let (Some(from), Some(to)) = (one(from, true)?, one(to, false)?)
+    if let Some(range) = repository.split_range(name)
+        && let (Some(from), Some(to)) = (one(range.from, true)?, one(range.to, false)?)
     {
-        return match symmetric {
+        return match range.is_symmetric {
             true => Err(CliError::unsupported("symmetric differences here")),
             false => Ok(vec![from, to]),
         };

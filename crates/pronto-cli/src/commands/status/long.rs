@@ -9,6 +9,7 @@ use crate::CliError;
 use crate::terminal::columns::Frame;
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
+use pronto::status::ChangeKind;
 use pronto::status::{Entry, Ignored};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -109,14 +110,11 @@ fn staged<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
     lines.line(Slot::Header, "Changes to be committed:")?;
     unstage_hint(lines)?;
     for entry in entries {
-        let letter = entry.index.unwrap_or_default();
-        let origin = entry
-            .origin
-            .as_ref()
-            .filter(|origin| origin.letter == letter);
+        let origin = entry.origin.as_ref();
+        let origin = origin.filter(|origin| Some(origin.kind) == entry.index);
         let change = Change {
             slot: Slot::Updated,
-            letter,
+            kind: entry.index,
             path: &entry.path,
             origin: origin.map(|origin| &origin.path),
             submodule: String::new(),
@@ -135,7 +133,10 @@ fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
         return Ok(());
     }
     lines.line(Slot::Header, "Changes not staged for commit:")?;
-    let add = match entries.iter().any(|entry| entry.worktree == Some(b'D')) {
+    let add = match entries
+        .iter()
+        .any(|entry| entry.worktree == Some(ChangeKind::Deleted))
+    {
         true => "  (use \"git add/rm <file>...\" to update what will be committed)",
         false => "  (use \"git add <file>...\" to update what will be committed)",
     };
@@ -148,11 +149,8 @@ fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
         lines.hint("  (commit or discard the untracked or modified content in submodules)")?;
     }
     for entry in entries {
-        let letter = entry.worktree.unwrap_or_default();
-        let origin = entry
-            .origin
-            .as_ref()
-            .filter(|origin| origin.letter == letter);
+        let origin = entry.origin.as_ref();
+        let origin = origin.filter(|origin| Some(origin.kind) == entry.worktree);
         let state = entry.submodule;
         let parts = [
             (state.new_commits, "new commits"),
@@ -170,7 +168,7 @@ fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
         };
         let change = Change {
             slot: Slot::Changed,
-            letter,
+            kind: entry.worktree,
             path: &entry.path,
             origin: origin.map(|origin| &origin.path),
             submodule,
@@ -184,7 +182,7 @@ fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
 /// A staged or unstaged change of a path.
 struct Change<'a> {
     slot: Slot,
-    letter: u8,
+    kind: Option<ChangeKind>,
     path: &'a BString,
     /// The path before a rename, or of the original of a copy.
     origin: Option<&'a BString>,
@@ -194,12 +192,12 @@ struct Change<'a> {
 
 impl Change<'_> {
     fn print<W: Write>(&self, lines: &mut Lines<'_, W>) -> Result<(), CliError> {
-        let what = match self.letter {
-            b'A' => "new file:",
-            b'C' => "copied:",
-            b'D' => "deleted:",
-            b'R' => "renamed:",
-            b'T' => "typechange:",
+        let what = match self.kind {
+            Some(ChangeKind::Added) => "new file:",
+            Some(ChangeKind::Copied) => "copied:",
+            Some(ChangeKind::Deleted) => "deleted:",
+            Some(ChangeKind::Renamed) => "renamed:",
+            Some(ChangeKind::TypeChanged) => "typechange:",
             _ => "modified:",
         };
         let view = lines.view;

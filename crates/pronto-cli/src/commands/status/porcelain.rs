@@ -3,7 +3,7 @@
 use super::{View, conflict_letters};
 use crate::CliError;
 use bstr::BString;
-use pronto::status::{Divergence, Entry};
+use pronto::status::{ChangeKind, Divergence, Entry, Side};
 use pronto_hash::{Kind, ObjectId};
 use std::io::Write;
 
@@ -35,12 +35,12 @@ pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
         if let Some(stages) = &entry.stages {
             let letters = conflict_letters(entry.stage_mask());
             write!(out, "u {letters} {}", submodule(entry))?;
-            for stage in stages {
-                write!(out, " {:06o}", stage.map_or(0, |(mode, _)| mode))?;
+            for stage in stages.in_order() {
+                write!(out, " {:06o}", stage.map_or(0, |side| side.mode))?;
             }
             write!(out, " {:06o}", entry.file_mode)?;
-            for stage in stages {
-                write!(out, " {}", stage.map_or(null, |(_, id)| id))?;
+            for stage in stages.in_order() {
+                write!(out, " {}", stage.map_or(null, |side| side.id))?;
             }
             write!(out, " {}{end}", path(view, &entry.path))?;
         }
@@ -85,13 +85,11 @@ fn changed(view: &View, entry: &Entry, null: &str, out: &mut impl Write) -> Resu
         in_head = entry.in_index;
     }
     if entry.worktree.is_none() {
-        file_mode = entry.in_index.map_or(0, |(mode, _)| mode);
+        file_mode = entry.in_index.map_or(0, |side| side.mode);
     }
-    let letter = |letter: Option<u8>| char::from(letter.unwrap_or(b'.'));
-    let mode = |side: Option<(u32, _)>| side.map_or(0, |(mode, _)| mode);
-    let id = |side: Option<(u32, ObjectId)>| {
-        side.map_or_else(|| null.to_owned(), |(_, id)| id.to_string())
-    };
+    let letter = |kind: Option<ChangeKind>| kind.map_or('.', |kind| char::from(kind.letter()));
+    let mode = |side: Option<Side>| side.map_or(0, |side| side.mode);
+    let id = |side: Option<Side>| side.map_or_else(|| null.to_owned(), |side| side.id.to_string());
     let kind = if entry.origin.is_some() { 2 } else { 1 };
     write!(
         out,
@@ -105,7 +103,12 @@ fn changed(view: &View, entry: &Entry, null: &str, out: &mut impl Write) -> Resu
         id(entry.in_index),
     )?;
     if let Some(origin) = &entry.origin {
-        write!(out, "{}{} ", char::from(origin.letter), origin.percent)?;
+        write!(
+            out,
+            "{}{} ",
+            char::from(origin.kind.letter()),
+            origin.percent
+        )?;
     }
     out.write_all(&path(view, &entry.path))?;
     if let Some(origin) = &entry.origin {
@@ -117,7 +120,7 @@ fn changed(view: &View, entry: &Entry, null: &str, out: &mut impl Write) -> Resu
 }
 
 fn submodule(entry: &Entry) -> String {
-    let modes = [entry.in_head, entry.in_index].map(|side| side.map_or(0, |(mode, _)| mode));
+    let modes = [entry.in_head, entry.in_index].map(|side| side.map_or(0, |side| side.mode));
     if !modes.contains(&GITLINK) && entry.file_mode != GITLINK {
         return "N...".to_owned();
     }
@@ -149,7 +152,7 @@ impl View {
             .entries
             .iter()
             .filter_map(|entry| entry.in_index);
-        ids.map(|(_, id)| id.kind().null())
+        ids.map(|side| side.id.kind().null())
             .next()
             .unwrap_or(ObjectId::null(Kind::Sha1))
     }

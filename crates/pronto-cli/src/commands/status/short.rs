@@ -3,7 +3,7 @@
 use super::{Format, Slot, View, conflict_letters};
 use crate::CliError;
 use bstr::BString;
-use pronto::status::{Divergence, Entry};
+use pronto::status::{ChangeKind, Divergence, Entry};
 use std::io::Write;
 
 pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
@@ -35,7 +35,7 @@ fn changed(view: &View, entry: &Entry, out: &mut impl Write) -> Result<(), CliEr
         Some(letter) => view.look.write(out, slot, &[letter]),
         None => out.write_all(b" "),
     };
-    letter(Slot::Updated, entry.index)?;
+    letter(Slot::Updated, entry.index.map(ChangeKind::letter))?;
     letter(Slot::Changed, worktree_letter(view, entry))?;
     out.write_all(b" ")?;
     match &entry.origin {
@@ -56,7 +56,7 @@ fn changed(view: &View, entry: &Entry, out: &mut impl Write) -> Result<(), CliEr
 fn worktree_letter(view: &View, entry: &Entry) -> Option<u8> {
     let submodule = entry.submodule;
     if view.settings.format != Format::Short || submodule.is_clean() {
-        return entry.worktree;
+        return entry.worktree.map(ChangeKind::letter);
     }
     Some(if submodule.new_commits {
         b'M'

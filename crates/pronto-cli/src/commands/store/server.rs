@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pronto::io::progress::Progress;
+use pronto::Progress;
 use pronto_store::{DatabaseAddress, Generation, Store, Stored};
 
 use super::Args;

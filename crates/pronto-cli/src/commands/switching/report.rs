@@ -1,5 +1,6 @@
 //! Reports what a switch has done.
 
+use pronto::switch::{LocalChange, Oneline};
 use std::io::Write;
 
 use bstr::{BStr, ByteSlice};
@@ -55,9 +56,9 @@ pub(super) fn tell_moved_files(
     if common.quiet {
         return Ok(());
     }
-    for (letter, path) in &report.local_changes {
+    for LocalChange { kind, path, .. } in &report.local_changes {
         let path = quoted(repository, path.as_bstr())?;
-        writeln!(context.out, "{}\t{path}", char::from(*letter))?;
+        writeln!(context.out, "{}\t{path}", char::from(kind.letter()))?;
     }
     if let Some(left) = &report.left_behind {
         tell_left_behind(repository, context, left)?;
@@ -76,7 +77,7 @@ fn tell_left_behind(
     left: &LeftBehind,
 ) -> Result<(), CliError> {
     match left {
-        LeftBehind::Connected(id, title) => {
+        LeftBehind::Connected(Oneline { id, title }) => {
             context.remark(&format!("Previous HEAD position was {id} {title}"));
         }
         LeftBehind::Lost {
@@ -87,7 +88,7 @@ fn tell_left_behind(
             let commits = if *count == 1 { "commit" } else { "commits" };
             let mut list: String = shown
                 .iter()
-                .map(|(id, title)| format!("  {id} {title}\n"))
+                .map(|Oneline { id, title }| format!("  {id} {title}\n"))
                 .collect();
             if *count > shown.len() {
                 list.push_str(&format!(" ... and {} more.\n", count - shown.len()));
@@ -120,7 +121,7 @@ fn tell_arrival(
             if report.left_branch && !detach && advises(repository, "detachedHead")? {
                 context.remark(&detached_advice(name.as_bstr()));
             }
-            if let Some((id, title)) = &report.commit {
+            if let Some(Oneline { id, title }) = &report.commit {
                 context.remark(&format!("HEAD is now at {id} {title}"));
             }
         }

@@ -1,5 +1,6 @@
 //! `worktree add`.
 
+use pronto::switch::Oneline;
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -228,7 +229,7 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
 }
 
 fn tell_head(report: &Report, context: &mut Context) -> Result<(), CliError> {
-    if let Some((id, title)) = &report.head {
+    if let Some(Oneline { id, title }) = &report.head {
         let line: BString = match title.is_empty() {
             true => format!("HEAD is now at {id}\n").into(),
             false => [

@@ -2,6 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
+use pronto_diff::Side;
 use pronto_hash::ObjectId;
 
 use super::Found;
@@ -90,9 +91,9 @@ impl Repository {
             return Ok(None);
         };
         let found = self.tree_entry(tree, path.as_bstr())?;
-        Ok(found.map(|(id, mode)| Found {
-            id,
-            mode: Some(mode),
+        Ok(found.map(|side| Found {
+            id: side.id,
+            mode: Some(side.mode),
             path: Some(path),
         }))
     }
@@ -101,21 +102,24 @@ impl Repository {
     ///
     /// # Errors
     /// A tree on the way is missing or malformed.
-    pub fn tree_entry(&self, tree: ObjectId, path: &BStr) -> Result<Option<(ObjectId, u32)>> {
-        let mut current = (tree, TREE_MODE);
+    pub fn tree_entry(&self, tree: ObjectId, path: &BStr) -> Result<Option<Side>> {
+        let mut current = Side {
+            mode: TREE_MODE,
+            id: tree,
+        };
         let mut buffer = Vec::new();
         for name in path.split_str("/").filter(|name| !name.is_empty()) {
-            if current.1 != TREE_MODE {
+            if current.mode != TREE_MODE {
                 return Ok(None);
             }
             match self
                 .objects()?
-                .find(&current.0, &mut buffer)
+                .find(&current.id, &mut buffer)
                 .map_err(from_odb)?
             {
                 Some(ObjectKind::Tree) => {}
                 _ => {
-                    let message = format!("unable to read tree ({})", current.0);
+                    let message = format!("unable to read tree ({})", current.id);
                     return Err(Error::new(ErrorKind::Object, message));
                 }
             }
@@ -123,13 +127,16 @@ impl Repository {
             match entries.find(|entry| entry.as_ref().is_ok_and(|entry| entry.name == name)) {
                 Some(entry) => {
                     let entry = entry?;
-                    current = (entry.id, entry.mode);
+                    current = Side {
+                        mode: entry.mode,
+                        id: entry.id,
+                    };
                 }
                 None => return Ok(None),
             }
         }
         let is_directory_wanted = path.ends_with(b"/");
-        Ok((!is_directory_wanted || current.1 == TREE_MODE).then_some(current))
+        Ok((!is_directory_wanted || current.mode == TREE_MODE).then_some(current))
     }
 }
 

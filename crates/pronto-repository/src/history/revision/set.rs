@@ -98,16 +98,17 @@ impl RevisionSet {
     }
 
     fn add_range(&mut self, repository: &Repository, text: &BStr, negated: bool) -> Result<bool> {
-        let Some((left, right, is_symmetric)) = repository.split_range(text) else {
+        let Some(range) = repository.split_range(text) else {
             return Ok(false);
         };
+        let (left, right) = (range.from, range.to);
         let Some(from) = repository.try_resolve(left, Want::Committish)? else {
             return Ok(false);
         };
         let Some(to) = repository.try_resolve(right, Want::Committish)? else {
             return Ok(false);
         };
-        if !is_symmetric {
+        if !range.is_symmetric {
             self.add(left, from, !negated);
             self.add(right, to, negated);
             return Ok(true);
