@@ -51,8 +51,8 @@ pub struct Options {
     pub pathspec: Pathspec,
     /// The files to examine.
     pub selection: Selection,
-    /// Whether removals are staged.
-    pub remove: bool,
+    /// Leave removed files in the index (`--ignore-removal`).
+    pub ignore_removal: bool,
     /// Whether ignored files are added, too.
     pub force: bool,
     /// Whether only the intent to add files is recorded, without their content.
@@ -295,11 +295,11 @@ impl Work<'_> {
             }
             let gone = match changed.change {
                 Some(change) => change == Change::Deleted,
-                None => changed.mode == 0 && self.options.remove,
+                None => changed.mode == 0 && !self.options.ignore_removal,
             };
             if !gone {
                 steps.push(Step::Add(path.to_owned()));
-            } else if self.options.remove {
+            } else if !self.options.ignore_removal {
                 steps.push(Step::Remove(path.to_owned()));
             }
         }

@@ -80,19 +80,19 @@ pub struct Options {
     pub pathspec: Pathspec,
     /// Whether paths that the commit lacks stay in the index with intent to add.
     pub intent_to_add: bool,
-    /// Whether the index is refreshed afterwards.
-    pub refresh: bool,
+    /// Do not refresh the index after a mixed reset (`--no-refresh`).
+    pub no_refresh: bool,
 }
 
 impl Options {
-    /// Returns the options of `git reset` to `to`, without a refresh of the index.
+    /// Returns the options of `git reset` to `to`.
     pub fn new(to: Target) -> Self {
         Options {
             to,
             mode: Mode::default(),
             pathspec: Pathspec::default(),
             intent_to_add: false,
-            refresh: false,
+            no_refresh: false,
         }
     }
 }
@@ -257,7 +257,7 @@ fn reset_index(
     let is_news = take_tree(repository, &mut prepared, options)?;
     let mut edit = Edit::new(&prepared.index);
     let mut unstaged = Vec::new();
-    if options.refresh {
+    if !options.no_refresh {
         let how = refresh::Options::default();
         unstaged = refresh::refresh(repository, &prepared, &mut edit, &how, watch)?;
     }

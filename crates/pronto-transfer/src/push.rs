@@ -20,6 +20,7 @@ use pronto_io::watch::Watch;
 use pronto_wire::advertisement::RemoteRef;
 use pronto_wire::push::Pusher;
 
+use crate::config::Config;
 use crate::remote::connection::{self, Settings};
 use crate::{ErrorKind, Repository, Result, hooks};
 
@@ -54,10 +55,10 @@ pub struct Options {
     pub dry_run: bool,
     /// All changes or none.
     pub atomic: bool,
-    /// Send deltas against objects that the other side has.
-    pub thin: bool,
-    /// Run the hook `pre-push`.
-    pub verify: bool,
+    /// Do not send deltas against objects that the other side has (`--no-thin`).
+    pub no_thin: bool,
+    /// Skip the hook `pre-push` (`--no-verify`).
+    pub no_verify: bool,
     /// Let branches follow those they are sent to.
     pub set_upstream: bool,
     /// Whether the commits that both sides have are negotiated first (`push.negotiate`).
@@ -77,6 +78,27 @@ pub struct Options {
 }
 
 impl Options {
+    /// Returns the options of `git push` without arguments, as the configuration sets them:
+    /// `push.followTags`, `push.gpgSign`, `push.negotiate`, `push.pushOption` and
+    /// `push.useForceIfIncludes`. [`default_specs`] finds the refspecs.
+    ///
+    /// # Errors
+    /// Fails with [`ErrorKind::ConfigValue`] if a value is malformed.
+    pub fn configured(config: &Config) -> Result<Self> {
+        let push_options = config.list("push.pushoption");
+        Ok(Options {
+            negotiate: config.bool_or("push.negotiate", false)?,
+            signed: Signed::configured(config)?,
+            follow_tags: config.bool_or("push.followtags", false)?,
+            push_options: push_options.iter().map(|it| (*it).to_owned()).collect(),
+            leases: Leases {
+                includes: config.bool_or("push.useforceifincludes", false)?,
+                ..Leases::default()
+            },
+            ..Options::default()
+        })
+    }
+
     /// The refspecs, or the one that stands for none.
     fn specs(&self) -> Result<Vec<PushSpec>> {
         Ok(match self.specs.is_empty() {
@@ -335,7 +357,7 @@ pub fn push_after(
     outcome.decided = true;
     lease::apply(repository, destination, &options.leases, &mut outcome.refs)?;
     decide::decide(repository, options, &mut outcome.refs)?;
-    if options.verify && !run_pre_push(repository, destination, url, &outcome.refs)? {
+    if !options.no_verify && !run_pre_push(repository, destination, url, &outcome.refs)? {
         outcome.failed = true;
         outcome.decided = false;
         close(pusher)?;

@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return refresh(&repository, options.pathspec, args.verbose, context);
     }
     // `add PATH` also stages removals.
-    options.remove = args.update || all(args).unwrap_or(!specs.is_empty());
+    options.ignore_removal = !args.update && !all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
     let report =
         pronto::add::add(&repository, &options, &Watch::from(&interrupt)).map_err(CliError::of)?;

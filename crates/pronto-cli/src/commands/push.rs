@@ -13,9 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
-use pronto::push::{
-    Destination, Leases, Options, Outcome, PushSpec, Upstream, default_specs, expand_spec,
-};
+use pronto::push::{Destination, Options, Outcome, PushSpec, Upstream, default_specs, expand_spec};
 use pronto::remote::Family;
 use pronto::remote::connection::{self, Settings};
 use pronto::{Repository, switch};
@@ -330,29 +328,28 @@ fn follow(
 
 fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Options, CliError> {
     let config = repository.config();
-    let mut leases = Leases::default();
+    let mut options = Options::configured(config)?;
     for lease in &args.force_with_lease {
         match lease.is_empty() {
-            true => leases.others = true,
-            false => leases
+            true => options.leases.others = true,
+            false => options
+                .leases
                 .add(repository, lease.as_bytes().into())
                 .map_err(|error| CliError::usage(error.message()))?,
         }
     }
-    leases.includes = match args.force_if_includes {
-        Some(includes) => includes,
-        None => config.bool_or("push.useforceifincludes", false)?,
-    };
-    let mut push_options: Vec<BString> = args
-        .push_option
-        .iter()
-        .map(|option| option.as_bytes().into())
-        .collect();
-    if push_options.is_empty() {
-        let configured = config.list("push.pushoption");
-        push_options = configured.iter().map(|it| (*it).to_owned()).collect();
+    if let Some(includes) = args.force_if_includes {
+        options.leases.includes = includes;
     }
-    if push_options.iter().any(|option| option.contains(&b'\n')) {
+    if !args.push_option.is_empty() {
+        let given = args.push_option.iter();
+        options.push_options = given.map(|option| option.as_bytes().into()).collect();
+    }
+    if options
+        .push_options
+        .iter()
+        .any(|option| option.contains(&b'\n'))
+    {
         let message = "push options must not have new line characters";
         return Err(CliError::fatal(message));
     }
@@ -362,28 +359,24 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         _ => Family::Any,
     };
     let program = args.receive_pack.as_ref().or(args.exec.as_ref());
-    let follow_tags = match args.follow_tags {
-        Some(follow) => follow,
-        None => config.bool_or("push.followtags", false)?,
-    };
     let mut connection = Settings::default();
     connection.family = family;
     connection.server = crate::programs::own().ok();
-    let mut options = Options::default();
-    options.negotiate = config.bool_or("push.negotiate", false)?;
-    options.signed = signed::choose(args.signed.as_deref(), Some(config))?;
+    if let Some(given) = &args.signed {
+        options.signed = signed::given(given)?;
+    }
+    if let Some(follow) = args.follow_tags {
+        options.follow_tags = follow;
+    }
     options.all = args.all || args.branches;
     options.mirror = args.mirror;
     options.prune = args.prune;
-    options.follow_tags = follow_tags;
     options.force = args.force;
     options.dry_run = args.dry_run;
     options.atomic = args.atomic;
-    options.thin = args.thin.unwrap_or(true);
-    options.verify = !args.no_verify;
+    options.no_thin = args.thin == Some(false);
+    options.no_verify = args.no_verify;
     options.set_upstream = args.set_upstream;
-    options.push_options = push_options;
-    options.leases = leases;
     options.quiet = args.quiet || !context.shows_progress(args.progress, args.quiet);
     options.receive_pack = program.map(|program| program.as_bytes().into());
     options.connection = connection;

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .pathspec(specs.iter().map(|spec| spec.as_bstr()))
         .map_err(pathspec_error)?;
     options.intent_to_add = args.intent_to_add;
-    options.refresh = !args.no_refresh;
+    options.no_refresh = args.no_refresh;
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
     match pronto::reset::reset(

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
-use pronto::push::{self, Destination, Leases, Options, Outcome, PushSpec};
+use pronto::push::{self, Destination, Leases, Options, Outcome, PushSpec, Signed};
 use pronto::remote::connection::Settings;
 
 use super::push::checks::refuse_settings;
@@ -104,10 +104,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::usage("'send-pack' of all refs and of some"));
     }
     // A malformed setting is an error, and no other has an effect here.
-    signed::choose(None, Some(config))?;
+    Signed::configured(config)?;
     let mut options = options(args, specs, context);
     options.negotiate = config.bool_or("push.negotiate", false)?;
-    options.signed = signed::choose(args.signed.as_deref(), None)?;
+    if let Some(given) = &args.signed {
+        options.signed = signed::given(given)?;
+    }
     let meters = context.shows_progress(args.progress, args.quiet);
     // Messages of the other side are shown also by a quiet push.
     let progress = context.progress(Some(meters), false);
@@ -160,7 +162,8 @@ fn options(args: &Args, specs: Vec<PushSpec>, context: &Context) -> Options {
     options.force = args.force;
     options.dry_run = args.dry_run;
     options.atomic = args.atomic;
-    options.thin = args.thin;
+    options.no_thin = !args.thin;
+    options.no_verify = true;
     options.push_options = push_options.map(|it| it.as_bytes().into()).collect();
     options.leases = Leases::default();
     options.quiet = args.quiet || !context.shows_progress(args.progress, args.quiet);

@@ -408,7 +408,7 @@ fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
         mode: reset::Mode::Hard,
         pathspec: crate::status::Pathspec::default(),
         intent_to_add: false,
-        refresh: false,
+        no_refresh: true,
     };
     reset::reset(inside, &options, watch)
 }

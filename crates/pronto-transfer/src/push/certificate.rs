@@ -8,6 +8,7 @@ use pronto_wire::certificate::{Change, Draft, check_nonce};
 use pronto_wire::push::Command;
 
 use super::Options;
+use crate::config::{Config, value};
 use crate::remote::connection::{from_wire, shown};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::identity::{self, Care, Role};
@@ -23,6 +24,35 @@ pub enum Signed {
     IfAsked,
     /// The push is signed, or it fails.
     Always,
+}
+
+impl Signed {
+    /// Reads a value of `--signed` or `push.gpgSign`: a boolean or `if-asked`. `None` stands for a key
+    /// without a value, which is true. Returns `None` for other texts.
+    pub fn parse(text: Option<&BStr>) -> Option<Self> {
+        match value::parse_bool(text) {
+            Some(true) => Some(Signed::Always),
+            Some(false) => Some(Signed::Never),
+            None => text
+                .filter(|text| text.eq_ignore_ascii_case(b"if-asked"))
+                .map(|_| Signed::IfAsked),
+        }
+    }
+
+    /// Reads `push.gpgSign`.
+    ///
+    /// # Errors
+    /// Fails with [`ErrorKind::ConfigValue`] if a value is malformed.
+    pub fn configured(config: &Config) -> Result<Self> {
+        let mut signed = Signed::Never;
+        for entry in config.entries("push.gpgsign") {
+            signed = Signed::parse(entry.value).ok_or_else(|| {
+                let message = format!("invalid value for '{}'", entry.key);
+                entry.bad_variable().reported_after(message)
+            })?;
+        }
+        Ok(signed)
+    }
 }
 
 /// Returns the nonce of the other side if the push is to be signed; `None` if it is not.

@@ -140,7 +140,7 @@ impl Sending<'_> {
         let wants = request.commands.iter().map(|command| command.new);
         let wants: Vec<ObjectId> = wants.filter(|id| !id.is_null()).collect();
         let has_offsets = greeting.capabilities.has("ofs-delta");
-        let thin = self.options.thin && !greeting.capabilities.has("no-thin");
+        let thin = !self.options.no_thin && !greeting.capabilities.has("no-thin");
         let needs_pack = !wants.is_empty();
         let produce = move |out: &mut dyn Write| -> io::Result<()> {
             let pack = Pack {

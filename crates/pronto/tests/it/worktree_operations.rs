@@ -111,7 +111,6 @@ fn a_reset_moves_branch_index_and_files() {
         options.mode = mode;
         options.pathspec = repository.pathspec([]).expect("it matches all");
         options.intent_to_add = false;
-        options.refresh = true;
         let outcome = reset::reset(&sandbox.open("r"), &options, &Watch::none());
         let reset::Outcome::Done(report) = outcome.expect("it can be reset") else {
             panic!("nothing is lost");

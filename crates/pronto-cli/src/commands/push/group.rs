@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::Config;
+use pronto::push::Signed;
 
 use super::Args;
 use crate::maintenance::own_program;
@@ -103,7 +104,7 @@ fn options(args: &Args) -> Result<Vec<OsString>, CliError> {
     let program = args.receive_pack.as_ref().or(args.exec.as_ref());
     options.extend(program.map(|program| value("--receive-pack=", program)));
     match args.signed.as_deref() {
-        Some(signed) if super::signed::choose(Some(signed), None)? != Default::default() => {
+        Some(signed) if super::signed::given(signed)? != Signed::Never => {
             options.push(value("--signed=", signed.as_ref()));
         }
         _ => {}

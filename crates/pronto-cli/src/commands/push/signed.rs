@@ -1,7 +1,5 @@
 //! Whether a push is signed, and warnings about what a push does without.
 
-use bstr::ByteSlice;
-use pronto::config::{Config, value};
 use pronto::push::{Outcome, Signed};
 
 use crate::{CliError, Context};
@@ -21,35 +19,11 @@ pub(in crate::commands) fn warn(outcome: &Outcome, context: &mut Context) {
     }
 }
 
-/// Returns whether the push is signed: by the value of `--signed`, or else by `push.gpgSign`.
+/// Returns whether the push is signed, by the value of `--signed`.
 ///
 /// # Errors
-/// The value is none, or a configured one is not.
-pub(in crate::commands) fn choose(
-    given: Option<&str>,
-    config: Option<&Config>,
-) -> Result<Signed, CliError> {
-    let mut signed = Signed::Never;
-    let entries = config.into_iter();
-    for entry in entries.flat_map(|config| config.entries("push.gpgsign")) {
-        signed = parse(entry.value.map(|value| value.as_bytes())).ok_or_else(|| {
-            let message = format!("invalid value for '{}'", entry.key);
-            entry.bad_variable().reported_after(message)
-        })?;
-    }
-    match given {
-        Some(text) => parse(Some(text.as_bytes()))
-            .ok_or_else(|| CliError::fatal(format!("bad signed argument: {text}"))),
-        None => Ok(signed),
-    }
-}
-
-fn parse(text: Option<&[u8]>) -> Option<Signed> {
-    match value::parse_bool(text.map(ByteSlice::as_bstr)) {
-        Some(true) => Some(Signed::Always),
-        Some(false) => Some(Signed::Never),
-        None => text
-            .filter(|text| text.eq_ignore_ascii_case(b"if-asked"))
-            .map(|_| Signed::IfAsked),
-    }
+/// `text` is neither a boolean nor `if-asked`.
+pub(in crate::commands) fn given(text: &str) -> Result<Signed, CliError> {
+    Signed::parse(Some(text.into()))
+        .ok_or_else(|| CliError::fatal(format!("bad signed argument: {text}")))
 }
