@@ -12,24 +12,24 @@ use crate::history::{Painting, Until};
 use crate::objects::from_odb;
 use crate::{Repository, Result};
 
-/// The commit that only `HEAD` led to.
+/// The reachability of the old commit after a detached `HEAD` has moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftBehind {
-    /// A reference leads to it: its short id and title.
+    /// The commit is still reachable from a ref. Contains its abbreviated id and subject.
     Connected(BString, BString),
-    /// This commit and others became unreachable, the newest first: their number, the first few and
-    /// the last with abbreviated id and title, and the abbreviated id of the newest.
+    /// The commit is no longer reachable from any ref.
     Lost {
-        /// The number of commits.
+        /// The number of commits that became unreachable.
         count: usize,
-        /// At most five, the last of which is the oldest if there are exactly five.
+        /// The abbreviated ids and subjects of at most five of these commits, the newest first. If
+        /// there are exactly five, the last is the oldest.
         shown: Vec<(BString, BString)>,
-        /// The short id of the newest.
+        /// The abbreviated id of the newest commit.
         newest: BString,
     },
 }
 
-/// So many are named.
+/// The number of commits to list.
 const NAMED: usize = 4;
 
 /// Returns the commits that become unreachable by switching from `old` to `new`.
@@ -69,7 +69,7 @@ pub(super) fn left_behind(
     })
 }
 
-/// The commits that are reachable from `start` and from none of `tips`, the newest first.
+/// Returns the commits that are reachable from `start` and from none of `tips`, the newest first.
 fn only_from(
     repository: &Repository,
     start: ObjectId,
@@ -87,13 +87,12 @@ fn only_from(
     painting.only_left(&start)
 }
 
-/// The id as short as Git prints it.
+/// Abbreviates an id as Git does.
 pub(crate) fn short_id(repository: &Repository, id: ObjectId) -> Result<BString> {
     Ok(repository.abbreviate(&id)?.into())
 }
 
-/// The first line of a commit's message, in the encoding of output
-/// (`i18n.logOutputEncoding`).
+/// Returns the subject of a commit, in the encoding of output (`i18n.logOutputEncoding`).
 pub(crate) fn title(repository: &Repository, id: ObjectId) -> Result<BString> {
     let mut content = Vec::new();
     repository
@@ -103,7 +102,7 @@ pub(crate) fn title(repository: &Repository, id: ObjectId) -> Result<BString> {
     let Ok(commit) = CommitRef::from_bytes(&content, id.kind()) else {
         return Ok(BString::default());
     };
-    // A title may span several lines; Git joins them.
+    // A subject may span several lines; Git joins them.
     let title = commit.message().title.trim();
     let joined: Vec<&[u8]> = title.lines().map(|line| line.trim()).collect();
     let joined = joined.join(&b' ');
