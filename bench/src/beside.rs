@@ -1,4 +1,4 @@
-//! The programs of measurements that compare only pronto and some versions of git.
+//! The programs of measurements that compare only pronto and several versions of git.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,16 +8,17 @@ use std::process::Command;
 pub struct Peer {
     /// `pronto`, or `git` with its version.
     pub name: String,
-    /// The program.
+    /// The path of the program.
     pub program: PathBuf,
-    /// Whether the others are compared with it.
+    /// Whether the program is pronto, with which the others are compared.
     pub is_pronto: bool,
 }
 
-/// Returns `pronto` (by default the one built beside this program), followed by each of `gits`.
+/// Returns `pronto` (by default the program that was built beside this program), followed by each
+/// of `gits`.
 ///
 /// # Errors
-/// If a program does not exist, or a git does not print its version.
+/// Fails if a program does not exist, or if a git does not print its version.
 pub fn peers(pronto: Option<&Path>, gits: &[PathBuf]) -> Result<Vec<Peer>, String> {
     let ours = match pronto {
         Some(path) => path.to_owned(),
@@ -43,7 +44,7 @@ pub fn peers(pronto: Option<&Path>, gits: &[PathBuf]) -> Result<Vec<Peer>, Strin
 /// Returns the path of a file that was built beside this program.
 ///
 /// # Errors
-/// If there is no such file.
+/// Fails if there is no such file.
 pub fn built(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let path = own.with_file_name(name);

@@ -1,4 +1,4 @@
-//! Test data: any repository by path, a tree from Debian's packages, or a generated history of any
+//! Test data: any repository by path, trees of Debian's packages, or a generated history of any
 //! size.
 
 use std::io::{BufWriter, Write};
@@ -14,7 +14,7 @@ pub(crate) struct Repository {
     pub(crate) newer: String,
 }
 
-/// Finds the repository that `wanted` names, or creates it once; see `--repository`.
+/// Returns the repository that `wanted` names, and creates it if necessary; see `--repository`.
 pub(crate) fn prepare(wanted: &str, data: &Path) -> Result<Repository, String> {
     let (path, name) = if wanted == "linux" {
         (linux(data)?, "linux".to_owned())
@@ -40,7 +40,7 @@ pub(crate) fn prepare(wanted: &str, data: &Path) -> Result<Repository, String> {
     })
 }
 
-/// Returns the commit at HEAD, and one that precedes it by about a tenth of the history (or the
+/// Returns the commit at `HEAD`, and an ancestor at about a tenth of the history before it (or the
 /// root).
 fn revisions(path: &Path) -> Result<(String, String), String> {
     let count: usize = git(path, &["rev-list", "--first-parent", "--count", "HEAD"])?
@@ -119,7 +119,7 @@ mv "$2.tmp" "$2" && rm -rf "$1""#;
 }
 
 /// Creates the history `COMMITS:FILES:SEED`: text files in nested directories. Each commit changes
-/// a few of them.
+/// some of the files.
 fn synthetic(shape: &str, data: &Path) -> Result<PathBuf, String> {
     let numbers: Vec<u64> = shape
         .split(':')
@@ -186,7 +186,7 @@ fn write_history(out: &mut dyn Write, commits: u64, files: u64, seed: u64) -> st
     writeln!(out, "done")
 }
 
-/// Versions of a file share most lines, so that deltas are effective.
+/// Returns the text of a file. Versions of a file share most lines, so that deltas are effective.
 fn text_of(file: u64, commit: u64, random: &mut Random) -> String {
     let mut stable = Random(file.wrapping_mul(0xd134_2543_de82_ef95) | 1);
     let lines = 10 + stable.below(200);

@@ -1,4 +1,4 @@
-//! Clients that load a Git server, and what it takes: used by the programs that measure servers.
+//! Clients that load a Git server, and the measurement of the server's resources.
 
 pub mod client;
 pub mod counts;
@@ -9,5 +9,5 @@ mod packets;
 pub mod push;
 pub mod server;
 
-/// An error is text for the table.
+/// A result whose error is text for the table.
 pub type Result<T> = std::result::Result<T, String>;

@@ -1,9 +1,9 @@
-//! Properties of the machine that a result comes from.
+//! The properties of the machine on which a result was measured.
 
 use std::path::Path;
 
 /// Returns the processor, cores, memory and kernel of this machine, and the type of the file system
-/// that `data` is on.
+/// that contains `data`.
 pub fn properties(data: &Path) -> Vec<(String, String)> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     [
@@ -20,7 +20,7 @@ pub fn properties(data: &Path) -> Vec<(String, String)> {
 /// Drops the page cache.
 ///
 /// # Errors
-/// If the process is not root.
+/// Fails if the process is not root.
 pub fn drop_caches() -> Result<(), String> {
     rustix::fs::sync();
     std::fs::write("/proc/sys/vm/drop_caches", "3")

@@ -1,5 +1,5 @@
-//! Measures commands as whole processes. Programs take turns, so that drift affects all of them
-//! alike.
+//! Measures commands as whole processes. Programs alternate, so that drift of the machine affects
+//! all of them equally.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,7 +23,7 @@ pub(crate) struct Run {
     pub(crate) cpu_seconds: f64,
     pub(crate) peak_bytes: u64,
     pub(crate) peak_anonymous_bytes: u64,
-    /// Metadata calls of the slow file system, if it is used.
+    /// The number of metadata calls of the slow file system, if it is used.
     pub(crate) metadata_calls: Option<u64>,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct Measured {
     pub(crate) peer: String,
     pub(crate) is_pronto: bool,
     pub(crate) runs: Vec<Run>,
-    /// System calls by name, if they were counted.
+    /// The numbers of system calls by name, if they were counted.
     pub(crate) syscalls: Option<BTreeMap<String, u64>>,
-    /// Why runs are missing.
+    /// The reason for which runs are missing.
     pub(crate) failure: Option<String>,
 }
 
@@ -54,12 +54,12 @@ impl Measured {
 
 /// The environment of a command.
 pub(crate) struct Surroundings {
-    /// The file for its standard input.
+    /// The file for the standard input of the command.
     pub(crate) input: Option<PathBuf>,
 }
 
-/// Runs `scenario` with every program that supports it: one round that does not count, then the
-/// counted ones. A program that fails or takes too long is dropped.
+/// Runs `scenario` with every program that supports it: one warm-up round, then the counted rounds.
+/// A program that fails or exceeds the time limit is dropped.
 pub(crate) fn scenario(
     scenario: &Scenario,
     peers: &[Peer],
@@ -143,7 +143,7 @@ fn counted(
     }
 }
 
-/// Runs the command `repeat` times in sequence and returns the figures of one.
+/// Runs the command `repeat` times in sequence, and returns the figures of one run.
 fn time(
     mut command: Command,
     repeat: u32,

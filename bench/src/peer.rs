@@ -1,4 +1,4 @@
-//! The measured programs: pronto and every other one found on the machine.
+//! The measured programs: pronto, and every other program found on the machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,11 +8,11 @@ use crate::Arguments;
 /// The kind of a program, which determines its command lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// Takes Git's command lines.
+    /// A program with Git's command lines.
     Git,
-    /// Gitoxide's `gix`.
+    /// The program `gix` of Gitoxide.
     Gix,
-    /// JGit, through the small Java program in `bench/jgit`.
+    /// JGit, called by the small Java program in `bench/jgit`.
     Jgit,
 }
 
@@ -23,15 +23,14 @@ pub(crate) struct Peer {
     pub(crate) family: Family,
     pub(crate) is_pronto: bool,
     pub(crate) version: String,
-    /// Whether it is the previous program with another number of checkout workers.
+    /// Whether the program differs from the previous one only in the number of checkout workers.
     pub(crate) differs_in_workers: bool,
     program: PathBuf,
     leading: Vec<String>,
 }
 
 impl Peer {
-    /// Returns the program with its configuration, to which the arguments of a command are
-    /// appended.
+    /// Returns the program with its configuration. The arguments of a command are appended to it.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.leading);
@@ -39,7 +38,7 @@ impl Peer {
     }
 }
 
-/// Finds the programs. pronto comes first.
+/// Finds the programs. pronto is the first.
 pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
     let pronto = arguments
         .pronto

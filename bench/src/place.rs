@@ -1,4 +1,4 @@
-//! Directories of scenarios: shared worktrees, and directories that no run has used before.
+//! Directories of scenarios: shared worktrees, and directories that no earlier run has used.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -24,13 +24,14 @@ pub(crate) struct Place {
     pub(crate) tiny: PathBuf,
     /// The largest pack of the source.
     pub(crate) pack: PathBuf,
-    /// Ids of all objects of the source, one in each line, in the order of their packs.
+    /// The file with the ids of all objects of the source, one on each line, in the order of their
+    /// packs.
     pub(crate) ids: PathBuf,
-    /// The same ids in an order that is unrelated to their position.
+    /// The file with the same ids in an order that is unrelated to their positions.
     pub(crate) shuffled_ids: PathBuf,
-    /// The directory that runs write to, on the slow file system if there is one.
+    /// The directory to which runs write, on the slow file system if there is one.
     scratch: PathBuf,
-    /// The real directory behind it; the same directory without a slow file system.
+    /// The real directory behind `scratch`; the same directory without a slow file system.
     behind: PathBuf,
     slow: RefCell<Option<Mount>>,
     arguments: Arguments,
@@ -39,7 +40,7 @@ pub(crate) struct Place {
     deleted_at: Cell<Option<Instant>>,
     least_free_bytes: u64,
     rest: Duration,
-    /// Dropped last.
+    /// The temporary file system. As the last field, it is dropped last.
     volume: Option<Volume>,
 }
 
@@ -66,7 +67,7 @@ impl Place {
         }
         let slow = is_slow.then(|| mount(&behind, &scratch, arguments));
         let space = rustix::fs::statvfs(&behind).map_err(|error| error.to_string())?;
-        // A small file system need not be emptied before every run.
+        // A small file system is not emptied before every run.
         let sixth = space.f_blocks * space.f_frsize / 6;
         let waits = !matches!(arguments.place, Some(kind) if kind != volume::Kind::Ext4);
         let place = Place {
@@ -125,19 +126,19 @@ impl Place {
         let ids = git(&self.source, &[&question[..], &packed].concat())? + "\n";
         fs::write(&self.ids, &ids).map_err(|error| text(&error))?;
         let mut shuffled: Vec<&str> = ids.lines().collect();
-        // Ids are uniformly distributed: sorted by their last digits they have random positions in
+        // Ids are uniformly distributed, so sorting by their last digits gives random positions in
         // the packs.
         shuffled.sort_unstable_by_key(|id| id.as_bytes().iter().rev().copied().collect::<Vec<_>>());
         fs::write(&self.shuffled_ids, shuffled.join("\n") + "\n").map_err(|error| text(&error))
     }
 
-    /// Returns the real directory that runs write to.
+    /// Returns the real directory to which runs write.
     pub(crate) fn behind(&self) -> &Path {
         &self.behind
     }
 
     /// Returns a worktree of the newer commit on the file system of runs. The first call creates
-    /// it.
+    /// the worktree.
     pub(crate) fn volume_worktree(&self) -> Result<PathBuf, String> {
         let worktree = self.scratch.join("worktree");
         if !worktree.exists() {
@@ -155,8 +156,8 @@ impl Place {
         format!("file://{}", self.source.display())
     }
 
-    /// Returns a path that was never used. Earlier ones are deleted only if the file system is
-    /// nearly full.
+    /// Returns an unused path. Earlier directories are deleted only if the file system is nearly
+    /// full.
     pub(crate) fn fresh(&self) -> Result<PathBuf, String> {
         if free_bytes(&self.behind)? < self.least_free_bytes {
             self.clean()?;
@@ -185,8 +186,8 @@ impl Place {
 
     /// Deletes the files of earlier runs.
     pub(crate) fn clean(&self) -> Result<(), String> {
-        // Deleting behind the mount frees inode numbers that the kernel still associates with other
-        // files, so it is mounted again.
+        // The mount is renewed, because deleting files behind it frees inode numbers that the
+        // kernel still associates with other files.
         let was_slow = self.slow.take().is_some();
         for path in self.made.borrow_mut().drain(..) {
             match fs::remove_dir_all(&path) {
@@ -194,7 +195,7 @@ impl Place {
                 _ => self.deleted_at.set(Some(Instant::now())),
             }
         }
-        // The waiting time starts when the deletion is on the disk.
+        // The waiting time starts when the deletion has reached the disk.
         rustix::fs::sync();
         if was_slow {
             let slow = mount(&self.behind, &self.scratch, &self.arguments)?;

@@ -1,4 +1,4 @@
-//! Bar charts (SVG): the median of each program with its range.
+//! Draws bar charts (SVG): the median of each program with its range.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-/// If the longest bar is this many times the shortest, the axis is logarithmic.
+/// The ratio of the longest to the shortest bar from which on the axis is logarithmic.
 const WIDE: f64 = 40.0;
 
 /// The figure of one program.
@@ -14,16 +14,16 @@ const WIDE: f64 = 40.0;
 pub struct Bar {
     /// The name of the program.
     pub label: String,
-    /// Whether the others are compared with it.
+    /// Whether the program is pronto, with which the others are compared.
     pub is_pronto: bool,
-    /// Minimum, median and maximum of its runs, in the unit of the title.
+    /// The minimum, median and maximum of the runs, in the unit of the title.
     pub spread: (f64, f64, f64),
 }
 
-/// Draws `bars` into the file `path`, the first one at the top.
+/// Draws `bars` into the file `path`, with the first bar at the top.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn write(path: &Path, title: &str, bars: &[Bar]) -> Result<(), String> {
     let longest = bars.iter().map(|bar| bar.spread.2).fold(0.0, f64::max);
     let shortest = bars.iter().map(|bar| bar.spread.0).fold(f64::MAX, f64::min);

@@ -1,4 +1,4 @@
-//! Properties of the machine that a result comes from.
+//! The properties of the machine on which a result was measured.
 
 use std::path::Path;
 

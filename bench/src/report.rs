@@ -28,7 +28,7 @@ pub(crate) fn write(
     save("json", text.map_err(|error| error.to_string())? + "\n")
 }
 
-/// Reads the results of existing scenarios from `NAME.json` in `directory`. Empty without such a
+/// Reads the results of existing scenarios from `NAME.json` in `directory`; empty without such a
 /// file.
 pub(crate) fn read(directory: &Path, name: &str) -> Result<Vec<Measured>, String> {
     let path = directory.join(format!("{name}.json"));

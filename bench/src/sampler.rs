@@ -19,7 +19,7 @@ pub struct Sampled {
     /// The largest address space of a process.
     pub size: u64,
     /// The largest resident set of a process. (The value of `wait4` is at least the resident set of
-    /// this program when it forked.)
+    /// this program at the fork.)
     pub resident: u64,
     /// The largest sum of anonymous memory over all processes.
     pub anonymous: u64,
@@ -33,13 +33,13 @@ struct Peak {
 }
 
 impl Sampler {
-    /// Samples `process` and its descendants.
+    /// Starts sampling `process` and its descendants.
     pub fn start(process: u32) -> Self {
         Self::without(process, None)
     }
 
-    /// Samples `process` and its descendants, except for processes with the argument `left_out` and
-    /// their descendants.
+    /// Starts sampling `process` and its descendants, except for processes with the argument
+    /// `left_out` and their descendants.
     pub fn without(process: u32, left_out: Option<&'static str>) -> Self {
         let (stop, peak) = <(Arc<AtomicBool>, Arc<Peak>)>::default();
         let (seen_stop, seen_peak) = (stop.clone(), peak.clone());

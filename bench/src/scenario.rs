@@ -12,22 +12,22 @@ use crate::threshold;
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// Whether it writes much. If so, dirty pages are written back before each run.
+    /// Whether the command writes much. If so, dirty pages are written back before each run.
     pub(crate) writes: bool,
-    /// Whether it checks files out. If so, each number of workers counts as a separate program.
+    /// Whether the command checks files out. If so, each number of workers counts as a separate
+    /// program.
     pub(crate) checks_out: bool,
     /// The number of times that the command runs for one figure.
     pub(crate) repeat: u32,
-    /// Prepares the state that the command starts from. Not measured. The path was never used
-    /// before.
+    /// Prepares the state before the command, without being measured. The path is unused.
     pub(crate) prepare: fn(&Place, &Path) -> Result<(), String>,
-    /// Returns the command to measure, or `None` if this program does not support it.
+    /// Returns the command to measure, or `None` if the program does not support the scenario.
     pub(crate) command: fn(&Peer, &Place, &Path) -> Option<Command>,
-    /// The file for its standard input.
+    /// The file for the standard input of the command.
     pub(crate) input: fn(&Place) -> Option<PathBuf>,
 }
 
-/// A scenario that only reads and needs no preparation.
+/// The default for scenarios that only read and need no preparation.
 pub(crate) const READING: Scenario = Scenario {
     name: "",
     what: "",
@@ -55,7 +55,8 @@ pub(crate) const ALL: &[Scenario] = &[
         what: "status in a repository of one file",
         repeat: 200,
         command: |peer, place, _| {
-            // The start of a Java virtual machine takes half a second and is not measured here.
+            // The start of a Java virtual machine takes much longer than this command, so JGit is
+            // not measured here.
             let mut command = (peer.family != Family::Jgit).then(|| status(peer, &[]))?;
             command.current_dir(&place.tiny);
             Some(command)
@@ -214,7 +215,7 @@ fn settled_newer(place: &Place, _fresh: &Path) -> Result<(), String> {
 }
 
 /// Waits until the second of the checkout has passed, then refreshes the index, so that no entry is
-/// racy.
+/// racily clean.
 pub(crate) fn settle(worktree: &Path) -> Result<(), String> {
     std::thread::sleep(std::time::Duration::from_millis(1100));
     git(worktree, &["status", "--porcelain"]).map(drop)

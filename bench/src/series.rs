@@ -1,13 +1,13 @@
-//! The tables of report 000 in one run: clone, checkout and threshold on many file systems. Each
-//! part writes its own result, `report-000-PART`. An interrupted series continues after the
-//! finished parts.
+//! Measures the tables of report 000 in one run: clone, checkout and threshold on many file
+//! systems. Each part writes its own result, `report-000-PART`. An interrupted series continues
+//! after the finished parts.
 
 use std::time::Duration;
 
 use crate::Arguments;
 use crate::volume::Kind;
 
-/// One table.
+/// A part of the series, which is one table.
 struct Part {
     name: &'static str,
     place: Option<Kind>,
@@ -19,11 +19,11 @@ struct Part {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// Whole trees.
+    /// Clones and checkouts of whole trees.
     Checkouts,
-    /// A few files.
+    /// Checkouts of a small number of files.
     Threshold,
-    /// Whole trees of the smaller repository, on file systems with slow calls.
+    /// Checkouts of whole trees of the smaller repository, on file systems with slow calls.
     Far,
 }
 

@@ -1,5 +1,5 @@
-//! Measures from which number of files several workers are faster: checks out a worktree in which
-//! that many files are missing.
+//! Measures the number of files from which on several workers are faster: checks out a worktree in
+//! which that many files are missing.
 
 use std::fs;
 use std::path::Path;
@@ -26,8 +26,8 @@ pub(crate) const fn of<const FILES: u32>(name: &'static str) -> Scenario {
     }
 }
 
-/// Removes files: for one number always the same ones, which include those of each smaller number.
-/// So the files that were written last, whose entries are racy, are missing.
+/// Removes files. A number always selects the same files, which include those of each smaller
+/// number. Thus the files that were written last, whose entries are racily clean, are missing.
 fn remove<const FILES: u32>(place: &Place, _fresh: &Path) -> Result<(), String> {
     let worktree = place.volume_worktree()?;
     let listed = worktree.join(".git/shuffled-files");
@@ -46,7 +46,7 @@ fn remove<const FILES: u32>(place: &Place, _fresh: &Path) -> Result<(), String> 
     }
     let paths = fs::read_to_string(&listed).map_err(|error| error.to_string())?;
     for path in paths.lines().take(FILES as usize) {
-        // A program that failed may not have written it.
+        // The file may be missing because a program has failed.
         let _ = fs::remove_file(worktree.join(path));
     }
     Ok(())
@@ -55,7 +55,7 @@ fn remove<const FILES: u32>(place: &Place, _fresh: &Path) -> Result<(), String> 
 fn restore(peer: &Peer, place: &Place) -> Option<std::process::Command> {
     let mut command = (peer.family == Family::Git).then(|| peer.command())?;
     if !peer.is_pronto {
-        // The number of workers applies to any number of files.
+        // Parallel checkout starts with the first file.
         command.args(["-c", "checkout.thresholdForParallelism=1"]);
     }
     command.args(["checkout", "-q", "-f"]);
@@ -65,12 +65,12 @@ fn restore(peer: &Peer, place: &Place) -> Option<std::process::Command> {
 
 const PREFIX: &str = "threshold-";
 
-/// Whether `name` is a scenario of this module.
+/// Returns whether the result belongs to a scenario of this module.
 pub(crate) fn is_one(measured: &Measured) -> bool {
     measured.scenario.starts_with(PREFIX)
 }
 
-/// Formats the table of report 000 with all numbers of files. Empty if none was measured.
+/// Formats the table of report 000 for all numbers of files; empty if no number was measured.
 pub(crate) fn table(results: &[Measured]) -> String {
     let measured: Vec<&Measured> = results.iter().filter(|one| is_one(one)).collect();
     let mut text = String::new();
@@ -112,7 +112,7 @@ pub(crate) fn table(results: &[Measured]) -> String {
 
 type Spread = (f64, f64, f64);
 
-/// The figure of pronto, and that of the fastest git with its name.
+/// Returns the figures of pronto and of the fastest git, with the name of that git.
 fn best<'a>(row: &[&'a Measured]) -> Option<(Spread, Spread, &'a str)> {
     let seconds = |one: &Measured| one.spread(|run| run.wall_seconds);
     let ours = row.iter().find(|one| one.is_pronto)?;
@@ -122,7 +122,7 @@ fn best<'a>(row: &[&'a Measured]) -> Option<(Spread, Spread, &'a str)> {
     Some((seconds(ours)?, git, name))
 }
 
-/// The figures of pronto and the fastest git for each number of files.
+/// Returns the figures of pronto and of the fastest git for each number of files.
 pub(crate) fn bars(results: &[Measured]) -> Vec<Bar> {
     let measured: Vec<&Measured> = results.iter().filter(|one| is_one(one)).collect();
     let rows = measured.chunk_by(|one, other| one.scenario == other.scenario);

@@ -1,4 +1,4 @@
-//! Temporary file systems for measurements: a tmpfs, or an image in a file, mounted as root.
+//! Temporary file systems for measurements: a tmpfs, or an image in a file. Mounting needs root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,8 @@ impl Kind {
     fn make(self) -> &'static [&'static str] {
         match self {
             Kind::Tmpfs => &[],
-            // Initialise everything now: work in the background would distort the first runs.
+            // The whole file system is initialised here, because initialisation in the background
+            // would distort the first runs.
             Kind::Ext4 => &[
                 "mkfs.ext4",
                 "-q",
@@ -47,7 +48,7 @@ impl Kind {
     }
 }
 
-/// A mounted file system. Dropping it unmounts and removes it.
+/// A mounted file system. Dropping the value unmounts and removes it.
 pub(crate) struct Volume {
     pub(crate) at: PathBuf,
     image: Option<PathBuf>,
@@ -80,7 +81,7 @@ impl Volume {
 impl Drop for Volume {
     fn drop(&mut self) {
         if run(Command::new("umount").arg(&self.at)).is_err() {
-            // If it is busy, it disappears with its last user.
+            // A busy file system is detached, and disappears with its last user.
             let _ = run(Command::new("umount").arg("-l").arg(&self.at));
         }
         let _ = fs::remove_dir(&self.at);

@@ -1,5 +1,5 @@
-//! Keeps the start of the process cheap, where linkers and libraries allow it; else it stays as
-//! it is.
+//! Reduces the costs of a process start, as far as linker and libraries support that. Otherwise the
+//! build uses the defaults.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ fn main() {
     if target("OS") != "linux" || target("ENV") != "gnu" {
         return;
     }
-    // Addresses that the loader has to mend are packed: an instruction or two each.
+    // Relocations are packed, which costs the loader one or two instructions for each.
     println!("cargo::rustc-link-arg-bins={PACKED}");
     if env::var("PROFILE").is_ok_and(|profile| profile == "release")
         && let Some(arguments) = arguments_of_lld()
@@ -46,16 +46,18 @@ fn main() {
     }
 }
 
-/// `dynamic` keeps the C library a shared library: for tools that replace its functions (`LD_PRELOAD`).
+/// The environment variable that selects the linkage. The value `dynamic` keeps the C library a
+/// shared library, for tools that replace its functions (`LD_PRELOAD`).
 const LINKAGE: &str = "PRONTO_LINKAGE";
 
 const PACKED: &str = "-Wl,-z,pack-relative-relocs";
 
-/// Returns the arguments of the linker that put the C library into program `pronto`, at a random address like all code
-/// (`-static-pie`): there is no library to find and to map, and no symbol to look up, at each start.
+/// Returns the linker arguments that link the C library statically into the program `pronto`, at a
+/// random address like all other code (`-static-pie`). Then a start needs no search and no mapping
+/// of libraries, and no lookup of symbols.
 ///
-/// The compiler asks for shared libraries by name. As in [`link_unwinder_statically`], scripts with their names lead to
-/// the static ones.
+/// The compiler names shared libraries to the linker. As in [`link_unwinder_statically`], linker
+/// scripts with their names refer to the static libraries.
 fn arguments_for_static() -> io::Result<[String; 2]> {
     const LIBRARIES: [&str; 6] = ["c", "m", "dl", "pthread", "rt", "util"];
     let unwinder = path_of_library("libgcc_eh.a")?;
@@ -83,14 +85,14 @@ fn arguments_for_static() -> io::Result<[String; 2]> {
         arguments[1].clone(),
         PACKED.to_owned(),
     ];
-    // An old C library does not know packed addresses, and the program would crash.
+    // An old C library does not support packed relocations, and the program would crash.
     match probe.links(&packed) && probe.runs() {
         true => Ok(arguments),
         false => Err(io::Error::other("a static program does not run")),
     }
 }
 
-/// A program that needs what a program takes from the C library and the unwinder.
+/// A test program that uses the same parts of the C library and of the unwinder as other programs.
 const THREADS_AND_PANICS: &str = r#"
 fn main() {
     let thread = std::thread::spawn(|| std::env::args().count());
@@ -100,15 +102,16 @@ fn main() {
 }
 "#;
 
-/// Merges functions with the same instructions, and constants with the same content: the tables of methods and the
-/// places of panics that each use of a generic type brings again. Nothing compares the addresses of either: those of
-/// `static`s that are compared have different content.
+/// Merges functions with the same instructions, and constants with the same content: vtables and
+/// panic locations, which each instance of a generic type duplicates. No code compares their
+/// addresses. `static`s whose addresses are compared have different contents.
 const MERGE_IDENTICAL: &str = "-Wl,--icf=all,--ignore-data-address-equality";
 
-/// The functions that small calls run.
+/// The file that lists the functions which small calls run.
 const ORDER: &str = "start-order.txt";
 
-/// Returns the arguments for LLVM's linker, which is the usual one since Rust 1.90; `None` for another.
+/// Returns the arguments for LLVM's linker, which is Rust's default linker; `None` for any other
+/// linker.
 fn arguments_of_lld() -> Option<[String; 2]> {
     let folder = PathBuf::from(env::var_os("OUT_DIR")?);
     let script = folder.join("start-order.ld");
@@ -129,15 +132,15 @@ fn arguments_of_lld() -> Option<[String; 2]> {
     probe.links(&arguments).then_some(arguments)
 }
 
-/// Returns a script of the linker that puts the functions of `list` before all others, in their order. The kernel maps
-/// 16 pages of code at a time, so that a call that needs 80 functions takes few page faults if they lie together.
+/// Returns a linker script that places the functions of `list` before all others, in their order.
+/// The kernel maps 16 pages of code at a time, so adjacent functions cause fewer page faults.
 fn order_of_functions(list: &str) -> String {
     let mut script = "SECTIONS {\n  .text.start : {\n".to_owned();
     for name in list.lines().filter(|line| !line.starts_with('#')) {
         let part = match name.contains(':') {
-            // A member of the C library: `libc.a:malloc.o`.
+            // The name is a member of the C library: `libc.a:malloc.o`.
             true => format!("    *{name}(.text .text.*)\n"),
-            // Functions that are marked as cold are in sections of their own.
+            // Functions that are marked as cold have sections of their own.
             false => format!("    *(.text.{name} .text.unlikely.{name})\n"),
         };
         script.push_str(&part);
@@ -146,7 +149,7 @@ fn order_of_functions(list: &str) -> String {
     script
 }
 
-/// A program that shows whether the linker takes arguments.
+/// A test program that shows whether the linker supports arguments.
 struct Probe {
     folder: PathBuf,
     name: &'static str,
@@ -154,7 +157,7 @@ struct Probe {
 }
 
 impl Probe {
-    /// Returns whether the linker takes these arguments.
+    /// Returns whether the linker accepts these arguments.
     fn links(&self, arguments: &[String]) -> bool {
         let source = self.folder.join(format!("{}.rs", self.name));
         if fs::write(&source, self.source).is_err() {
@@ -179,7 +182,7 @@ impl Probe {
             .is_ok_and(|probed| probed.status.success())
     }
 
-    /// Returns whether the program that was linked runs.
+    /// Returns whether the linked program runs.
     fn runs(&self) -> bool {
         let ran = Command::new(self.program()).output();
         ran.is_ok_and(|ran| ran.status.success())
@@ -190,9 +193,10 @@ impl Probe {
     }
 }
 
-/// Has the unwinder linked in, so that the loader has one library less to find, map and relocate.
-/// It is asked for by the name of a shared library: this puts a linker script of that name, which
-/// names the static one, before the linker's own folders.
+/// Links the unwinder statically, so that the loader has one library less to find, map and
+/// relocate. The compiler requests it by the name of a shared library, so a linker script of that
+/// name refers to the static library. The directory of the script precedes the directories of the
+/// linker.
 fn link_unwinder_statically() -> io::Result<()> {
     let path = path_of_library("libgcc_eh.a")?;
     let folder = env::var("OUT_DIR").map_err(io::Error::other)?;
@@ -210,7 +214,7 @@ fn path_of_library(archive: &str) -> io::Result<String> {
     let found = Command::new(compiler)
         .arg(format!("-print-file-name={archive}"))
         .output()?;
-    // A compiler that does not have it repeats the name.
+    // A compiler that lacks the library prints the name unchanged.
     let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
     match Path::new(&path).is_absolute() {
         true => Ok(path),

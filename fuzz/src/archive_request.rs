@@ -1,5 +1,5 @@
-//! Requests for archives: packets of arguments, the arguments themselves, and whole answers about a
-//! repository without objects.
+//! Fuzzes requests for archives: packets with arguments, the arguments themselves, and whole
+//! responses for a repository without objects.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use pronto_io::watch::Watch;
 use pronto_wire::archive::{MOST_ARGUMENTS, read_arguments};
 use pronto_wire::reader::PacketReader;
 
-/// A repository without objects, in which any name may be asked for.
+/// Returns a repository without objects, in which any object name may be requested.
 fn repository() -> &'static Repository {
     static MADE: OnceLock<Repository> = OnceLock::new();
     MADE.get_or_init(|| {

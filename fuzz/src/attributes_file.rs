@@ -1,9 +1,9 @@
-//! An attributes file, and a path after its first NUL that it may say something about.
+//! Fuzzes an attributes file, and a path after its first NUL to which the attributes are applied.
 
 use bstr::{BStr, ByteSlice};
 use pronto_worktree::attributes::{Attributes, Files, Source};
 
-/// The same file in every directory.
+/// A source with the same attributes file in every directory.
 struct Everywhere(Vec<u8>);
 
 impl Source for Everywhere {
@@ -14,7 +14,7 @@ impl Source for Everywhere {
 
 pub(crate) fn run(data: &[u8]) {
     let (content, path) = data.split_once_str(b"\0").unwrap_or((data, b"a/b/c.txt"));
-    // Paths are from the top, and each part of them is a name.
+    // Paths are relative to the top, and their components are not empty.
     if path.split_str("/").any(|name| name.is_empty()) {
         return;
     }

@@ -1,4 +1,4 @@
-//! A file of bitmaps: opened, every bitmap and hash of a name read.
+//! Fuzzes a bitmap file: opens it, and reads every bitmap and every name hash.
 
 use std::path::Path;
 

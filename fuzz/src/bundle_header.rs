@@ -1,4 +1,4 @@
-//! The header of a bundle: read, and read again after it was written.
+//! Fuzzes the header of a bundle: parses it, writes it, and parses the result.
 
 use pronto_pack::bundle::Header;
 

@@ -1,4 +1,4 @@
-//! Lists of bundles, from files and from answers of servers.
+//! Fuzzes bundle lists, from files and from responses of servers.
 
 use pronto::bstr::{BStr, BString, ByteSlice};
 use pronto::bundle_uri::List;

@@ -1,4 +1,4 @@
-//! The subject of client certificates.
+//! Fuzzes the subject of client certificates.
 
 use pronto_server::certificate::{common_name, fingerprint};
 

@@ -1,4 +1,4 @@
-//! A commit-graph: opened, searched, every commit and filter read.
+//! Fuzzes a commit-graph: opens and searches it, and reads every commit and every Bloom filter.
 
 use std::path::Path;
 

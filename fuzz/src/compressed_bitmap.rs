@@ -1,4 +1,4 @@
-//! Two compressed bitmaps: read, combined, and read again.
+//! Fuzzes two compressed bitmaps: reads them, combines them, and reads the result.
 
 use pronto_io::ewah::{Builder, Ewah};
 

@@ -1,4 +1,5 @@
-//! The address of a database with generations, which may hold a password: no message shows it.
+//! Fuzzes the address of a database with generations, which may contain a password: no message
+//! shows the password.
 
 use pronto::Environment;
 use pronto_store::DatabaseAddress;

@@ -1,5 +1,5 @@
-//! Contents one after another through one deflater, as zlib-rs inflates them again: the first byte
-//! says how many there are, and their lengths.
+//! Fuzzes the deflater: contents that one deflater compresses one after another are inflated by
+//! zlib-rs. The first byte gives the number and the lengths of the contents.
 
 use pronto_pack::deflate::Deflater;
 use zlib_rs::{Inflate, InflateFlush, Status};
@@ -13,7 +13,7 @@ pub(crate) fn run(data: &[u8]) {
         .chunks(1 + rest.len() / (1 + usize::from(parts & 7)))
         .enumerate()
     {
-        // What is repeated makes several blocks, and matches across them.
+        // Repetition makes several blocks, and matches across them.
         let content = part.repeat(1 + usize::from(parts >> 3) * at);
         let deflated = deflater.deflate(1, b"", &content);
         let mut out = vec![0; content.len() + 1];

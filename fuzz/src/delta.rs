@@ -1,4 +1,5 @@
-//! A delta applied to a base: both untrusted, the first byte says where one ends.
+//! Fuzzes a delta that is applied to a base. Both are untrusted, and the first byte gives the
+//! length of the first part.
 
 pub(crate) fn run(data: &[u8]) {
     let Some((&cut, rest)) = data.split_first() else {

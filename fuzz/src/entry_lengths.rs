@@ -1,4 +1,4 @@
-//! The lengths of the entries of an index (`index.pronto`), with a valid checksum.
+//! Fuzzes the recorded lengths of index entries (`index.pronto`), with a valid checksum.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 use pronto_hash::Kind;
 use pronto_index::Index;
 
-/// Enough for a file beside the index.
+/// The number of entries: enough for a file beside the index.
 const ENTRIES: u32 = 4096;
 
-/// An index, and what is kept beside it.
+/// An index, and the file beside it.
 struct Made {
     index: PathBuf,
     kept: Vec<u8>,
@@ -50,7 +50,7 @@ pub(crate) fn run(data: &[u8]) {
     let mut bytes = kept.clone();
     let from = bytes.len() - 4 - ENTRIES as usize;
     for (at, byte) in data.iter().take(ENTRIES as usize).enumerate() {
-        // Mostly lengths as they are, moved a little.
+        // Most inputs are the valid lengths with small changes.
         bytes[from + at] = bytes[from + at].wrapping_add(*byte);
     }
     let end = bytes.len() - 4;

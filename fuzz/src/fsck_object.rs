@@ -1,11 +1,11 @@
-//! An object of any kind, checked as `git fsck` does; the first byte says which.
+//! Fuzzes an object of any type, checked as by `git fsck`. The first byte selects the type.
 
 use gix_object::Kind as ObjectKind;
 use pronto::fsck::{Inspector, Levels, Scope};
 use pronto_hash::{Kind, ObjectId};
 use pronto_pack::indexer::{Contents, Inspect};
 
-/// A pack in which every object is one blob.
+/// A pack in which every object is the same blob.
 struct Only<'a>(&'a [u8]);
 
 impl Contents for Only<'_> {
@@ -40,7 +40,7 @@ pub(crate) fn run(data: &[u8]) {
         0 => ObjectKind::Commit,
         1 => ObjectKind::Tag,
         2 => ObjectKind::Tree,
-        // A blob matters by the name that a tree gives it.
+        // The checks of a blob depend on the name under which a tree refers to it.
         _ => {
             let mut tree = b"100644 .gitattributes\0aaaaaaaaaaaaaaaaaaaa".to_vec();
             tree.extend_from_slice(b"100644 .gitmodules\0bbbbbbbbbbbbbbbbbbbb");

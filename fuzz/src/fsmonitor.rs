@@ -1,4 +1,4 @@
-//! The extension of a file system monitor (`FSMN`), in an index of some entries.
+//! Fuzzes the index extension of a file system monitor (`FSMN`), in an index with some entries.
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_index::{Edit, Entry, Flags, Index, Stat, Writer, mode};

@@ -1,4 +1,4 @@
-//! `.gitmodules` as status reads it, and as `git fsck` judges it.
+//! Fuzzes `.gitmodules` as `git status` reads it and as `git fsck` checks it.
 
 use gix_object::Kind as ObjectKind;
 use pronto::fsck::{Inspector, Levels, Scope};
@@ -6,7 +6,7 @@ use pronto::gitmodules::{Gitmodules, is_safe_name};
 use pronto_hash::{Kind, ObjectId};
 use pronto_pack::indexer::{Contents, Inspect};
 
-/// A pack in which every object is one blob.
+/// A pack in which every object is the same blob.
 struct Only<'a>(&'a [u8]);
 
 impl Contents for Only<'_> {

@@ -1,4 +1,4 @@
-//! The first message of a server, line by line: an empty line stands for a flush packet.
+//! Fuzzes the first message of a server, line by line. An empty line stands for a flush packet.
 
 use bstr::ByteSlice;
 use pronto_wire::advertisement::{GreetingParser, Version};

@@ -1,11 +1,11 @@
-//! An ignore file, and a path after its first NUL that may be ignored by it.
+//! Fuzzes an ignore file, and a path after its first NUL that is matched against it.
 
 use bstr::{BStr, ByteSlice};
 use pronto_worktree::ignore::{Patterns, Stack};
 
 pub(crate) fn run(data: &[u8]) {
     let (content, path) = data.split_once_str(b"\0").unwrap_or((data, b"a/b/c.o"));
-    // Paths are from the top, and each part of them is a name.
+    // Paths are relative to the top, and their components are not empty.
     if path.split_str("/").any(|name| name.is_empty()) {
         return;
     }

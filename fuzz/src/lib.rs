@@ -1,7 +1,8 @@
 //! Fuzz targets: one function for each parser of untrusted bytes.
 //!
-//! A target panics if the parser breaks a promise. `cargo test -p fuzz-targets` runs each with random bytes.
-//! The programs in `fuzz_targets` run them under libFuzzer; they need the feature `libfuzzer`.
+//! A target panics if the parser breaks a guarantee. `cargo test -p fuzz-targets` runs each target
+//! with random bytes. The programs in `fuzz_targets` run the targets under libFuzzer. They need the
+//! feature `libfuzzer`.
 
 mod archive_request;
 mod attributes_file;
@@ -57,8 +58,8 @@ mod url_origin;
 /// A function that takes untrusted bytes.
 pub type Target = fn(&[u8]);
 
-/// Defines [`TARGETS`], and a function for each target. A program calls one function by its name, so that the linker
-/// leaves out all that the others need.
+/// Defines [`TARGETS`], and a function for each target. A program calls one function by its name,
+/// so that the linker omits the code of the other targets.
 macro_rules! targets {
     ($($name:ident,)*) => {
         /// All targets by name, sorted.

@@ -1,4 +1,4 @@
-//! Events of a file system, as a monitor reads them.
+//! Fuzzes file system events, as a monitor reads them.
 
 use pronto_monitor::watch::events::{Events, join, split};
 

@@ -1,4 +1,4 @@
-//! Messages of a file system monitor, and the answers in them.
+//! Fuzzes messages of a file system monitor, and the responses in them.
 
 use bstr::ByteSlice;
 use pronto_monitor::{Answer, Journal, protocol};

@@ -1,4 +1,4 @@
-//! The times of a cruft pack: opened and walked.
+//! Fuzzes the mtimes of a cruft pack: opens the file and reads every time.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use pronto_pack::mtimes::Mtimes;
 
 pub(crate) fn run(data: &[u8]) {
     let view = View::from_bytes(data.to_vec());
-    // As many objects as the size leaves room for.
+    // The largest number of objects that fits into the size.
     let count = (data.len().saturating_sub(52) / 4) as u32;
     let Ok(times) = Mtimes::from_view(view, Path::new("fuzzed"), Kind::Sha1, count) else {
         return;

@@ -1,4 +1,5 @@
-//! A multi-pack-index: opened, searched, walked. The same bytes as the list of a chain.
+//! Fuzzes a multi-pack-index: opens and searches it, and reads every entry. The same bytes are also
+//! parsed as the list of a chain.
 
 use std::path::Path;
 

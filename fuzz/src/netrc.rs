@@ -1,4 +1,5 @@
-//! The file `.netrc`: a login that is found has a name and a password, and the name that was asked for.
+//! Fuzzes the file `.netrc`: a login that is found has a name and a password, and the requested
+//! host.
 
 use pronto::remote::netrc::find;
 

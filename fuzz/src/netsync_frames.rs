@@ -1,4 +1,4 @@
-//! Frames of netsync, in pieces of any size.
+//! Fuzzes frames of netsync, which arrive in pieces of any size.
 
 use pronto_netsync::frame::{Channel, FrameReader};
 

@@ -1,4 +1,4 @@
-//! Ranges of netsync, from a peer that answers what it likes.
+//! Fuzzes ranges of netsync, from a peer with arbitrary responses.
 
 use pronto_netsync::reconcile::{
     Fingerprinter, LEAST_MESSAGE_BYTES, Options, Reconciler, SetBuilder,

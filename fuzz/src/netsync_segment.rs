@@ -1,5 +1,5 @@
-//! A segment as a peer sends it: a pack that may be thin, of which only some objects may be bases,
-//! with the limits that hold for peers.
+//! Fuzzes a segment that a peer sends: a pack that may be thin, in which only some objects are
+//! permitted as bases, with the limits for peers.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, TrailerDigester, oid};
@@ -8,7 +8,7 @@ use pronto_pack::indexer::{Context, Existing, Options, index_stream};
 
 const BASE: &[u8] = b"something that both sides have, and that deltas build on\n";
 
-/// One blob that may be a base, or nothing.
+/// A single permitted base blob, or no base.
 struct Bases(Option<ObjectId>);
 
 impl Existing for Bases {
@@ -32,7 +32,7 @@ pub(crate) fn run(data: &[u8]) {
     let base = pronto_hash::digest(Kind::Sha1, &[&header, BASE]).expect("an id");
     let mut pack = b"PACK\0\0\0\x02\0\0\0".to_vec();
     pack.extend_from_slice(data);
-    // The fuzzer does not guess ids: where it says so, the base is named.
+    // The fuzzer cannot guess ids, so a mark in the input is replaced by the id of the base.
     let mark = [0xba; 20];
     let mut at = 12;
     while at + mark.len() <= pack.len() {

@@ -1,5 +1,5 @@
-//! A whole session with a peer that says anything: frames with headers that are right, so that the
-//! fuzzer gets to what is behind them, in front of a repository that takes everything.
+//! Fuzzes a whole session with a malicious peer. The frames have valid headers, so that the fuzzer
+//! reaches the code behind them. The repository accepts everything.
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_netsync::Error;
@@ -9,7 +9,7 @@ use pronto_netsync::message::{
 use pronto_netsync::repository::{Matcher, Offer, OutgoingSegment, Progress, Repository, Request};
 use pronto_netsync::session::{Admission, Options, Session};
 
-/// Takes what comes, and has two branches.
+/// A repository that accepts everything, and has two branches.
 struct Anything {
     complete: u8,
 }
@@ -96,7 +96,7 @@ impl Repository for Anything {
     }
 }
 
-/// Which channel a type belongs to.
+/// Returns the channel to which a frame type belongs.
 fn channel(kind: u8) -> u8 {
     match kind {
         6 | 15 => 1,

@@ -1,8 +1,8 @@
-//! A pack in which threads look ahead: the result must be the same as without them.
+//! Fuzzes a pack in which threads read ahead: the result must be the same as without threads.
 //!
-//! No thread looks ahead before the third segment of 256 KiB. So two blobs that are stored without
-//! compression come first, and the first two bytes say how far the rest begins from the boundary
-//! between the third and the fourth segment.
+//! No thread reads ahead before the third segment of 256 KiB. So two blobs that are stored without
+//! compression precede the input. The first two bytes give the distance between the rest and the
+//! boundary of the third and fourth segment.
 
 use pronto_hash::{Kind, TrailerDigester};
 use pronto_pack::indexer::{Context, Options, index_bytes};
@@ -14,7 +14,7 @@ const BEFORE: u32 = 2;
 /// The longest block that deflate stores.
 const BLOCK_BYTES: usize = 65_535;
 
-/// The first of them, which ends behind the second segment.
+/// The first blob, which ends after the second segment.
 static FIRST: LazyLock<Vec<u8>> = LazyLock::new(|| stored(2 * SEGMENT_BYTES + 4096));
 
 pub(crate) fn run(data: &[u8]) {
@@ -25,7 +25,7 @@ pub(crate) fn run(data: &[u8]) {
     let mut pack = b"PACK\0\0\0\x02".to_vec();
     pack.extend_from_slice(&(u32::from(*count) + BEFORE).to_be_bytes());
     pack.extend_from_slice(&FIRST);
-    // The second of them is as long as it takes.
+    // The second blob is as long as necessary.
     let seam = 3 * SEGMENT_BYTES;
     let rest = (seam - (place % 8192)).saturating_sub(pack.len() + 64);
     pack.extend_from_slice(&stored(rest));
@@ -47,7 +47,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// The entry of a blob of `len` bytes, which is not compressed.
+/// Returns the entry of a blob of `len` bytes, stored without compression.
 fn stored(len: usize) -> Vec<u8> {
     let content = vec![b'x'; len];
     let mut entry = Vec::new();
@@ -71,7 +71,7 @@ fn stored(len: usize) -> Vec<u8> {
         entry.extend_from_slice(&(!len).to_le_bytes());
         entry.extend_from_slice(block);
     }
-    // Adler-32 of equal bytes.
+    // The Adler-32 checksum of equal bytes.
     let (len, byte) = (len as u64, u64::from(b'x'));
     let (a, b) = (1 + byte * len, len + byte * (len * (len + 1) / 2));
     entry.extend_from_slice(&(((b % 65_521) << 16) | (a % 65_521)).to_be_bytes()[4..]);

@@ -1,4 +1,4 @@
-//! The header of an entry and its deflated content.
+//! Fuzzes the header of a pack entry and its deflated content.
 
 use pronto_hash::Kind;
 

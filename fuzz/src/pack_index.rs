@@ -1,4 +1,4 @@
-//! A pack index (v1 or v2): opened, searched, walked.
+//! Fuzzes a pack index (version 1 or 2): opens and searches it, and reads every entry.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! A whole pack as it arrives, the trailer mended so that the fuzzer gets past it.
+//! Fuzzes a whole pack as it is received. The trailer is corrected, so that the fuzzer reaches the
+//! code after its check.
 
 use pronto_hash::{Kind, TrailerDigester};
 use pronto_pack::indexer::{Context, Options, index_stream};

@@ -1,4 +1,4 @@
-//! Packet lines and the advertisement of refs in them.
+//! Fuzzes packet lines and the ref advertisement in them.
 
 use pronto_hash::Kind;
 

@@ -1,4 +1,4 @@
-//! Parses the certificate of a signed push: alone, and as part of a client's request.
+//! Fuzzes the certificate of a signed push: alone, and as part of a client's request.
 
 use pronto_hash::Kind;
 use pronto_wire::certificate::{Certificate, check_nonce};
@@ -6,7 +6,7 @@ use pronto_wire::pktline::Packet;
 use pronto_wire::receive::{Offer, RequestParser};
 
 pub(crate) fn run(data: &[u8]) {
-    // A certificate has an empty line, which most inputs lack.
+    // A certificate contains an empty line, which most inputs lack.
     let data = match data.windows(2).any(|pair| pair == b"\n\n") {
         true => data.to_vec(),
         false => [b"certificate version 0.1\n", data, b"\n\n", data].concat(),

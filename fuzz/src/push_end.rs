@@ -1,9 +1,10 @@
-//! The end of a push in its bytes: it does not depend on the pieces in which they come.
+//! Fuzzes the search for the end of a push: the result does not depend on the sizes of the pieces
+//! in which the bytes arrive.
 
 use pronto_hash::{Kind, TrailerDigester};
 use pronto_wire::receive::{Parts, PushEnd};
 
-/// The largest size of a piece is one more.
+/// The largest size of a piece is this number plus one.
 const PIECES: u8 = 63;
 
 pub(crate) fn run(data: &[u8]) {
@@ -21,7 +22,8 @@ pub(crate) fn run(data: &[u8]) {
     };
     let mut push = data.to_vec();
     if flags & 8 != 0 {
-        // Random bytes have no digest of themselves. What follows the first flush packet gets one.
+        // Random bytes do not contain their own checksum, so a checksum is appended to the bytes
+        // after the first flush packet.
         let at = data.windows(4).position(|bytes| bytes == b"0000");
         let start = at.map_or(data.len(), |at| at + 4);
         push.extend_from_slice(b"PACK\0\0\0\x02\0\0\0\0");

@@ -1,4 +1,5 @@
-//! The report of a server that was pushed to, line by line: an empty line stands for a flush packet.
+//! Fuzzes the report of a server after a push, line by line. An empty line stands for a flush
+//! packet.
 
 use bstr::ByteSlice;
 use pronto_hash::Kind;

@@ -1,4 +1,5 @@
-//! The request of a client that pushes, line by line: an empty line stands for a flush packet.
+//! Fuzzes the request of a client that pushes, line by line. An empty line stands for a flush
+//! packet.
 
 use bstr::ByteSlice;
 use pronto_hash::Kind;

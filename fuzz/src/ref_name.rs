@@ -1,4 +1,4 @@
-//! The path of a reference: whatever the bytes of a name, its file lies below the repository.
+//! Fuzzes the path of a ref: for every name, the file is inside the repository.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,5 +1,5 @@
-//! A reftable: walked, searched, and what it holds written again. The checksum of the footer is
-//! made right, so that what it covers is reached.
+//! Fuzzes a reftable: reads and searches it, and writes its content again. The checksum of the
+//! footer is corrected, so that the fuzzer reaches the code after its check.
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! URLs and scp-like addresses, as users and configuration give them.
+//! Fuzzes URLs and scp-like addresses, as users and configuration give them.
 
 use bstr::ByteSlice;
 

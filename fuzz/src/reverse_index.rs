@@ -1,4 +1,4 @@
-//! A reverse index: opened and walked.
+//! Fuzzes a reverse index: opens it and reads every entry.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use pronto_pack::rev::ReverseIndex;
 
 pub(crate) fn run(data: &[u8]) {
     let view = View::from_bytes(data.to_vec());
-    // As many objects as the size leaves room for.
+    // The largest number of objects that fits into the size.
     let count = (data.len().saturating_sub(52) / 4) as u32;
     let Ok(index) = ReverseIndex::from_view(view, Path::new("fuzzed"), Kind::Sha1, count) else {
         return;

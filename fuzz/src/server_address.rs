@@ -1,4 +1,4 @@
-//! Addresses of the Git server: no name of a repository leads out of the root, or into a repository.
+//! Fuzzes URLs of the Git server: no repository name leads out of the root or into a repository.
 
 use pronto_server::daemon;
 use pronto_server::names::RepositoryName;

@@ -1,4 +1,4 @@
-//! The header `Authorization`: what is found in it is what was encoded.
+//! Fuzzes the header field `Authorization`: decoding returns the encoded credentials.
 
 use pronto_server::authorization::parse;
 

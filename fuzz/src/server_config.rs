@@ -1,4 +1,4 @@
-//! The configuration of the Git server, and its file of users.
+//! Fuzzes the configuration of the Git server, and its user file.
 
 use std::path::Path;
 

@@ -1,11 +1,11 @@
-//! The command of a request over SSH, and lines of public keys.
+//! Fuzzes the command of a request over SSH, and lines of public keys.
 
 use pronto_server::command::parse;
 use pronto_server::keys::UserKey;
 
 pub(crate) fn run(data: &[u8]) {
     if let Ok(target) = parse(data) {
-        // The name is one that leads nowhere else, whatever quotes it came in.
+        // The name is a valid repository name in any quoting.
         assert!(pronto_server::names::RepositoryName::parse(target.name.as_str()).is_ok());
         let quoted = format!(
             "{} '{}'",

@@ -1,4 +1,4 @@
-//! A staging index with all its extensions.
+//! Fuzzes an index file with all its extensions.
 
 use pronto_hash::Kind;
 

@@ -1,5 +1,5 @@
-//! The manifest of a generation in an object store: as it is, and with a checksum that matches. A valid one has
-//! exactly one form.
+//! Fuzzes the manifest of a generation in an object store: unchanged, and with a matching checksum.
+//! A valid manifest has exactly one form.
 
 use pronto_store::{Digest, Manifest};
 

@@ -1,5 +1,5 @@
-//! The entries of a tree found out by way of a delta: both untrusted, the first byte says where
-//! the base ends. They are those that parsing finds.
+//! Fuzzes the entries of a tree that are found by means of a delta: they equal the entries that
+//! parsing finds. Base and delta are untrusted, and the first byte gives the length of the base.
 
 use pronto_pack::pack::{Run, Starts};
 

@@ -1,4 +1,4 @@
-//! The untracked cache (`UNTR`) of a staging index.
+//! Fuzzes the untracked cache (`UNTR`) of an index.
 
 use bstr::ByteSlice;
 use pronto_hash::Kind;

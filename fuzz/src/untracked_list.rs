@@ -1,4 +1,4 @@
-//! The list of untracked files that is kept beside a staging index, with a checksum that fits.
+//! Fuzzes the list of untracked files that is stored beside an index, with a matching checksum.
 
 use pronto_hash::Kind;
 use pronto_index::UntrackedList;

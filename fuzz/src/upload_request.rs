@@ -1,5 +1,6 @@
-//! Requests to upload-pack: single lines, filters, and whole conversations about a small repository.
-//! The first byte chooses version and transport, so that the fuzzer reaches all of them.
+//! Fuzzes requests to upload-pack: single lines, filters, and whole conversations about a small
+//! repository. The first byte selects version and transport, so that the fuzzer reaches all of
+//! them.
 
 use std::sync::OnceLock;
 
@@ -13,7 +14,7 @@ use pronto_io::watch::Watch;
 use pronto_wire::advertisement::Version;
 use pronto_wire::request::Line;
 
-/// A repository without objects, in which everything is allowed.
+/// Returns a repository without objects, in which everything is permitted.
 fn repository() -> &'static Repository {
     static MADE: OnceLock<Repository> = OnceLock::new();
     MADE.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! URLs: the origin that secrets belong to is the one that the connection goes to.
+//! Fuzzes URLs: the origin to which secrets belong is the origin to which the connection is made.
 
 use bstr::ByteSlice;
 use pronto_wire::url::{NormalUrl, Url};
@@ -27,7 +27,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// The HTTP client, given what `url` prints, goes to the same place.
+/// Checks that the HTTP client connects to the same host if it gets the formatted `url`.
 fn check(url: &Url) {
     let text = url.to_string();
     let again = Url::parse(text.as_str().into()).expect("what it prints is a URL");

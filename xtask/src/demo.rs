@@ -1,35 +1,36 @@
-//! `cargo xtask demo [DIRECTORY]`: runs everyday commands on a repository of 50,000 files with git and
-//! pronto in turn, and prints their times side by side.
+//! `cargo xtask demo [DIRECTORY]`: runs everyday commands on a repository of 50,000 files with git
+//! and pronto in turn, and prints their times side by side.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const FILES: usize = 50_000;
-/// Files that the second commit changes.
+/// The number of files that the second commit changes.
 const CHANGED: usize = 10_000;
 const FILES_OF_A_DIRECTORY: usize = 50;
-/// Runs of each command by each program, in turn. The median counts.
+/// The number of runs of each command by each program, in turn. The median is printed.
 const RUNS: usize = 3;
-/// Runs of a command that takes less than a second: other work of the machine shows more in these.
+/// The number of runs of a command that takes less than a second. Such commands are more sensitive
+/// to other load of the machine.
 const RUNS_OF_SHORT_ONES: usize = 5;
 
 /// A command of the demonstration.
 struct Step {
     title: &'static str,
-    /// Runs it once and says how long it took.
+    /// Runs the command once and returns the elapsed time.
     run: fn(&Stage<'_>) -> Result<Duration, String>,
 }
 
-/// One program on its own copies.
+/// A program and its copies of the repository.
 struct Stage<'a> {
     program: &'a Path,
     source: &'a Path,
     clone: PathBuf,
 }
 
-/// Builds pronto, makes the repository, runs the commands, and verifies the clone with git. Returns
-/// the errors.
+/// Builds pronto, creates the repository, runs the commands, and verifies the clone with git.
+/// Returns the errors.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
     match demonstrate(root, arguments) {
         Ok(()) => Vec::new(),
@@ -96,7 +97,7 @@ fn compare(pronto: &Path, directory: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs a command with both programs in turn. Returns the times of each.
+/// Runs a command with both programs in turn. Returns the times of both.
 fn measure(
     run: fn(&Stage<'_>) -> Result<Duration, String>,
     stages: &[Stage<'_>; 2],
@@ -161,7 +162,7 @@ impl Stage<'_> {
         command
     }
 
-    /// Runs `command` with `arguments`, and the path of the clone where `names_clone`.
+    /// Runs `command` with `arguments`, followed by the path of the clone if `names_clone`.
     fn timed(
         &self,
         command: &mut Command,
@@ -178,7 +179,8 @@ impl Stage<'_> {
     }
 }
 
-/// Two branches: `main` with all files, and `other` with a part of them changed.
+/// Creates a repository with two branches: `main` with all files, and `other` with changes in some
+/// of them.
 fn make_repository(path: &Path) -> Result<(), String> {
     succeed(
         Command::new("git")

@@ -1,11 +1,13 @@
-//! `cargo xtask explore`: random scenarios with git and with pronto.
+//! `cargo xtask explore`: compares git and pronto in random scenarios.
 //!
-//! A scenario is a function of a seed and a number. Its result with pronto is compared with that of the reference
-//! git; scenarios with a difference are made smaller and grouped by cause. A call that pronto leaves to git is
-//! counted as a refusal, not as a difference. Differences of the list of known ones are counted, too; others fail.
+//! A scenario is a function of a seed and a number. Its result with pronto is compared with that of
+//! the reference git. Scenarios with a difference are shrunk and grouped by cause. A call that
+//! pronto leaves to git is counted as a refusal, not as a difference. Differences in the list of
+//! known differences are only counted. Any other difference is an error.
 //!
-//! `[--program PATH]`, `[--seed N]`, `[--count N | --seconds N]`, `[--replay SEED:NUMBER]`, `[--table FILE]`,
-//! `[--keep DIRECTORY]`, `[--show-known]`, `[--teeth all|NAME,...|check [--planted PATH]]`.
+//! `[--program PATH]`, `[--seed N]`, `[--count N | --seconds N]`, `[--replay SEED:NUMBER]`,
+//! `[--table FILE]`, `[--keep DIRECTORY]`, `[--show-known]`, `[--teeth all|NAME,...|check
+//! [--planted PATH]]`.
 
 mod compare;
 mod faults;
@@ -40,16 +42,16 @@ use report::{Group, Report};
 use run::{Bench, Programs};
 use scenario::Scenario;
 
-/// The number of scenarios without `--count` and `--seconds`.
+/// The default number of scenarios, without `--count` and `--seconds`.
 const COUNT: u64 = 1000;
 
-/// The list of known differences.
+/// The file with the list of known differences.
 const KNOWN: &str = "xtask/src/explore/known.txt";
 
-/// The file system in memory.
+/// The directory of a file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// The arguments of a run.
+/// The parsed arguments.
 #[derive(Debug)]
 struct Options {
     program: Option<PathBuf>,
@@ -58,11 +60,11 @@ struct Options {
     first: u64,
     count: u64,
     limit: Option<Duration>,
-    /// The names of planted faults; `all` for all.
+    /// The names of the faults to plant, or `all` (`--teeth`).
     teeth: Option<String>,
-    /// A program that was built with the one planted fault.
+    /// A program that was built with the planted fault (`--planted`).
     planted: Option<PathBuf>,
-    /// Known differences are shown like others.
+    /// Whether known differences are shown like other differences (`--show-known`).
     is_showing_known: bool,
     table: Option<PathBuf>,
     keep: Option<PathBuf>,
@@ -147,7 +149,7 @@ fn absolute(path: &str) -> Result<PathBuf, String> {
     std::path::absolute(path).map_err(|error| format!("'{path}': {error}"))
 }
 
-/// All that runs have in common.
+/// The state that all runs share.
 #[derive(Debug)]
 struct Machine {
     programs: Programs,
@@ -155,7 +157,7 @@ struct Machine {
     templates: Arc<Templates>,
     generator: Generator,
     known: Known,
-    /// The number of runs, each of which has its own directories.
+    /// The number of started runs. Each run has its own directories.
     runs: AtomicU64,
 }
 
@@ -188,7 +190,8 @@ impl Machine {
         })
     }
 
-    /// Calls `examine` with each number of `numbers` on all processors, until `is_over`.
+    /// Calls `examine` with each number of `numbers` on all processors, until `is_over` returns
+    /// true.
     fn each(
         &self,
         numbers: Range<u64>,

@@ -1,12 +1,14 @@
-//! `cargo xtask git-suite [--native] [--program PATH] [SCRIPT...]`: Git's own tests against pronto.
+//! `cargo xtask git-suite [--native] [--program PATH] [SCRIPT...]`: runs Git's own tests against
+//! pronto.
 //!
-//! The scripts are those of the reference git (`cargo xtask reference-git`). The program is installed under
-//! the name `git` in front of it. `target/git-suite/NAME.out` is what a script printed. Failures are compared
-//! with `xtask/git-suite-allowed.txt`. `--native` runs the scripts about what pronto does itself.
+//! The scripts are those of the reference git (`cargo xtask reference-git`). The program is
+//! installed under the name `git` in a directory that precedes the reference git on `PATH`.
+//! `target/git-suite/NAME.out` is the output of a script. Failures are compared with
+//! `xtask/git-suite-allowed.txt`. `--native` selects the scripts about commands that pronto has.
 //!
-//! With `--served` the scripts that start servers run, and `pronto serve` takes the place of these
-//! servers: PROGRAM, or that of `--server PATH`. Failures may be in
-//! `xtask/git-suite-served-allowed.txt`, too.
+//! `--served` selects the scripts that start servers, and replaces these servers by `pronto serve`:
+//! PROGRAM, or the program of `--server PATH`. `xtask/git-suite-served-allowed.txt` lists further
+//! allowed failures for this mode.
 
 mod allowed;
 mod front;
@@ -23,37 +25,38 @@ use allowed::Allowed;
 use result::Script;
 use runner::Runner;
 
-/// The failures that are allowed, from the top of the workspace.
+/// The list of allowed failures, relative to the top of the workspace.
 const ALLOWED: &str = "xtask/git-suite-allowed.txt";
 
-/// The further failures that are allowed with `--served`, from the top of the workspace.
+/// The list of further failures that are allowed with `--served`, relative to the top of the
+/// workspace.
 const SERVED_ALLOWED: &str = "xtask/git-suite-served-allowed.txt";
 
 /// The time limit of a script, in seconds.
 const LIMIT_SECONDS: u32 = 300;
 
-/// The arguments of a run.
+/// The parsed arguments.
 #[derive(Debug, Default)]
 struct Options {
-    /// Only the scripts about what pronto does itself.
+    /// Whether only the scripts about native commands run (`--native`).
     is_native: bool,
-    /// The program that takes git's place; a release build if none is given.
+    /// The program to test as git (`--program`); `None` for a release build.
     program: Option<PathBuf>,
-    /// Scripts start `pronto serve` in place of other servers.
+    /// Whether scripts start `pronto serve` instead of other servers (`--served`).
     is_served: bool,
-    /// The program that serves then; `program` if none is given.
+    /// The program that serves (`--server`); `None` for `program`.
     server: Option<PathBuf>,
-    /// The scripts to run; all if none is given.
+    /// The names of the scripts to run; empty for all scripts.
     scripts: Vec<String>,
 }
 
-/// Runs the scripts and returns what differs from the allowed failures.
+/// Runs the scripts and returns the differences from the allowed failures.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
     let result = Options::parse(arguments).and_then(|options| compare(root, &options));
     result.unwrap_or_else(|problem| vec![format!("git-suite: {problem}")])
 }
 
-/// Runs the front that scripts start with `--served`.
+/// Runs the front web server that scripts start with `--served`.
 pub(crate) fn run_front(arguments: &[&str]) -> Vec<String> {
     let result = front::run(arguments);
     result.err().into_iter().collect()
@@ -106,7 +109,7 @@ impl Options {
         served::replace_libraries(&source, &out.join("source"), &server)
     }
 
-    /// The scripts to run.
+    /// Returns the names of the scripts to run.
     fn scripts(&self, tests: &Path) -> Result<Vec<String>, String> {
         if !self.scripts.is_empty() {
             return Ok(self.scripts.clone());
@@ -154,17 +157,18 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     Ok(judge(&scripts, &allowed, scope))
 }
 
-/// The part of the list that a run can judge.
+/// The part of the list of failures that a run can check.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scope {
-    /// All scripts ran.
+    /// Whether all scripts were run.
     is_all: bool,
-    /// Listed cases that pass are printed and are no error: in CI, whose machine may have other programs
-    /// that cases need than the one on which the list was made.
+    /// Whether listed cases that pass are only printed and are not an error. This is so in CI,
+    /// whose machine may have other programs that cases need than the machine on which the list was
+    /// made.
     reports_passing: bool,
 }
 
-/// Lists the differences from the allowed failures.
+/// Returns the differences between the results and the allowed failures.
 fn judge(scripts: &[Script], allowed: &Allowed, scope: Scope) -> Vec<String> {
     let mut problems = Vec::new();
     for script in scripts {
@@ -197,7 +201,7 @@ fn judge(scripts: &[Script], allowed: &Allowed, scope: Scope) -> Vec<String> {
     problems
 }
 
-/// A row for each group of scripts (`t0` to `t8`) and one for the total.
+/// Prints a row for each group of scripts (`t0` to `t8`) and a total.
 fn print_table(scripts: &[Script], allowed: &Allowed) {
     let mut groups: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
     for script in scripts {

@@ -3,19 +3,20 @@
 //! - `cargo xtask tidy`: checks the rules of `ARCHITECTURE.md` and `CONTRIBUTING.md`; `--ratchet`
 //!   lowers the exemptions.
 //! - `cargo xtask docs`: writes the command reference, the manual pages and the completions from
-//!   the definitions of the arguments; `--check` lists stale ones.
+//!   the definitions of the arguments; `--check` lists stale files.
 //! - `cargo xtask demo [DIRECTORY]`: builds pronto and compares it with git on 50,000 files.
-//! - `cargo xtask explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay SEED:NUMBER] [--table FILE]
-//!   [--keep DIRECTORY] [--show-known] [--teeth all|NAME,...|check [--planted PATH]]`: compares pronto with git in random
-//!   scenarios; `--teeth` plants faults and counts the scenarios until each is found.
-//! - `cargo xtask reference-git [--print] [--update] [--source DIRECTORY]`: builds the git that pronto is
-//!   compared with in the user's cache, from Debian's source package or a source tree.
-//! - `cargo xtask git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]`: runs
-//!   Git's own tests against pronto and compares the failures with `xtask/git-suite-allowed.txt`; with
-//!   `--served` those that start servers, with `pronto serve` in their place. `git-suite-front` is a part
-//!   of that.
+//! - `cargo xtask explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay
+//!   SEED:NUMBER] [--table FILE] [--keep DIRECTORY] [--show-known] [--teeth all|NAME,...|check
+//!   [--planted PATH]]`: compares pronto with git in random scenarios; `--teeth` plants faults and
+//!   counts the scenarios until each fault is found.
+//! - `cargo xtask reference-git [--print] [--update] [--source DIRECTORY]`: builds the reference
+//!   git in the user's cache, from Debian's source package or a source tree.
+//! - `cargo xtask git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]`:
+//!   runs Git's own tests against pronto and compares the failures with
+//!   `xtask/git-suite-allowed.txt`; `--served` selects the tests that start servers, and replaces
+//!   the servers by `pronto serve`. `git-suite-front` is a part of this mode.
 //! - `cargo xtask site [DIRECTORY]`: builds the documents as a searchable site (needs `mdbook`).
-//! - `cargo xtask startup`: counts what small calls cost, and fails above bounds.
+//! - `cargo xtask startup`: counts the costs of small calls, and fails if a cost exceeds its bound.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -66,7 +67,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the program that writes documents: it contains pronto, which other commands need not build.
+/// Runs the program that generates documents. It is a separate package because it depends on
+/// pronto, which other commands need not build.
 fn docs(root: &Path, arguments: &[&str]) -> Vec<String> {
     let status = cargo()
         .args(["run", "--quiet", "--package", "xtask-docs", "--"])
@@ -80,13 +82,13 @@ fn docs(root: &Path, arguments: &[&str]) -> Vec<String> {
     }
 }
 
-/// The top of the workspace.
+/// Returns the top directory of the workspace.
 fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// The target directory of cargo.
+/// Returns cargo's target directory.
 fn target(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     target.map_or_else(|| root.join("target"), |target| root.join(target))
@@ -97,8 +99,9 @@ fn released_pronto(root: &Path) -> PathBuf {
     target(root).join("release/pronto")
 }
 
-/// Returns a command that runs cargo as a user would: without the variables that cargo sets for the program of
-/// a package. Build scripts that watch them (ring's) would run again, and all that depends on them be compiled.
+/// Returns a command that runs cargo as a user would: without the environment variables that cargo
+/// sets for the program of a package. Build scripts that watch these variables would run again, and
+/// all dependent crates would be rebuilt.
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {
@@ -117,7 +120,7 @@ fn build_release(root: &Path) -> Result<(), String> {
     build_released(root, &[])
 }
 
-/// Does the same for those targets of the package that `targets` names.
+/// Builds the targets `targets` of the optimized package.
 fn build_released(root: &Path, targets: &[&str]) -> Result<(), String> {
     let built = cargo()
         .args(["build", "--quiet", "--release", "--package", "pronto-cli"])

@@ -1,8 +1,10 @@
-//! `cargo xtask reference-git`: builds the git that pronto is compared with, and its test helpers.
+//! `cargo xtask reference-git`: builds the reference git, with which pronto is compared, and its
+//! test helpers.
 //!
-//! The source is that of the newest git in Debian's suite sid, or a tree that `--source` names. Each
-//! release has a directory in the user's cache (`pronto/reference-git/VERSION`): `bin` and `libexec` are
-//! the installed programs, `source` is the tree with Git's own tests. The file `complete` is written last.
+//! The source is that of the newest git in Debian's suite sid, or the tree of `--source`. Each
+//! release has a directory in the user's cache (`pronto/reference-git/VERSION`): `bin` and
+//! `libexec` are the installed programs, and `source` is the tree with Git's own tests. The file
+//! `complete` is written last.
 
 mod debian;
 mod needs;
@@ -16,7 +18,7 @@ use test_support::git::{self, COMPLETE};
 
 /// The variables of `make` that this build sets besides `prefix`.
 ///
-/// Links instead of copies keep the directory small. Nothing needs Tk, and nobody debugs this git.
+/// Links instead of copies keep the directory small. Tk and debug information are not needed.
 const VARIABLES: [&str; 4] = [
     "CFLAGS=-O2",
     "INSTALL_SYMLINKS=1",
@@ -24,21 +26,21 @@ const VARIABLES: [&str; 4] = [
     "NO_TCLTK=1",
 ];
 
-/// The lines of a failed build that are printed.
+/// The number of lines of a failed build that are printed.
 const LAST_LINES: usize = 20;
 
-/// The arguments of the command.
+/// The parsed arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
-    /// Print the path of the program, and build nothing.
+    /// Whether only the path of the program is printed, without a build (`--print`).
     print: bool,
-    /// Ask for a newer release although one is built.
+    /// Whether a newer release is searched although one is built (`--update`).
     update: bool,
-    /// A tree of git's source that is used instead of Debian's.
+    /// The source tree of git that is used instead of Debian's (`--source`).
     source: Option<PathBuf>,
 }
 
-/// Builds the reference git if it is not there, and prints where it is. Returns the problems.
+/// Builds the reference git if it is missing, and prints its path. Returns the problems.
 pub(crate) fn run(arguments: &[&str]) -> Vec<String> {
     let result = Options::parse(arguments).and_then(|options| provide(&options));
     match result {
@@ -53,7 +55,7 @@ pub(crate) fn run(arguments: &[&str]) -> Vec<String> {
 /// Returns the directory of the newest release that is built.
 ///
 /// # Errors
-/// None is built.
+/// Fails if no release is built.
 pub(crate) fn directory() -> Result<PathBuf, String> {
     git::built().ok_or_else(|| {
         "the reference git is not built: 'cargo xtask reference-git' builds it".to_owned()
@@ -79,7 +81,7 @@ impl Options {
     }
 }
 
-/// Returns the path of the program, after building it where needed.
+/// Returns the path of the program, after building it if necessary.
 fn provide(options: &Options) -> Result<PathBuf, String> {
     let program = |directory: PathBuf| directory.join("bin/git");
     if options.print {
@@ -102,7 +104,7 @@ fn provide(options: &Options) -> Result<PathBuf, String> {
     .map(program)
 }
 
-/// Waits until no other process builds.
+/// Waits for the lock that allows one build at a time.
 fn lock(cache: &Path) -> Result<File, String> {
     std::fs::create_dir_all(cache)
         .map_err(|error| format!("cannot create '{}': {error}", cache.display()))?;
@@ -118,7 +120,8 @@ fn lock(cache: &Path) -> Result<File, String> {
     locked().map_err(|error| format!("cannot lock '{}': {error}", path.display()))
 }
 
-/// Builds the git of `tree` in the cache. Returns its directory, at once if that release is there.
+/// Builds the git of `tree` in the cache and returns its directory. Does not build a release that
+/// is in the cache.
 fn build(tree: &Path, cache: &Path) -> Result<PathBuf, String> {
     let version = version(tree)?;
     let directory = cache.join(&version);
@@ -153,7 +156,7 @@ fn build(tree: &Path, cache: &Path) -> Result<PathBuf, String> {
     Ok(directory)
 }
 
-/// Returns the version that the script for version numbers of a source tree states.
+/// Returns the version in the version script of a source tree.
 fn version(tree: &Path) -> Result<String, String> {
     let path = tree.join("GIT-VERSION-GEN");
     let text = std::fs::read_to_string(&path)
@@ -171,7 +174,7 @@ fn version(tree: &Path) -> Result<String, String> {
     Ok(version.to_owned())
 }
 
-/// Runs `make TARGET` in the source of `directory`, with its output in a file.
+/// Runs `make TARGET` in the source of `directory`, and writes its output to a file.
 fn make(directory: &Path, target: &str) -> Result<(), String> {
     let log = directory.join("build.log");
     let failed = |error| format!("cannot write '{}': {error}", log.display());
@@ -191,7 +194,7 @@ fn make(directory: &Path, target: &str) -> Result<(), String> {
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors);
-    // A part of git is written in Rust, and must not build into the directory of pronto.
+    // A part of git is written in Rust, and must not be built into the target directory of pronto.
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
         let is_for_cargo = name_text.starts_with("CARGO_") && name_text != "CARGO_HOME";
@@ -207,7 +210,7 @@ fn make(directory: &Path, target: &str) -> Result<(), String> {
     })
 }
 
-/// Runs a command to its end.
+/// Runs a command and fails if it does not succeed.
 fn succeed(command: &mut Command) -> Result<(), String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command

@@ -1,5 +1,5 @@
-//! `cargo xtask site [DIRECTORY]`: the documents as one searchable site, built by `mdbook`, and a
-//! check of its links.
+//! `cargo xtask site [DIRECTORY]`: builds the documents as one searchable site with `mdbook`, and
+//! checks its links.
 
 mod links;
 
@@ -13,7 +13,7 @@ struct Part {
     pages: Vec<PathBuf>,
 }
 
-/// Builds the site into `target/site`, or into the directory that is named, and lists dead links.
+/// Builds the site into `target/site` or into the given directory, and returns the dead links.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Vec<String> {
     let dead = build(root, arguments).and_then(|target| links::dead(&target));
     match dead {
@@ -57,7 +57,8 @@ fn build(root: &Path, arguments: &[&str]) -> Result<PathBuf, String> {
 const SETTINGS: &str = "[book]\ntitle = \"pronto\"\nlanguage = \"en\"\n\n\
     [output.html]\nno-section-label = true\n\n[output.html.fold]\nenable = true\nlevel = 0\n";
 
-/// Copies a file. The page of `README.md` is `index.html`, and links to it must say so.
+/// Copies a file. The page of `README.md` becomes `index.html`, so links to `README.md` are
+/// rewritten.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if from.extension().is_none_or(|extension| extension != "md") {
         return std::fs::copy(from, to).map(|_| ());
@@ -69,7 +70,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::write(to, text)
 }
 
-/// Everything that the site shows: documents, results of measurements, and their plots.
+/// Returns all files of the site: documents, results of measurements, and their plots.
 fn files(root: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = crate::tidy::documents(root)
         .into_iter()
@@ -83,7 +84,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files of one folder with an extension, sorted.
+/// Returns the files of a directory with an extension, sorted.
 fn listed(root: &Path, folder: &str, extension: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root.join(folder));
     let mut found: Vec<PathBuf> = entries
@@ -96,7 +97,7 @@ fn listed(root: &Path, folder: &str, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The table of contents.
+/// Returns the table of contents.
 fn summary(root: &Path) -> String {
     let named = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
     let mut guide = named(&["docs/security.md", "SECURITY.md", "CHANGELOG.md"]);
@@ -147,7 +148,7 @@ fn summary(root: &Path) -> String {
     text
 }
 
-/// The first heading of a document, or its name.
+/// Returns the first heading of a document, or its file name.
 fn title(root: &Path, page: &Path) -> String {
     let text = std::fs::read_to_string(root.join(page)).unwrap_or_default();
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));

@@ -1,6 +1,8 @@
-//! The cost of small calls: counts what the program as it is released does for each, and fails above a bound.
+//! The costs of small calls: counts the instructions, page faults and system calls of the release
+//! build, and fails if a count exceeds its bound.
 //!
-//! Counts do not depend on what else the machine does. Bounds are 3 percent above what was counted when they were set.
+//! The counts do not depend on the load of the machine. A bound is slightly above the count at the
+//! time when the bound was set.
 
 mod counts;
 
@@ -10,7 +12,7 @@ use std::process::Command;
 
 use self::counts::Counts;
 
-/// The calls and what they may cost: instructions, page faults and system calls.
+/// The calls and the bounds of their costs: instructions, page faults and system calls.
 const BOUNDS: [(&str, Counts); 8] = [
     ("version", Counts::new(205_000, 104, 20)),
     ("rev-parse HEAD", Counts::new(334_000, 116, 62)),
@@ -22,7 +24,7 @@ const BOUNDS: [(&str, Counts); 8] = [
     ("show-ref", Counts::new(405_000, 135, 85)),
 ];
 
-/// The number of addresses that the start of the program may mend.
+/// The largest number of relocations of the program.
 const RELOCATIONS: u64 = 12_500;
 
 const FILES: usize = 50;
@@ -83,7 +85,8 @@ fn make_repository(repository: &Path) -> Result<(), String> {
             return Err(format!("git {} fails", words.join(" ")));
         }
     }
-    // The index is older than the second in which the files were written, so that status has nothing to compare again.
+    // The index must be newer than the second in which the files were written, so that the entries
+    // are not racily clean.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let refreshed = Command::new("git")
         .args(["update-index", "--refresh", "--force-write-index"])

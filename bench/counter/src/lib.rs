@@ -1,14 +1,14 @@
 //! A library for `LD_PRELOAD` that counts the bytes a program copies with `memcpy`, `mempcpy` and
-//! `memmove` and the bytes it allocates with `malloc` and related functions. `COUNTER_DIRECTORY`
+//! `memmove`, and the bytes it allocates with `malloc` and related functions. `COUNTER_DIRECTORY`
 //! must be set (`LD_PRELOAD=libcounter.so`).
 //!
 //! Each program writes a file `PROCESS.NUMBER` in that directory and shares it with the processes
-//! it forks. The file holds eight 64-bit numbers in native byte order (copied bytes, copies,
+//! it forks. The file contains eight 64-bit numbers in native byte order (copied bytes, copies,
 //! allocated bytes, allocations, the rest zero), followed by the command line and a zero byte. The
 //! file is mapped into memory, so the counts of a killed program are kept.
 //!
-//! Not counted: copies that the compiler writes without a call, and calls within the C library. A
-//! block that grows counts with its new size, whether or not it moves.
+//! The library does not count copies that the compiler writes without a call, and calls within the
+//! C library. A reallocated block counts with its new size, even if it does not move.
 
 #![allow(
     unsafe_code,
@@ -30,7 +30,7 @@ struct Totals {
 
 const COMMAND: usize = 448;
 
-/// Holds the counts until the file is mapped, or if there is none.
+/// Holds the counts until the file is mapped, or if there is no file.
 static NOWHERE: Totals = Totals {
     copied_bytes: AtomicU64::new(0),
     copies: AtomicU64::new(0),
@@ -43,7 +43,7 @@ static NOWHERE: Totals = Totals {
 static TOTALS: AtomicPtr<Totals> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
 
 fn totals() -> &'static Totals {
-    // SAFETY: it points to a static or to a mapping that is never removed. Only atomics in it
+    // SAFETY: `TOTALS` points to a static or to a mapping that is never removed. Only its atomics
     // change.
     unsafe { &*TOTALS.load(Relaxed) }
 }
@@ -96,7 +96,7 @@ extern "C" fn start(count: c_int, arguments: *const *const c_char, _: *const *co
     }
 }
 
-/// Maps the file and redirects the counts to it.
+/// Maps the file and makes the counts go to the mapping.
 fn share(file: c_int, count: c_int, arguments: *const *const c_char) {
     let length = size_of::<Totals>();
     // SAFETY: the file was just opened and is as long as the mapping.
@@ -145,10 +145,10 @@ fn share(file: c_int, count: c_int, arguments: *const *const c_char) {
     TOTALS.store(shared, Relaxed);
 }
 
-/// As in C.
+/// Copies bytes and counts them, as `memcpy` of C.
 ///
 /// # Safety
-/// As in C.
+/// The requirements are those of C.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
@@ -158,10 +158,10 @@ pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usi
     to
 }
 
-/// As in C.
+/// Copies bytes and counts them, as `mempcpy` of C.
 ///
 /// # Safety
-/// As in C.
+/// The requirements are those of C.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mempcpy(
@@ -177,10 +177,10 @@ pub unsafe extern "C" fn mempcpy(
     }
 }
 
-/// As in C.
+/// Copies bytes and counts them, as `memmove` of C.
 ///
 /// # Safety
-/// As in C.
+/// The requirements are those of C.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memmove(
@@ -201,7 +201,8 @@ pub unsafe extern "C" fn memmove(
     to
 }
 
-// Written in assembly, because Rust's own copy functions would call `memcpy` again.
+// This function is written in assembly, because Rust's own copy functions would call `memcpy`
+// again.
 #[cfg(target_arch = "x86_64")]
 unsafe fn forward(to: *mut c_void, from: *const c_void, bytes: usize) {
     // SAFETY: the caller's.
@@ -238,10 +239,10 @@ unsafe extern "C" {
     fn __libc_memalign(alignment: usize, bytes: usize) -> *mut c_void;
 }
 
-/// As in C.
+/// Allocates and counts, as `malloc` of C.
 ///
 /// # Safety
-/// As in C.
+/// The requirements are those of C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
     count_allocation(bytes);
@@ -249,10 +250,10 @@ pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
     unsafe { __libc_malloc(bytes) }
 }
 
-/// As in C.
+/// Allocates and counts, as `calloc` of C.
 ///
 /// # Safety
-/// As in C.
+/// The requirements are those of C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     count_allocation(count.saturating_mul(bytes));
@@ -260,10 +261,10 @@ pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     unsafe { __libc_calloc(count, bytes) }
 }
 
-/// As in C.
+/// Reallocates and counts, as `realloc` of C.
 ///
 /// # Safety
-/// As in C.
+/// The requirements are those of C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
     count_allocation(bytes);
@@ -271,10 +272,10 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_voi
     unsafe { __libc_realloc(block, bytes) }
 }
 
-/// As in C.
+/// Allocates and counts, as `aligned_alloc` of C.
 ///
 /// # Safety
-/// As in C.
+/// The requirements are those of C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void {
     count_allocation(bytes);
@@ -282,10 +283,10 @@ pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c
     unsafe { __libc_memalign(alignment, bytes) }
 }
 
-/// As in C.
+/// Allocates and counts, as `posix_memalign` of C.
 ///
 /// # Safety
-/// As in C.
+/// The requirements are those of C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_memalign(
     block: *mut *mut c_void,

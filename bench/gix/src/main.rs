@@ -1,7 +1,9 @@
 //! `bench-gix INDEX RUNS MOST`: measures gix for `lookups --peer
-//! gix=bench/gix/target/release/bench-gix`. It opens the index and finds one id, finds at most
-//! `MOST` ids in random order, and reads all ids and offsets: `RUNS` times, after one run that does
-//! not count. It prints a line for each figure: the name, a tab, seconds.
+//! gix=bench/gix/target/release/bench-gix`.
+//!
+//! The program opens the pack index and finds one id, finds at most `MOST` ids in random order, and
+//! reads all ids and offsets. It repeats this `RUNS` times, after one warm-up run. It prints a line
+//! for each figure: the name, a tab, seconds.
 
 use std::error::Error;
 use std::hint::black_box;

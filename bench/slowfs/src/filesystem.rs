@@ -1,5 +1,5 @@
-//! The calls of the file system. Each is counted, waits for its delay, and is passed to the real
-//! file.
+//! Implements the FUSE calls. Each call is counted, waits for its delay, and is forwarded to the
+//! real file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,10 +24,10 @@ use crate::model::{Call, Ending, Model};
 use crate::nodes::Nodes;
 use crate::reply::{self, os};
 
-/// The entry that the kernel caches for a name.
+/// The attributes that the kernel caches for a name.
 type Entry = (FileAttr, Generation);
 
-/// A file system that passes calls to one real directory.
+/// A file system that forwards calls to one real directory.
 #[derive(Debug)]
 pub(crate) struct Slow {
     pub(crate) model: Arc<Model>,
@@ -47,7 +47,7 @@ impl Slow {
         })
     }
 
-    /// Returns the real path of `name` in directory `parent` by the model's rules for names.
+    /// Returns the real path of `name` in the directory `parent`, by the model's rules for names.
     fn child(&self, parent: INodeNo, name: &OsStr) -> Result<PathBuf, Errno> {
         let directory = self.nodes.path(parent)?;
         let name = self.model.folding.resolve(&directory, name);
@@ -73,7 +73,7 @@ impl Slow {
         Ok(self.files.insert(File::from(file)))
     }
 
-    /// Answers a call that creates `name` in `parent` with `make`.
+    /// Handles a call that creates `name` in `parent` with `make`.
     fn make(
         &self,
         call: Call,
@@ -108,9 +108,9 @@ impl Slow {
 }
 
 impl Filesystem for Slow {
-    /// Parallel lookups in one directory are allowed, as on network file systems.
+    /// Permits parallel lookups in one directory, as on network file systems.
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        // Old kernels lack this.
+        // Old kernels lack this capability.
         let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
         if self.model.lists_attributes {
             let when = InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO;
@@ -437,7 +437,7 @@ impl Filesystem for Slow {
         reply.ok();
     }
 
-    /// Lists names with their attributes, for the cost of one call.
+    /// Lists names with their attributes, at the cost of one call.
     fn readdirplus(
         &self,
         _request: &Request,

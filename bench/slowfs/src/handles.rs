@@ -1,4 +1,4 @@
-//! File handles: the numbers by which the kernel names open files and directories.
+//! File handles: the numbers that identify open files and directories for the kernel.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fuser::{Errno, FileHandle};
 
-/// The table of open files or open directories. It may be used from any thread.
+/// The table of open files or open directories. All threads may use it.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
     next: AtomicU64,

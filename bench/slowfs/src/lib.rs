@@ -31,8 +31,8 @@ pub use names::Folding;
 /// The maximum number of concurrent calls. Their delays overlap, as on a network.
 const CALLS_IN_FLIGHT: usize = 64;
 
-/// A mounted file system. Dropping it unmounts it; if a process uses it, it leaves the tree of directories at once,
-/// and ends with its last user.
+/// A mounted file system. Dropping the value unmounts it. If a process uses the file system, it is
+/// detached from the directory tree immediately, and ends with its last user.
 #[derive(Debug)]
 pub struct Mount {
     model: Arc<Model>,
@@ -44,7 +44,7 @@ impl Mount {
     /// Mounts the directory `real` at `at` with the behaviour of `model`.
     ///
     /// # Errors
-    /// If the kernel or the permissions refuse the mount.
+    /// Fails if the kernel or the permissions refuse the mount.
     pub fn new(
         real: impl AsRef<Path>,
         at: impl AsRef<Path>,
@@ -80,7 +80,8 @@ impl Drop for Mount {
             return;
         };
         if session.umount_and_join().is_err() {
-            // A process uses it, such as one that another thread has just forked.
+            // A process uses the file system, for example a process that another thread has just
+            // forked.
             let _ = rustix::mount::unmount(&self.at, UnmountFlags::DETACH);
         }
     }

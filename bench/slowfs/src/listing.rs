@@ -52,10 +52,10 @@ impl Slow {
         for (slot, (number, _, name)) in listing.iter().enumerate().skip(offset as usize) {
             let found = match name.as_bytes() {
                 b"." | b".." => self.attributes(inode).map(|found| (found, Generation(0))),
-                // The name as it is stored: no rule for names applies.
+                // The entry has its stored name, so the rules for names do not apply.
                 _ => self.entry(directory.join(name)),
             };
-            // Skip files that were removed since they were listed.
+            // Files that were removed since the listing are skipped.
             let Ok((attributes, generation)) = found else {
                 continue;
             };

@@ -1,4 +1,5 @@
-//! `slowfs REAL AT --metadata 1ms`: mounts a slow file system, and prints the counts when it ends.
+//! `slowfs REAL AT --metadata 1ms`: mounts a slow file system, and prints the counts of calls when
+//! it ends.
 
 #![expect(
     clippy::print_stdout,

@@ -70,12 +70,12 @@ impl Call {
         Call::ALL.into_iter().find(|call| call.name() == name)
     }
 
-    /// Whether the call reaches the disk. Closing a file and `statfs` do not.
+    /// Returns whether the call reaches the disk. Closing a file and `statfs` do not.
     fn moves_the_arm(self) -> bool {
         !matches!(self, Call::Flush | Call::Release | Call::Statfs)
     }
 
-    /// Whether the call concerns names and attributes rather than content.
+    /// Returns whether the call concerns names and attributes and not content.
     pub fn is_metadata(self) -> bool {
         !matches!(self, Call::Read | Call::Write | Call::Flush | Call::Release)
     }
@@ -88,25 +88,25 @@ pub enum Fault {
     Error(i32),
     /// The call reads or writes only one byte.
     Short,
-    /// The call takes this much longer.
+    /// The call takes this additional time.
     Late(Duration),
     /// The file is created, but the call fails with this error number (for [`Call::Create`]).
     MadeAndLost(i32),
 }
 
-/// The end of a call that does not fail immediately.
+/// The completion of a call that does not fail immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Normally.
+    /// The call completes normally.
     Whole,
-    /// After one byte.
+    /// The call ends after one byte.
     Short,
-    /// With an error after its effect.
+    /// The call fails with this error number after its effect.
     Lost(i32),
 }
 
-/// The call that a fault applies to: its `number` among the calls of its kind, or of all kinds,
-/// counted from 1 since the last [reset](Model::reset). 0 means every call.
+/// The calls to which a fault applies: the call with this `number` among the calls of its kind, or
+/// of all kinds, counted from 1 since the last [reset](Model::reset). 0 means every call.
 #[derive(Clone, Copy, Debug)]
 struct When {
     call: Option<Call>,
@@ -114,7 +114,7 @@ struct When {
     fault: Fault,
 }
 
-/// The behaviour of the file system. The default passes everything through at full speed.
+/// The behaviour of the file system. The default forwards all calls without delay.
 #[derive(Debug)]
 pub struct Model {
     delays: [Duration; Call::ALL.len()],
@@ -122,11 +122,11 @@ pub struct Model {
     faults: RwLock<Vec<When>>,
     total: AtomicU64,
     last_fault: Mutex<Option<Call>>,
-    /// Bytes per second, for `Read` and `Write` together.
+    /// The bandwidth in bytes per second, for `Read` and `Write` together.
     pub bandwidth: Option<u64>,
-    /// Models a disk with one arm: the time in which the arm moves over a million inodes. Calls are
-    /// then served one at a time, each at the position of its inode. A call at the position of the
-    /// arm costs nothing.
+    /// The seek time of a disk with one arm: the time in which the arm moves over a million inodes.
+    /// With a seek time, calls are served one at a time, each at the position of its inode. A call
+    /// at the current position of the arm costs nothing.
     pub seek: Option<Duration>,
     /// The comparison of names.
     pub folding: Folding,
@@ -140,26 +140,26 @@ pub struct Model {
 }
 
 /// The distance that the arm moves in the time [`Model::seek`]: the range of inode numbers in a
-/// file system of a few GiB. File systems for such disks keep the inodes of one directory, and the
-/// contents of its files, close together.
+/// file system of a few GiB. File systems for such disks allocate the inodes of one directory, and
+/// the contents of its files, close together.
 const FULL_STROKE_INODES: u64 = 1 << 20;
 
-/// The shortest move takes this fraction of the longest one.
+/// The duration of the shortest move, as a fraction of the longest one.
 const SHORTEST_MOVE: f64 = 0.1;
 
-/// Delays are collected until they reach this time, because shorter sleeps are inaccurate.
+/// The shortest sleep. Shorter delays are collected, because short sleeps are inaccurate.
 const LEAST_SLEEP: Duration = Duration::from_millis(1);
 
 /// The position of the arm of a disk.
 #[derive(Debug, Default)]
 struct Arm {
     at: u64,
-    /// Collected delay that has not been slept yet.
+    /// The collected delay that has not been slept yet.
     owed: Duration,
 }
 
 impl Arm {
-    /// Moves to `to` and waits for the time of that move.
+    /// Moves the arm to `to`, and waits for the time of the move.
     fn seek(&mut self, to: u64, stroke: Duration) {
         let distance = self.at.abs_diff(to);
         self.at = to;
@@ -208,7 +208,7 @@ impl Model {
             .for_each(|c| self.delay(c, delay));
     }
 
-    /// Injects `fault` into the `number`th `call`, counted from 1. 0 means every one.
+    /// Injects `fault` into the `number`th `call`, counted from 1. 0 means every call.
     pub fn fault(&self, call: Call, number: u64, fault: Fault) {
         self.add_fault(Some(call), number, fault);
     }
@@ -318,7 +318,7 @@ impl Model {
         ending
     }
 
-    /// Waits for the time in which `size_bytes` are transferred.
+    /// Waits for the time in which `size_bytes` bytes are transferred.
     pub(crate) fn transfer(&self, size_bytes: u64) {
         if let Some(rate) = self.bandwidth {
             sleep(Duration::from_secs_f64(

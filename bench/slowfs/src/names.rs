@@ -1,11 +1,11 @@
-//! File systems on which different names mean the same file.
+//! Models file systems on which different names may refer to the same file.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Which names are equal.
+/// The rule by which names are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Folding {
     /// Only identical names.

@@ -1,6 +1,6 @@
 //! Maps inode numbers to paths. Inode numbers are those of the real files, so they stay the same
-//! when the kernel forgets them. The generation distinguishes a file from an earlier one with the
-//! same number: without it the kernel would take a new directory for a removed one.
+//! when the kernel forgets them. The generation distinguishes a file from an earlier file with the
+//! same number: without it, the kernel would mistake a new directory for a removed one.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -11,7 +11,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use fuser::{Errno, Generation, INodeNo};
 
-/// The table. It may be used from any thread.
+/// The table of inodes. All threads may use it.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     root_inode: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Nodes {
 #[derive(Debug)]
 struct Table {
     paths: HashMap<u64, PathBuf>,
-    /// For each inode number, how many of its files were removed.
+    /// The number of removed files for each inode number.
     gone: HashMap<u64, u64>,
 }
 
@@ -29,7 +29,7 @@ struct Table {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) metadata: Metadata,
-    /// Its inode number towards the kernel.
+    /// The inode number that the kernel uses.
     pub(crate) number: u64,
     pub(crate) generation: Generation,
 }

@@ -1,4 +1,5 @@
-//! Tests on real mounts: stock git works, delays and faults take effect, and calls are counted.
+//! Tests on real mounts: stock git works, delays and faults have their effect, and calls are
+//! counted.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
-//! `cargo run --release -p bench --bin floor -- REPOSITORY COMMIT DIRECTORY`: measures how long a
-//! file system takes to create the files of a commit when their contents are already in memory. No
-//! checkout can be faster on that file system.
+//! `cargo run --release -p bench --bin floor -- REPOSITORY COMMIT DIRECTORY`: measures the time in
+//! which a file system creates the files of a commit if their contents are already in memory. This
+//! time is a lower bound for every checkout on that file system.
 
 #![expect(
     clippy::print_stdout,
@@ -58,7 +58,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let mut times = Vec::new();
     for run in 0..arguments.runs.max(1) {
         let top = arguments.directory.join(format!("floor-{run}"));
-        // Writeback of earlier removals must not overlap with the run.
+        // Writeback of earlier removals must end before the run.
         rustix::fs::sync();
         let time = make(&top, &folders, &content, arguments.threads);
         let removed = std::fs::remove_dir_all(&top);
@@ -113,7 +113,7 @@ fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
     Ok(folders)
 }
 
-/// Creates all directories and then the files. Both are measured.
+/// Creates all directories and then the files, and measures both.
 fn make(
     top: &Path,
     folders: &[Folder],

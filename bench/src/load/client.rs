@@ -1,4 +1,4 @@
-//! A client: the address of a server, and conversations with it.
+//! A client: the address of a server, and exchanges with the server.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
@@ -10,13 +10,14 @@ use super::Result;
 use super::http::{Http, Request};
 use super::packets::{self, Packet};
 
-/// The time without a byte after which a request has failed.
+/// The timeout without a received byte, after which a request has failed.
 const STALL: Duration = Duration::from_secs(300);
 
-/// The same for one of many connections: servers leave those over their limits without an answer.
+/// The timeout for one of many connections. Servers do not respond to connections over their
+/// limits.
 const SHORT_STALL: Duration = Duration::from_secs(10);
 
-/// The address of a server.
+/// The address of a server, and the client's login.
 #[derive(Clone, Debug)]
 pub struct Client {
     is_http: bool,
@@ -26,7 +27,7 @@ pub struct Client {
     path: String,
     authorization: Option<String>,
     stall: Duration,
-    /// The address of the client, if it matters.
+    /// The source address of the client; `None` for the default.
     source: Option<Ipv4Addr>,
 }
 
@@ -41,10 +42,10 @@ enum Channel {
 }
 
 impl Client {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// The URL is malformed, or is not of the loopback interface.
+    /// Fails if the URL is malformed, or if its host is not on the loopback interface.
     pub fn new(url: &str, login: Option<&str>) -> Result<Self> {
         let (scheme, rest) = url.split_once("://").ok_or("the URL has no scheme")?;
         let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -66,7 +67,7 @@ impl Client {
         })
     }
 
-    /// The client that does not wait long.
+    /// Returns a copy of the client with a short timeout.
     pub fn impatient(&self) -> Self {
         Client {
             stall: SHORT_STALL,
@@ -74,7 +75,7 @@ impl Client {
         }
     }
 
-    /// The client with an address of its own.
+    /// Returns a copy of the client with the source address `source`.
     pub fn from(&self, source: Ipv4Addr) -> Self {
         Client {
             source: Some(source),
@@ -85,7 +86,7 @@ impl Client {
     /// Opens a connection.
     ///
     /// # Errors
-    /// The server does not take the connection.
+    /// Fails if the server does not accept the connection.
     pub fn connect(&self) -> Result<TcpStream> {
         let failed = |error| format!("cannot connect: {error}");
         let stream = match self.source {
@@ -99,20 +100,20 @@ impl Client {
         Ok(stream)
     }
 
-    /// Starts a fetch with version 2 of the protocol, up to the capabilities.
+    /// Starts a fetch with protocol version 2, and reads the capabilities.
     ///
     /// # Errors
-    /// The server refuses, or the connection is lost.
+    /// Fails if the server refuses, or if the connection is lost.
     pub fn fetch(&self, repository: &str) -> Result<Conversation> {
         let mut conversation = self.begin(repository, "git-upload-pack", "version=2")?;
         conversation.advertisement("git-upload-pack", &mut |_| ())?;
         Ok(conversation)
     }
 
-    /// Starts a push. `each` gets the lines of the advertisement.
+    /// Starts a push. `each` is called with each line of the ref advertisement.
     ///
     /// # Errors
-    /// The server refuses, or the connection is lost.
+    /// Fails if the server refuses, or if the connection is lost.
     pub fn push(&self, repository: &str, each: &mut dyn FnMut(&[u8])) -> Result<Conversation> {
         let mut conversation = self.begin(repository, "git-receive-pack", "version=0")?;
         conversation.advertisement("git-receive-pack", each)?;
@@ -141,7 +142,7 @@ impl Client {
 }
 
 impl Conversation {
-    /// Reads the first answer of a service.
+    /// Reads the advertisement of a service.
     fn advertisement(&mut self, service: &str, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         match &mut self.channel {
             Channel::Socket(stream) => lines(stream, each),
@@ -157,7 +158,7 @@ impl Conversation {
                     headers: version,
                     body: b"",
                 })?;
-                // The name of the service comes first, unless the server leaves it out.
+                // The name of the service is the first line, unless the server omits it.
                 let mut is_service = false;
                 lines(&mut body, &mut |line| {
                     is_service = line.starts_with(b"# service=");
@@ -173,7 +174,7 @@ impl Conversation {
         }
     }
 
-    /// The connection, to be kept.
+    /// Returns the connection, which stays open.
     #[must_use]
     pub fn into_stream(self) -> TcpStream {
         match self.channel {
@@ -182,10 +183,10 @@ impl Conversation {
         }
     }
 
-    /// Sends a request, and gives its answer to `read`.
+    /// Sends a request, and passes the response to `read`.
     ///
     /// # Errors
-    /// The server refuses, the connection is lost, or `read` fails.
+    /// Fails if the server refuses, if the connection is lost, or if `read` fails.
     pub fn ask<T>(
         &mut self,
         service: &str,
@@ -225,9 +226,10 @@ impl Conversation {
 /// Opens a connection from an address of this machine.
 ///
 /// # Errors
-/// The server does not take the connection, or the address is not one of this machine.
+/// Fails if the server does not accept the connection, or if `source` is not an address of this
+/// machine.
 pub fn connect_from(source: Ipv4Addr, to: SocketAddr) -> std::io::Result<TcpStream> {
-    // Programs that other threads start must not keep the connection.
+    // Child processes that other threads start must not inherit the connection.
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
     let made = socket_with(family, SocketType::STREAM, flags, None)?;
     bind(&made, &SocketAddrV4::new(source, 0))?;
@@ -246,7 +248,7 @@ fn lines(stream: &mut dyn Read, each: &mut dyn FnMut(&[u8])) -> Result<()> {
     }
 }
 
-/// The encoding of HTTP Basic.
+/// Encodes bytes as Base64, for HTTP Basic authentication.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

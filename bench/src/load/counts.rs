@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Returns the value below which `share` of the times lie, in milliseconds; 0 without times.
+/// Returns the percentile `share` of the times in milliseconds; 0 without times.
 pub fn percentile(times: &[Duration], share: f64) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
@@ -11,7 +11,7 @@ pub fn percentile(times: &[Duration], share: f64) -> f64 {
     sorted.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }
 
-/// Returns the median of numbers; 0 without numbers.
+/// Returns the median; 0 without numbers.
 pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Fetches: clones, and fetches of nothing.
+//! Measures fetches: clones, and fetches of nothing.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -9,21 +9,21 @@ use super::packets::{self, DELIMITER, FLUSH, Packet};
 
 const SERVICE: &str = "git-upload-pack";
 
-/// Times and size of a clone.
+/// The durations and the size of a clone.
 #[derive(Clone, Copy, Debug)]
 pub struct Cloned {
-    /// Until the first byte of the pack.
+    /// The time until the first byte of the pack.
     pub first: Duration,
-    /// Until the last one.
+    /// The time until the last byte of the pack.
     pub all: Duration,
     /// The size of the pack.
     pub bytes: u64,
 }
 
-/// Clones a repository: the pack is read, its frames are checked, and nothing is kept.
+/// Clones a repository: reads the pack and checks its framing, but stores nothing.
 ///
 /// # Errors
-/// The server refuses, or the answer is malformed or ends too early.
+/// Fails if the server refuses, or if the response is malformed or truncated.
 pub fn clone(client: &Client, repository: &str) -> Result<Cloned> {
     let begun = Instant::now();
     let mut conversation = client.fetch(repository)?;
@@ -55,10 +55,10 @@ pub fn clone(client: &Client, repository: &str) -> Result<Cloned> {
     })
 }
 
-/// Lists the refs, as a client that has everything; their number.
+/// Lists the refs, as a client that has all objects, and returns their number.
 ///
 /// # Errors
-/// The server refuses, or the answer is malformed.
+/// Fails if the server refuses, or if the response is malformed.
 pub fn nothing(client: &Client, repository: &str) -> Result<u64> {
     let mut conversation = client.fetch(repository)?;
     let mut count = 0;
@@ -66,7 +66,7 @@ pub fn nothing(client: &Client, repository: &str) -> Result<u64> {
     Ok(count)
 }
 
-/// Asks for the refs that git asks for.
+/// Requests the refs that git requests in a fetch.
 fn refs(conversation: &mut Conversation, each: &mut dyn FnMut(&[u8])) -> Result<()> {
     let mut body = Vec::new();
     packets::write(&mut body, b"command=ls-refs\n");
@@ -93,7 +93,7 @@ fn refs(conversation: &mut Conversation, each: &mut dyn FnMut(&[u8])) -> Result<
     })
 }
 
-/// Reads the answer to a fetch: the time of the first byte of the pack, and its size.
+/// Reads the response to a fetch, and returns the time of the first byte of the pack and its size.
 fn pack(stream: &mut dyn Read, begun: Instant) -> Result<(Duration, u64)> {
     loop {
         match packets::read(stream)? {

@@ -1,4 +1,5 @@
-//! A control group of Linux: what the processes in it take, also those that have ended.
+//! A control group of Linux, which measures the resource usage of its processes, including those
+//! that have ended.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +10,13 @@ use std::time::Duration;
 
 use super::Result;
 
-/// The time between two samples of memory.
+/// The interval between two samples of memory.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The number of the next group of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// A group, removed when it is dropped.
+/// A control group, which is removed when the value is dropped.
 #[derive(Clone)]
 pub struct Group {
     processor: PathBuf,
@@ -24,10 +25,10 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates a group below the root, of version 1 or 2 of control groups. Needs root.
+    /// Creates a group below the root, with version 1 or 2 of control groups. Needs root.
     ///
     /// # Errors
-    /// The file system of control groups refuses.
+    /// Fails if the file system of control groups refuses.
     pub fn new() -> Result<Self> {
         let number = NEXT.fetch_add(1, Relaxed);
         let name = format!("pronto-bench-{}-{number}", std::process::id());
@@ -59,13 +60,13 @@ impl Group {
         }
     }
 
-    /// The files through which a process enters.
+    /// Returns the files to which a process writes its id to enter the group.
     pub fn doors(&self) -> Vec<PathBuf> {
         let paths = self.paths().into_iter();
         paths.map(|path| path.join("cgroup.procs")).collect()
     }
 
-    /// Seconds of processor time so far.
+    /// Returns the processor time so far in seconds.
     pub fn seconds(&self) -> f64 {
         let text = |name| fs::read_to_string(self.processor.join(name)).unwrap_or_default();
         match self.is_unified {
@@ -74,7 +75,7 @@ impl Group {
         }
     }
 
-    /// Bytes of anonymous memory now.
+    /// Returns the current anonymous memory in bytes.
     pub fn anonymous(&self) -> f64 {
         let text = fs::read_to_string(self.memory.join("memory.stat")).unwrap_or_default();
         let name = if self.is_unified {
@@ -85,22 +86,22 @@ impl Group {
         field(&text, name)
     }
 
-    /// The processes in it.
+    /// Returns the ids of the processes in the group.
     pub fn processes(&self) -> Vec<i32> {
         let text = fs::read_to_string(self.processor.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
-    /// Removes it. Its processes have ended.
+    /// Removes the group. Its processes must have ended.
     pub fn remove(&self) {
         for path in self.paths() {
-            // It is empty and costs nothing.
+            // An empty group that cannot be removed costs nothing.
             let _ = fs::remove_dir(path);
         }
     }
 }
 
-/// The number after `name` at the start of a line.
+/// Returns the number after `name` at the start of a line.
 fn field(text: &str, name: &str) -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|number| number.trim().parse().ok())
@@ -115,7 +116,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts a thread that looks at the memory again and again.
+    /// Starts a thread that samples the memory at regular intervals.
     #[must_use]
     pub fn start(group: &Group) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
@@ -130,10 +131,10 @@ impl Sampler {
         Sampler { stop, peak, thread }
     }
 
-    /// The largest sample in bytes.
+    /// Stops the thread, and returns the largest sample in bytes.
     pub fn finish(self) -> f64 {
         self.stop.store(true, Relaxed);
-        // It does not panic.
+        // The thread does not panic.
         let _ = self.thread.join();
         self.peak.load(Relaxed) as f64
     }

@@ -1,15 +1,16 @@
-//! A client of HTTP/1.1 over one connection, as cheap as possible: what it takes is taken from the server.
+//! A minimal HTTP/1.1 client over one connection. It uses little processor time, because the server
+//! has the same processors.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use super::Result;
 
-/// A connection that is kept.
+/// A persistent connection.
 pub(crate) struct Http {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
-    /// The value of the header `Authorization`.
+    /// The value of the header field `Authorization`.
     authorization: Option<String>,
 }
 
@@ -17,7 +18,7 @@ pub(crate) struct Http {
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
-    /// More lines of the head, each with its end.
+    /// Further header lines, each with its line end.
     pub(crate) headers: &'a str,
     pub(crate) body: &'a [u8],
 }
@@ -27,10 +28,10 @@ pub(crate) enum Body<'a> {
     Sized(std::io::Take<&'a mut BufReader<TcpStream>>),
     Chunked {
         stream: &'a mut BufReader<TcpStream>,
-        /// Bytes left of the chunk; `None` after the last one.
+        /// The number of bytes left in the chunk; `None` after the last chunk.
         left: Option<u64>,
     },
-    /// Until the end of the connection.
+    /// A body that ends with the connection.
     Rest(&'a mut BufReader<TcpStream>),
 }
 
@@ -70,13 +71,13 @@ impl Http {
             self.address
         );
         let socket = self.stream.get_mut();
-        // One packet for small requests.
+        // A small request fits into one packet.
         let bytes = [head.as_bytes(), body].concat();
         socket.write_all(&bytes).map_err(failed)?;
         self.response()
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub(crate) fn into_stream(self) -> TcpStream {
         self.stream.into_inner()
     }
@@ -110,7 +111,7 @@ impl Http {
 }
 
 impl Body<'_> {
-    /// Reads what is left, so that the connection can be used again.
+    /// Reads the rest of the body, so that the connection can be used again.
     pub(crate) fn finish(mut self) -> Result<u64> {
         let read = std::io::copy(&mut self, &mut std::io::sink());
         read.map_err(|error| format!("the response breaks off: {error}"))

@@ -1,4 +1,4 @@
-//! Packet lines of Git, and side bands.
+//! Git's packet lines and side bands.
 
 use std::io::Read;
 
@@ -22,7 +22,7 @@ pub(crate) fn write(to: &mut Vec<u8>, text: &[u8]) {
     to.extend_from_slice(text);
 }
 
-/// Reads a packet into `buffer`; the length of data.
+/// Reads a packet into `buffer`, and returns the length of its data.
 pub(crate) fn read_into(stream: &mut dyn Read, buffer: &mut [u8]) -> Result<Option<usize>> {
     let failed = |error| format!("the connection is lost: {error}");
     let mut digits = [0; 4];

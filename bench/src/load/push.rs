@@ -1,4 +1,4 @@
-//! Pushes of one commit.
+//! Measures pushes of one commit.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -18,24 +18,25 @@ struct Change {
     pack: Vec<u8>,
 }
 
-/// Commits on top of a repository, each in a pack of its own, made before anything is measured.
+/// Commits on top of a repository, each in a pack of its own. They are created before the
+/// measurement.
 pub struct Changes {
     changes: Mutex<Vec<Change>>,
     base: String,
-    /// The most branches that pushes leave.
+    /// The largest number of branches that pushes leave.
     most_branches: usize,
-    /// The commits whose branches are there, the oldest first.
+    /// The commits with branches on the server, the oldest first.
     pushed: Mutex<VecDeque<String>>,
 }
 
 impl Changes {
-    /// Makes `count` commits on the branch `main` of `template`, in a directory beside it.
+    /// Creates `count` commits on the branch `main` of `template`, in a directory beside it.
     ///
     /// # Errors
-    /// git fails.
+    /// Fails if git fails.
     pub fn make(template: &Path, count: u32) -> Result<Self> {
         let folder = template.with_file_name(format!("changes-{}", std::process::id()));
-        // Of a run with the same number, which has ended.
+        // The directory may exist from an earlier process with the same id.
         let _ = std::fs::remove_dir_all(&folder);
         let failed = |error| format!("cannot write '{}': {error}", folder.display());
         run(
@@ -74,16 +75,18 @@ impl Changes {
         })
     }
 
-    /// Sets the most branches that pushes leave. A push deletes the oldest branch of earlier ones if there are so many.
+    /// Sets the largest number of branches that pushes leave. At this number, a push also deletes
+    /// the oldest branch of earlier pushes.
     pub fn leave_at_most(mut self, branches: usize) -> Self {
         self.most_branches = branches;
         self
     }
 
-    /// Pushes the next commit as a new branch. The same push deletes the oldest branch if there are too many.
+    /// Pushes the next commit as a new branch. The same push deletes the oldest branch if there are
+    /// too many.
     ///
     /// # Errors
-    /// The push is refused, or no commit is left.
+    /// Fails if the push is refused, or if no commit is left.
     pub fn push(&self, client: &Client, repository: &str) -> Result<()> {
         let mut changes = self.changes.lock().map_err(|_| "a push has panicked")?;
         let change = changes.pop().ok_or("there are no commits left to push")?;

@@ -9,10 +9,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Result;
 use super::group::Group;
 
-/// The time in which a server starts, and in which its processes end.
+/// The timeout for the start of a server, and for the end of its processes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running server. Dropping it ends all processes of its group.
+/// A running server. Dropping the value kills all processes of its group.
 pub struct Server {
     child: Child,
     /// The control group of its processes.
@@ -20,16 +20,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `command` and waits until it listens at `address`.
+    /// Starts `command`, and waits until the server listens at `address`.
     ///
     /// # Errors
-    /// The server ends, or does not listen within a minute.
+    /// Fails if the server ends, or does not listen within a minute.
     pub fn start(command: &[String], address: SocketAddr) -> Result<Self> {
         if TcpStream::connect(address).is_ok() {
             return Err(format!("another server listens at {address}"));
         }
         let group = Group::new()?;
-        // The shell enters the group, and becomes the server.
+        // The shell enters the group and then becomes the server.
         let enter: Vec<String> = group
             .doors()
             .iter()
@@ -58,7 +58,8 @@ impl Server {
         Ok(server)
     }
 
-    /// Waits until the server takes no processor time: work after an answer counts as well.
+    /// Waits until the server uses no processor time, because its work after a response counts as
+    /// well.
     pub fn settle(&self) {
         let begun = Instant::now();
         let mut before = self.group.seconds();
@@ -79,7 +80,7 @@ impl Drop for Server {
             let begun = Instant::now();
             for process in self.group.processes() {
                 if let Some(id) = Pid::from_raw(process) {
-                    // It may have ended.
+                    // The process may have ended already.
                     let _ = kill_process(id, signal);
                 }
             }

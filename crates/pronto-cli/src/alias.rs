@@ -1,7 +1,7 @@
-//! Aliases: `alias.NAME` in the configuration, for names that are not commands of git.
+//! Expands aliases: `alias.NAME` in the configuration, for names that are not commands of git.
 //!
-//! Simple aliases are expanded here, so that an alias for a native command is native too. Shell
-//! aliases and invalid ones are left to git, which reports the error.
+//! This module expands simple aliases, so that an alias for a native command runs natively. Shell
+//! aliases and invalid aliases are left to git, which reports the error.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,13 +14,13 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::fallback;
 
-/// An alias may stand for another; a chain longer than this is left to git.
+/// The largest number of aliases in a chain. A longer chain is left to git.
 const DEPTH_LIMIT: usize = 16;
 
 /// Expands `name` and `arguments` if `name` is an alias for a native command.
 ///
 /// # Errors
-/// An alias leads back to itself.
+/// Fails with a fatal error if an alias leads back to itself.
 pub(crate) fn expand(
     name: &OsStr,
     arguments: &[OsString],
@@ -30,7 +30,8 @@ pub(crate) fn expand(
         return Ok(None);
     }
     if context.called_as_git && context.is_traced() && fallback::is_possible() {
-        // Traces show how git expands an alias: with processes of their own.
+        // git runs an expanded alias as a process of its own, and a trace shows that. git runs
+        // traced aliases.
         return Ok(None);
     }
     // git reports a configuration that cannot be read.
@@ -65,7 +66,7 @@ pub(crate) fn expand(
 }
 
 /// Returns whether git has an alias or a program called `name`, where `name` is a command that only
-/// pronto has. A caller that uses the name git means git's.
+/// pronto has. If so, a call under the name `git` means git's command.
 pub(crate) fn is_meant(name: &OsStr, context: &mut Context) -> bool {
     let is_alias = |config: Config| lookup(&config, name.as_bytes()).is_some();
     !is_command(name) && (is_external(name) || context.configuration().is_ok_and(is_alias))
@@ -89,12 +90,13 @@ fn is_external(name: &OsStr) -> bool {
     pronto_io::child::find(&file).is_some()
 }
 
-/// Options before the command may change the environment, which git does not allow in aliases.
+/// Returns whether `words` begin with a command. Options before the command may change the
+/// environment, which git does not allow in aliases.
 fn begins_with_command(words: &[OsString]) -> bool {
     !words[0].is_empty() && words[0].as_bytes()[0] != b'-'
 }
 
-/// `alias.NAME`, or `alias.NAME.command`; the last one wins.
+/// Returns the last value of `alias.NAME` or `alias.NAME.command`.
 fn lookup(config: &Config, name: &[u8]) -> Option<Vec<u8>> {
     let mut plain = b"alias.".to_vec();
     plain.extend_from_slice(name);
@@ -104,7 +106,8 @@ fn lookup(config: &Config, name: &[u8]) -> Option<Vec<u8>> {
     Some(value.to_vec())
 }
 
-/// `None` for an invalid line, which git reports.
+/// Splits an alias into words, with quotes and backslashes. Returns `None` for an invalid line,
+/// which git reports.
 fn split(line: &[u8]) -> Option<Vec<OsString>> {
     let words = quote::split_words(line)?.into_iter();
     Some(words.map(|word| OsString::from_vec(word.into())).collect())
@@ -128,7 +131,7 @@ fn circle(seen: &[OsString], again: &OsStr) -> CliError {
     CliError::fatal(message)
 }
 
-/// Commands that any supported release of git runs itself.
+/// Commands that every supported release of git has built in.
 const GIT_COMMANDS: &[&str] = &[
     "add",
     "add--interactive",

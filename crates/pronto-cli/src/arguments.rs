@@ -89,7 +89,7 @@ pub fn document(definition: Command) -> Command {
 /// Converts `arguments` into the form that clap parses, by the options in `definition`.
 ///
 /// # Errors
-/// An option that `definition` does not have, or that is written incorrectly.
+/// Fails with a usage error if an option is unknown in `definition`, ambiguous, or malformed.
 pub fn normalise(definition: &Command, arguments: &[OsString]) -> Result<Normalised, CliError> {
     read(definition, arguments, false)
 }
@@ -153,7 +153,7 @@ fn read(
     Ok(Normalised { tokens, separator })
 }
 
-/// Returns whether the only argument requests the usage.
+/// Returns whether the only argument requests the usage (`-h`).
 pub(crate) fn asks_for_usage(arguments: &[OsString]) -> bool {
     matches!(arguments, [only] if only == OsStr::new("-h") || only == OsStr::new("--help-all"))
 }

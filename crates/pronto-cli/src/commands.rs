@@ -87,23 +87,22 @@ use crate::error::{CliError, ExitCode};
 /// Preparations that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Whether the command changes something, or runs long, so that SIGINT and SIGTERM must clean
-    /// up.
+    /// Whether the command changes files or runs long, so that SIGINT and SIGTERM must clean up.
     pub signals: bool,
 }
 
-/// The way in which the arguments of a command are parsed.
+/// The style in which the arguments of a command are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As options, by the definition, with Git's habits (see [`crate::arguments`]).
+    /// Options by the definition, in Git's style (see [`crate::arguments`]).
     Options,
-    /// As options that end at the first plain argument.
+    /// Options that end at the first plain argument.
     Leading,
-    /// Parsed by the command itself, because the position of each argument matters. The definition
-    /// needs `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only field and
-    /// serves only documentation.
+    /// Arguments that the command parses itself, because the position of each argument matters. The
+    /// definition needs `#[arg(trailing_var_arg = true, allow_hyphen_values = true)]` on its only
+    /// field and serves only documentation.
     Raw,
-    /// As options of the command that the first plain arguments name (see `nested`).
+    /// Options of the subcommand that the first plain arguments name (see `nested`).
     Nested,
 }
 
@@ -120,7 +119,7 @@ pub enum Group {
     Grow,
     /// Working with other repositories.
     Collaborate,
-    /// For scripts.
+    /// Plumbing commands for scripts.
     Plumbing,
     /// About pronto itself.
     About,
@@ -141,24 +140,24 @@ impl Group {
     }
 }
 
-/// A native command.
+/// A native command, as a row of the table.
 #[derive(Debug)]
 pub struct Command {
     /// The name that the user types.
     pub name: &'static str,
     /// A summary in one line: lower case, no full stop.
     pub summary: &'static str,
-    /// The section of `help`.
+    /// The section of `help` that lists the command.
     pub group: Group,
-    /// The preparations that it needs.
+    /// The preparations that the command needs.
     pub needs: Needs,
-    /// The way in which its arguments are parsed.
+    /// The style in which the arguments of the command are parsed.
     pub style: Style,
     augment: fn(Definition) -> Definition,
     run: Run,
 }
 
-/// A row of the table: the module with `Args` and `run`, and the description.
+/// Makes a row of the table from the module with `Args` and `run`, and the description.
 macro_rules! command {
     ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident, signals: $signals:literal) => {
         Command {
@@ -177,7 +176,8 @@ macro_rules! command {
     };
 }
 
-/// A row for a command of `pronto-server` in the table of all commands: it is checked, not prepared.
+/// Makes a row for a command of `pronto-server` in the table of all commands. The arguments are
+/// parsed, but the context is not prepared, because the command continues in another program.
 macro_rules! elsewhere {
     ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident) => {
         Command {
@@ -195,7 +195,7 @@ macro_rules! elsewhere {
     };
 }
 
-/// A row of the table of `pronto-server`.
+/// Makes a row of the table of `pronto-server`.
 #[cfg(feature = "serve")]
 macro_rules! served {
     ($module:ident, $name:literal) => {
@@ -207,7 +207,8 @@ macro_rules! served {
     };
 }
 
-/// The commands that the program `pronto-server` runs. In the table of all commands, they continue in that program.
+/// The commands that the program `pronto-server` runs. In `pronto`, these commands continue in
+/// `pronto-server`.
 #[cfg(feature = "serve")]
 pub(crate) static SERVED: &[crate::context::Served] = &[
     served!(serve, "serve"),
@@ -305,7 +306,7 @@ pub static COMMANDS: &[Command] = &[
 ];
 
 /// Returns the whole command line as one definition, for the manual, completions and reference.
-/// Costly: never built to run a command.
+/// Building it is costly, so no command does that at run time.
 pub fn definition() -> Definition {
     let all = Definition::new("pronto")
         .version(env!("CARGO_PKG_VERSION"))
@@ -330,20 +331,20 @@ pub fn find(name: &str) -> Option<&'static Command> {
 }
 
 impl Command {
-    /// Returns the definition of its arguments, for help, manual and completions.
+    /// Returns the clap definition of the arguments, for help, manual and completions.
     pub fn definition(&self) -> Definition {
         let name = format!("pronto {}", self.name);
         let mut definition = complete((self.augment)(Definition::new(self.name)))
             .about(self.summary)
             .bin_name(name);
         if self.style == Style::Nested {
-            // Gives the commands below their names and the options that all have.
+            // `build` adds the full names of subcommands and the global options.
             definition.build();
         }
         definition
     }
 
-    /// Whether `arguments` ask for the manual of the command, or of one below it.
+    /// Returns whether `arguments` request the manual of the command or of a subcommand (`--help`).
     pub(crate) fn asks_for_manual(&self, arguments: &[OsString]) -> bool {
         if self.style != Style::Nested {
             return arguments.first().is_some_and(|first| first == "--help");
@@ -352,7 +353,8 @@ impl Command {
         arguments.first().is_some_and(|first| first == "help") || arguments.iter().any(is_help)
     }
 
-    /// Returns the definition of the command whose usage `arguments` ask for, if they do.
+    /// Returns the definition of the command or subcommand whose usage `arguments` request (`-h`),
+    /// if any.
     pub(crate) fn asked_usage(&self, arguments: &[OsString]) -> Option<Definition> {
         if self.style != Style::Nested {
             return asks_for_usage(arguments).then(|| self.definition());
@@ -364,7 +366,7 @@ impl Command {
         asks_for_usage(rest).then_some(definition)
     }
 
-    /// Returns the names by which `arguments` call the command, or one below it: `store import`.
+    /// Returns the name of the command and of the subcommand that `arguments` call: `store import`.
     pub(crate) fn called(&self, arguments: &[OsString]) -> String {
         match self.style {
             Style::Nested => {
@@ -376,7 +378,7 @@ impl Command {
         }
     }
 
-    /// Runs it with the arguments that follow its name.
+    /// Runs the command with the arguments that follow its name.
     pub(crate) fn run(
         &self,
         arguments: &[OsString],
@@ -412,7 +414,7 @@ fn parse<T: clap::FromArgMatches>(
     T::from_arg_matches_mut(&mut matches).map_err(|error| wrong(&error))
 }
 
-/// The error of arguments that clap refuses.
+/// Converts an error of clap about invalid arguments.
 fn wrong(error: &clap::Error) -> CliError {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let names = |kind| match error.get(kind) {

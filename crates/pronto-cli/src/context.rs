@@ -1,4 +1,4 @@
-//! The context of a command: repository, output, options and interruption.
+//! The context of a command: repository, output, options before the command, and interruption.
 
 mod checks;
 mod on_demand;
@@ -25,23 +25,25 @@ use crate::terminal::colors::{ADVICE, Paint, RemoteWords};
 use crate::terminal::progress::{Look, Messages, Terminal};
 use crate::terminal::text::{write_colored, write_painted, write_to_stderr};
 
-/// The variable that states the purpose of a background process. It is not passed on to children.
+/// The environment variable with the purpose of a background process. Child processes do not
+/// inherit it.
 pub(crate) const BACKGROUND_VARIABLE: &str = "PRONTO_BACKGROUND";
 
-/// Runs a command with the definition of its arguments.
+/// A function that runs a command with the definition of its arguments.
 pub(crate) type Run = fn(clap::Command, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>;
 
-/// A command that only `pronto-server` runs: its name, and its `run` in that program.
+/// A command that only `pronto-server` runs: the name, and the `run` function in that program.
 pub(crate) type Served = (&'static str, Run);
 
-/// Everything that a command needs: the options before it, its output, and the ways to stop it.
+/// The state that every command uses: the options before the command, standard output, the
+/// repository and the interrupt.
 #[derive(Debug)]
 pub struct Context {
-    /// Standard output, buffered; flushed at the end.
+    /// Standard output, buffered and flushed at the end.
     pub out: Output,
     /// The options before the command.
     pub globals: Globals,
-    /// Set when the process is asked to end. Pass it to every long operation.
+    /// The interrupt that a signal triggers. It must be passed to every long operation.
     pub interrupt: Interrupt,
     /// The arguments of the command as given, before normalisation.
     pub arguments: Vec<OsString>,
@@ -49,17 +51,18 @@ pub struct Context {
     pub separator: Option<usize>,
     /// Whether this process was started under the name `git`.
     pub called_as_git: bool,
-    /// The running native command; empty before its arguments are parsed.
+    /// The name of the running native command; empty until its arguments are parsed.
     command: &'static str,
     /// All arguments of the process.
     pub(crate) process: Vec<OsString>,
     pub(crate) begun: Instant,
-    /// The alias that was called, and its expansion.
+    /// The alias that was called and the expanded command line.
     pub(crate) alias: Option<(OsString, Vec<OsString>)>,
     repository: Option<Arc<Repository>>,
     terminal: Option<Terminal>,
     pub(crate) trace: Option<Session>,
-    /// The commands that this program runs itself, and others hand to `pronto-server`.
+    /// The commands that this program runs itself. Other programs continue in `pronto-server` for
+    /// them.
     pub(crate) served: &'static [Served],
 }
 
@@ -88,9 +91,9 @@ impl Context {
         }
     }
 
-    /// Returns the observer of an operation. `explicit` is `--progress` or `--no-progress`. Without
-    /// either, meters are drawn on a terminal unless `quiet`. Messages of the other side of a
-    /// connection are shown always, others unless `quiet`.
+    /// Returns the progress observer of an operation. `explicit` is `--progress` or
+    /// `--no-progress`. If neither is given, meters are drawn on a terminal unless `quiet`.
+    /// Messages of a server are always shown. Local messages are shown unless `quiet`.
     pub fn progress(&mut self, explicit: Option<bool>, quiet: bool) -> Arc<dyn Progress> {
         let meters = self.shows_progress(explicit, quiet);
         let messages = match quiet && !meters {
@@ -101,8 +104,8 @@ impl Context {
         self.terminal(meters, messages, Duration::from_secs(delay))
     }
 
-    /// Does the same as [`progress`](Self::progress) for a command that draws all of its phases
-    /// from their beginning.
+    /// Does the same as [`progress`](Self::progress) for a command that shows every phase without a
+    /// delay.
     pub fn prompt_progress(&mut self, meters: bool) -> Arc<dyn Progress> {
         match meters {
             true => self.terminal(true, Messages::All, Duration::ZERO),
@@ -110,7 +113,7 @@ impl Context {
         }
     }
 
-    /// Returns the value of an environment variable that is a number.
+    /// Returns the value of an environment variable as a number.
     fn number(&self, name: &str) -> Option<u64> {
         self.globals.variable(name)?.to_str()?.parse().ok()
     }
@@ -143,13 +146,13 @@ impl Context {
     /// Returns the environment of this process, with the changes by options before the command.
     ///
     /// # Errors
-    /// The current directory cannot be determined.
+    /// Fails if the current directory cannot be determined.
     pub fn environment(&self) -> Result<Environment, CliError> {
         let mut environment = Environment::from_process()?;
         for (name, value) in self.globals.variables() {
             environment.set(name, value);
         }
-        // It concerns only this process, not hooks.
+        // The variable concerns only this process, and hooks must not inherit it.
         environment.remove(BACKGROUND_VARIABLE);
         if let Some(original) = &self.globals.original_dir {
             environment.set_original_dir(original);
@@ -164,10 +167,10 @@ impl Context {
         Ok(environment)
     }
 
-    /// Returns the whole configuration that applies here, with or without a repository.
+    /// Returns the effective configuration, inside or outside of a repository.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if a configuration file cannot be read or is malformed.
     pub(crate) fn configuration(&self) -> Result<Config, CliError> {
         let environment = self.environment()?;
         match Repository::discover(environment.current_dir(), &environment) {
@@ -176,11 +179,14 @@ impl Context {
         }
     }
 
-    /// Returns the repository around the current directory. Found once; later calls cost nothing.
-    /// Its warnings are printed at the end, or by [`report`](Self::report).
+    /// Returns the repository around the current directory. The repository is discovered once, and
+    /// later calls cost nothing. Its warnings are printed at the end of the command, or by
+    /// [`report`](Self::report).
     ///
     /// # Errors
-    /// There is none, or it cannot be used. One that needs features that pronto lacks goes to git.
+    /// Fails if there is no repository or if it cannot be opened. Fails with
+    /// [`Kind::Unsupported`](crate::error::Kind::Unsupported) if the repository needs features that
+    /// pronto lacks; git runs the call.
     pub fn repository(&mut self) -> Result<Arc<Repository>, CliError> {
         if let Some(repository) = &self.repository {
             return Ok(Arc::clone(repository));
@@ -193,11 +199,11 @@ impl Context {
         Ok(self.take(found))
     }
 
-    /// Does the same as [`repository`](Self::repository) for commands that can run without one:
-    /// `None` if there is none.
+    /// Does the same as [`repository`](Self::repository) for commands that can run outside of a
+    /// repository: returns `None` there.
     ///
     /// # Errors
-    /// There is one that cannot be used.
+    /// Fails if there is a repository that cannot be opened.
     pub fn repository_if_any(&mut self) -> Result<Option<Arc<Repository>>, CliError> {
         if let Some(repository) = &self.repository {
             return Ok(Some(Arc::clone(repository)));
@@ -211,16 +217,18 @@ impl Context {
         Ok(Some(self.take(found)))
     }
 
-    /// As [`repository_if_any`](Self::repository_if_any), without a look at what is configured.
+    /// Does the same as [`repository_if_any`](Self::repository_if_any), without checks of the
+    /// configuration.
     ///
     /// # Errors
-    /// There is one that cannot be used.
+    /// Fails if there is a repository that cannot be opened.
     pub(crate) fn discover_optional(
         &mut self,
         environment: &Environment,
     ) -> Result<Option<Repository>, CliError> {
         match Repository::discover_optional(environment.current_dir(), environment) {
-            // As Git: what it does not understand is no repository to those that need none.
+            // As in Git, a repository in an unknown format counts as no repository for commands
+            // that need none.
             Err(error) if *error.kind() == ErrorKind::UnknownFormat => {
                 self.warn(error.message());
                 Ok(None)
@@ -229,11 +237,11 @@ impl Context {
         }
     }
 
-    /// Returns the repository around the current directory, to be changed and then passed to
-    /// [`take`](Self::take).
+    /// Returns the repository around the current directory as an owned value, which the caller
+    /// changes and then passes to [`take`](Self::take).
     ///
     /// # Errors
-    /// As for [`repository`](Self::repository).
+    /// Fails with the errors of [`repository`](Self::repository).
     pub(crate) fn own_repository(&mut self) -> Result<Repository, CliError> {
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
@@ -253,7 +261,8 @@ impl Context {
         repository
     }
 
-    /// Prints the messages of the repository so far: errors, warnings with remarks, then advice.
+    /// Prints the pending notices of the repository: errors, then warnings with remarks, then
+    /// advice.
     pub fn report(&mut self) {
         let Some(repository) = self.repository.clone() else {
             return;
@@ -261,8 +270,9 @@ impl Context {
         self.report_notices(repository.take_notices());
     }
 
-    /// Prints the stored warnings of conversions (filters, `working-tree-encoding`), which come before the result of a
-    /// command. Other notices of the repository stay stored until [`report`](Self::report).
+    /// Prints the pending warnings of conversions (filters, `working-tree-encoding`), which precede
+    /// the result of a command. Other notices of the repository stay pending until
+    /// [`report`](Self::report).
     pub(crate) fn report_conversions(&mut self) {
         let Some(repository) = self.repository.clone() else {
             return;
@@ -272,7 +282,7 @@ impl Context {
     }
 
     fn report_notices(&mut self, mut notices: Vec<Notice>) {
-        // Remarks keep their places among warnings.
+        // Remarks keep their positions among the warnings.
         notices.sort_by_key(|notice| match notice.severity() {
             Severity::Remark => Severity::Warning,
             severity => severity,
@@ -291,9 +301,9 @@ impl Context {
         }
     }
 
-    /// Called when the arguments of `command` are parsed and it is about to run. Starts the
-    /// requested traces. With `signals`, SIGINT and similar signals from here on trigger
-    /// [`interrupt`](Self::interrupt) and clean up before they end the process.
+    /// Prepares the run of `command`, whose arguments have been parsed: starts the requested
+    /// traces. With `signals`, SIGINT and similar signals trigger [`interrupt`](Self::interrupt)
+    /// from here on, and the process cleans up before it ends.
     pub(crate) fn prepare(&mut self, command: &'static str, signals: bool) -> Result<(), CliError> {
         self.obey_as(command)?;
         if self.wants_pager(command) {
@@ -307,16 +317,18 @@ impl Context {
         Ok(())
     }
 
-    /// Checks the settings for `command`: the one that runs, or one that does its work.
+    /// Checks the environment variables for `command`: the running command, or another command that
+    /// does part of its work.
     ///
     /// # Errors
-    /// An environment variable is set that it does not support.
+    /// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if an environment variable
+    /// is set that `command` does not support.
     pub(crate) fn obey_as(&mut self, command: &'static str) -> Result<(), CliError> {
         self.command = command;
         settings::check_variables(command, |name| self.globals.variable(name))
     }
 
-    /// Returns whether the output goes to a terminal and `pager.COMMAND` is configured.
+    /// Returns whether standard output is a terminal and `pager.COMMAND` is enabled.
     fn wants_pager(&mut self, command: &str) -> bool {
         const WITHOUT_REPOSITORY: &[&str] = &["clone", "help", "init", "version"];
         if self.globals.paginate == Some(false)
@@ -329,7 +341,7 @@ impl Context {
             return false;
         };
         match repository.config().entry_of(format!("pager.{command}")) {
-            // A value that is not a boolean is the pager to use.
+            // A value that is not a boolean names the pager.
             Some(entry) => entry.bool().unwrap_or(true),
             None => false,
         }
@@ -344,12 +356,13 @@ impl Context {
         drain
     }
 
-    /// Becomes `pronto-server` for `command`, with the same arguments. Returns only if that fails.
+    /// Replaces this process by `pronto-server` with the same arguments, for `command`. Returns
+    /// only if that fails.
     pub(crate) fn become_server(&self, command: &str) -> CliError {
         programs::become_server(command, &self.process, self.globals.start.as_ref())
     }
 
-    /// Ends the process if a signal has requested it.
+    /// Ends the process if a signal has requested that.
     pub(crate) fn end_if_asked(&self) {
         self.settle();
         signals::end_if_asked(|signal| {
@@ -359,24 +372,24 @@ impl Context {
         });
     }
 
-    /// Draws the final state of finished meters, so later output appears below them.
+    /// Draws the final state of finished meters, so that later output appears below them.
     pub(crate) fn settle(&self) {
         if let Some(terminal) = &self.terminal {
             terminal.settle();
         }
     }
 
-    /// Returns the name of this program in messages.
+    /// Returns the name of this program for messages.
     pub fn program(&self) -> &'static str {
         if self.called_as_git { "git" } else { "pronto" }
     }
 
-    /// Prints `warning: MESSAGE` on standard error, after flushing the output.
+    /// Flushes the output and prints `warning: MESSAGE` on standard error.
     pub fn warn(&mut self, message: &str) {
         self.say("warning: ", message);
     }
 
-    /// Prints `error: MESSAGE` on standard error, for failures that do not end the command.
+    /// Prints `error: MESSAGE` on standard error, for a failure that does not end the command.
     pub fn report_error(&mut self, message: &str) {
         self.say("error: ", message);
     }
@@ -386,8 +399,8 @@ impl Context {
         self.say("", message);
     }
 
-    /// Prints the messages of the repository, flushes the output, and prints each of `messages` as
-    /// a line on standard error: the findings of a verification.
+    /// Prints the pending notices of the repository, flushes the output, and prints each of
+    /// `messages` as a line on standard error. The messages are findings of a verification.
     pub(crate) fn remark_all(&mut self, messages: &[String]) -> io::Result<()> {
         self.report();
         self.out.flush()?;
@@ -404,7 +417,8 @@ impl Context {
         }
     }
 
-    /// Prints each line of `explanation` after `hint: `, whatever `GIT_ADVICE` says: Git has no setting that turns it off.
+    /// Prints each line of `explanation` after `hint: `, regardless of `GIT_ADVICE`: Git has no
+    /// setting for these hints.
     pub(crate) fn explain(&mut self, explanation: &str) {
         let paint = self.paint_of_advice();
         for line in explanation.split('\n') {
@@ -413,7 +427,7 @@ impl Context {
         }
     }
 
-    /// Returns the colours of advice; none if their settings are malformed.
+    /// Returns the colours of advice; no colours if the settings are malformed.
     fn paint_of_advice(&self) -> Paint {
         let Ok(environment) = self.environment() else {
             return Paint::default();
@@ -428,7 +442,7 @@ impl Context {
         read.unwrap_or_default()
     }
 
-    /// Returns the function that reads the colours of another machine's lines.
+    /// Returns the function that reads the colours for lines of a server (`color.remote`).
     fn remote_words(&self) -> impl FnOnce() -> RemoteWords + Send + 'static {
         let (repository, environment) = (self.repository.clone(), self.environment());
         move || match (repository, environment) {
@@ -442,7 +456,7 @@ impl Context {
         }
     }
 
-    /// Prints `text`, in the colours of `paint`, and `end` on standard error.
+    /// Prints `text` in the colours of `paint`, followed by `end`, on standard error.
     pub(crate) fn remark_painted(&mut self, paint: &Paint, text: &str, end: &str) {
         let _ = self.out.flush();
         self.settle();
@@ -459,7 +473,8 @@ impl Context {
         write_colored(text);
     }
 
-    /// Prints advice that `advice.NAME` turns off. If that is not set, the advice says how.
+    /// Prints advice that `advice.NAME` turns off. If that setting is unset, a line about turning
+    /// the advice off follows.
     pub(crate) fn advise(&mut self, config: &Config, name: &str, advice: &str) {
         let decided = config.bool(format!("advice.{name}"));
         match decided.unwrap_or_default() {
@@ -481,7 +496,7 @@ impl Context {
     }
 
     fn say(&mut self, prefix: &str, message: &str) {
-        // A closed standard output is reported at the end, not here.
+        // A closed standard output is reported at the end of the command.
         let _ = self.out.flush();
         self.settle();
         write_to_stderr(&format!("{prefix}{message}\n"));

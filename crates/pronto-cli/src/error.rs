@@ -10,48 +10,48 @@ use std::io;
 pub struct ExitCode(u8);
 
 impl ExitCode {
-    /// Success.
+    /// The command succeeded.
     pub const SUCCESS: ExitCode = ExitCode(0);
-    /// The command ran and has a negative result.
+    /// The command ran and has a negative result, or failed with an `error:`.
     pub const FAILURE: ExitCode = ExitCode(1);
-    /// The command could not continue.
+    /// The command failed with a `fatal:` error.
     pub const FATAL: ExitCode = ExitCode(128);
-    /// The command was called incorrectly.
+    /// The arguments are invalid.
     pub const USAGE: ExitCode = ExitCode(129);
 
-    /// The exit code `code`.
+    /// Creates the exit code `code`.
     pub const fn new(code: u8) -> Self {
         ExitCode(code)
     }
 
-    /// Returns the number that the shell sees.
+    /// Returns the number that the process returns to the shell.
     pub const fn code(self) -> u8 {
         self.0
     }
 }
 
-/// The kind of failure, which determines the prefix and the exit code.
+/// The kind of a failure, which determines the prefix of the message and the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// `fatal: …`, exit code 128.
+    /// A fatal error: `fatal: …`, exit code 128.
     Fatal,
-    /// `error: …`, exit code 1 unless [`CliError::with_code`] sets another.
+    /// An error: `error: …`, exit code 1 unless [`CliError::with_code`] sets another one.
     Error,
-    /// `error: …` or the bare message, exit code 129.
+    /// A usage error: `error: …` or the bare message, exit code 129.
     Usage,
-    /// pronto lacks something that the call needs. The call goes to git if nothing has been done
-    /// yet.
+    /// The call needs something that pronto lacks. git runs the call if nothing has changed yet.
     Unsupported,
-    /// All messages have been printed already.
+    /// A failure without a message, because all messages have been printed.
     Silent,
-    /// The reader of standard output is gone.
+    /// The reader of standard output has closed the pipe.
     BrokenPipe,
     /// The operation was interrupted.
     Interrupted,
 }
 
-/// The reason why a command failed. Commands create it; `startup` prints it once.
+/// The error of a command: messages, hints, kind and exit code. Commands create it, and `startup`
+/// prints it once.
 #[derive(Debug)]
 pub struct CliError(Box<Repr>);
 
@@ -59,7 +59,7 @@ pub struct CliError(Box<Repr>);
 struct Repr {
     kind: Kind,
     code: ExitCode,
-    /// Lines of another machine, printed first.
+    /// Lines of a server, which are printed first.
     remote: Vec<String>,
     /// Errors that are printed before the messages.
     earlier: Vec<String>,
@@ -82,39 +82,41 @@ impl CliError {
         }))
     }
 
-    /// `fatal: MESSAGE`, exit code 128.
+    /// Creates a fatal error: `fatal: MESSAGE`, exit code 128.
     pub fn fatal(message: impl Into<String>) -> Self {
         Self::new(Kind::Fatal, ExitCode::FATAL, vec![message.into()])
     }
 
-    /// `error: MESSAGE`, exit code 1.
+    /// Creates an error: `error: MESSAGE`, exit code 1.
     pub fn error(message: impl Into<String>) -> Self {
         Self::new(Kind::Error, ExitCode::FAILURE, vec![message.into()])
     }
 
-    /// `error: MESSAGE`, exit code 129: the call is invalid.
+    /// Creates a usage error: `error: MESSAGE`, exit code 129.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, ExitCode::USAGE, vec![message.into()])
     }
 
-    /// pronto lacks `what` ("option '--foo'"). Return it before any side effect: the whole call is
-    /// then handed to the installed git.
+    /// Creates the error for a call that needs `what` ("option '--foo'"), which pronto lacks. It
+    /// must be returned before any side effect, because the whole call is then handed to the
+    /// installed git.
     pub fn unsupported(what: impl Into<String>) -> Self {
         let message = format!("pronto does not have {}", what.into());
         Self::new(Kind::Unsupported, ExitCode::FATAL, vec![message])
     }
 
-    /// The library returned an outcome that the command does not know.
+    /// Creates the error for an outcome of the library that the command does not handle.
     pub(crate) fn unknown_outcome(outcome: &impl fmt::Debug) -> Self {
         Self::fatal(format!("unknown outcome: {outcome:?}"))
     }
 
-    /// The arguments are invalid for pronto. The call goes to git, which may know them.
+    /// Creates the error for arguments that are invalid for pronto. The call is handed to git,
+    /// which may support them.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
         Self::new(Kind::Unsupported, ExitCode::USAGE, vec![message.into()])
     }
 
-    /// Keeps the call of command `name` from git, which has no such command.
+    /// Prevents that the call of command `name` is handed to git, which has no such command.
     pub(crate) fn without_git(mut self, name: &str) -> Self {
         if self.0.kind != Kind::Unsupported {
             return self;
@@ -127,57 +129,60 @@ impl CliError {
         self.with_hint(format!("'pronto {name} -h' shows the options"))
     }
 
-    /// Does the same as [`unsupported`](Self::unsupported) if `error` names what is missing.
+    /// Does the same as [`unsupported`](Self::unsupported), with `error` as the name of the missing
+    /// feature.
     pub(crate) fn lacking(error: impl fmt::Display) -> Self {
         Self::new(Kind::Unsupported, ExitCode::FATAL, vec![error.to_string()])
     }
 
-    /// Converts an error of the library. If pronto lacks what the call needs, git gets it, so the
-    /// caller must not have changed anything. An interrupt is not a failure.
+    /// Converts an error of the library. If pronto lacks something that the call needs, git runs
+    /// the call, so the caller must not have changed anything. An interrupt becomes
+    /// [`Kind::Interrupted`].
     pub(crate) fn of(error: pronto::Error) -> Self {
         match error.kind() {
             pronto::ErrorKind::Unsupported => Self::lacking(error),
             pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
-            // In Git this is a fatal error for everything but checkouts.
+            // In Git, this error is fatal in every command but checkouts.
             pronto::ErrorKind::Hostile => Self::error(error.to_string()).with_code(ExitCode::FATAL),
             _ => error.into(),
         }
     }
 
-    /// Ends with `code` without a message.
+    /// Creates an error without a message that ends the process with `code`.
     pub fn silent(code: ExitCode) -> Self {
         Self::new(Kind::Silent, code, Vec::new())
     }
 
-    /// Adds an error that is printed on a line before the messages.
+    /// Adds an error on a line before the messages.
     #[must_use]
     pub(crate) fn after(mut self, message: impl Into<String>) -> Self {
         self.0.earlier.push(message.into());
         self
     }
 
-    /// Adds a line after the first message, with the same prefix.
+    /// Adds a message after the first one, with the same prefix.
     #[must_use]
     pub fn and(mut self, message: impl Into<String>) -> Self {
         self.0.messages.push(message.into());
         self
     }
 
-    /// Adds advice, printed on lines that start with `hint:`.
+    /// Adds advice, which is printed on lines that start with `hint:`.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hints.push(hint.into());
         self
     }
 
-    /// Prints the advice before the messages, as Git does about files that are not in their encoding.
+    /// Makes the advice precede the messages. Git does so for files that are invalid in their
+    /// encoding.
     #[must_use]
     pub(crate) fn with_leading_hints(mut self) -> Self {
         self.0.hints_lead = true;
         self
     }
 
-    /// Prints it as `error: …` with exit code 1, if it is fatal.
+    /// Converts a fatal error into an error: `error: …` with exit code 1.
     #[must_use]
     pub(crate) fn into_error(mut self) -> Self {
         if self.0.kind == Kind::Fatal {
@@ -186,12 +191,12 @@ impl CliError {
         self
     }
 
-    /// Returns whether it is printed as `error: …`, and not as fatal.
+    /// Returns whether the error is printed as `error: …` and not as `fatal: …`.
     pub(crate) fn is_minor(&self) -> bool {
         self.0.kind == Kind::Error
     }
 
-    /// Sets the exit code instead of the one of its kind.
+    /// Sets the exit code, which overrides that of the kind.
     #[must_use]
     pub fn with_code(mut self, code: ExitCode) -> Self {
         self.0.code = code;
@@ -213,7 +218,7 @@ impl CliError {
         &self.0.messages
     }
 
-    /// Returns the error for another program that reports it.
+    /// Converts the error into an error of the library, for a caller that reports it.
     pub(crate) fn to_report(&self, kind: pronto::ErrorKind) -> pronto::Error {
         let error = pronto::Error::new(kind, self.to_string());
         match self.0.earlier.first() {
@@ -271,7 +276,7 @@ impl fmt::Display for CliError {
 
 impl std::error::Error for CliError {}
 
-/// Converts an error of a library: fatal, with its hint.
+/// Converts an error of a library into a fatal error with its hint.
 impl<K> From<pronto_io::error::Error<K>> for CliError {
     fn from(error: pronto_io::error::Error<K>) -> Self {
         let mut fatal = CliError::fatal(error.to_string());
@@ -289,9 +294,10 @@ impl<K> From<pronto_io::error::Error<K>> for CliError {
     }
 }
 
-/// Converts an error of writing the output, so that `write!(context.out, …)?` behaves as in Git.
+/// Converts an error of writing standard output, so that `write!(context.out, …)?` fails as in Git.
 impl CliError {
-    /// The name of an object could not be resolved. An ambiguous name is an error of the caller.
+    /// Converts the error of a name that could not be resolved. A call with an ambiguous name is
+    /// handed to git.
     pub(crate) fn unresolved(error: pronto::Error) -> Self {
         match error.kind() {
             pronto::ErrorKind::Ambiguous => Self::misuse(error.message()),
@@ -316,7 +322,7 @@ impl From<pronto_io::interrupt::Interrupted> for CliError {
     }
 }
 
-/// Formats `text` as Git prints names from the command line in messages.
+/// Formats `text` as Git prints arguments of the command line in messages.
 pub fn display(text: &OsStr) -> Cow<'_, str> {
     text.to_string_lossy()
 }

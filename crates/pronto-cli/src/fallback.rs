@@ -1,8 +1,9 @@
-//! Decides which git runs, and whether git may run. No other module does.
+//! Hands calls to git: finds the program, and decides whether it may run. No other module does
+//! that.
 //!
-//! A whole call is handed to the installed git ([`exec`]: the same process, arguments, streams,
-//! exit code and signals), or git does a part of a command ([`git`]). Neither ever loops, even if
-//! this program is installed under the name `git`.
+//! [`exec`] hands a whole call to the installed git, with the same process, arguments, streams,
+//! exit code and signals. [`git`] returns the git that does a part of a command. Neither loops,
+//! even if this program is installed under the name `git`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -18,11 +19,12 @@ use crate::error::{CliError, display};
 use crate::globals::Globals;
 use crate::programs;
 
-/// State of earlier hand-overs in this chain of processes: `pid;depth;chosen;own,own,…`, with files
-/// as `device:inode`.
+/// The environment variable that records earlier hand-overs in this chain of processes:
+/// `pid;depth;chosen;own,own,…`, with files as `device:inode`.
 const CHAIN: &str = "PRONTO_FALLBACK_CHAIN";
 
-/// Hooks may call pronto again, and their hooks again. A chain of this depth is a loop.
+/// The largest depth of a chain of hand-overs. Hooks may call pronto, whose hooks may call pronto
+/// again, but a chain of this depth is a loop.
 const DEPTH_LIMIT: u32 = 40;
 
 /// The identity of a file, independent of its path.
@@ -52,12 +54,12 @@ impl Identity {
 #[derive(Debug, Default)]
 struct Chain {
     depth: u32,
-    /// Files that are this program, or lead back to it.
+    /// The files that are this program, or that lead back to it.
     own: Vec<Identity>,
 }
 
 impl Chain {
-    /// Reads the state of earlier hand-overs from the environment, and adds this program.
+    /// Reads the record of earlier hand-overs from the environment, and adds this program.
     fn inherited() -> Self {
         let mut chain = variable(CHAIN)
             .and_then(|text| Chain::parse(text.to_str()?))
@@ -65,7 +67,7 @@ impl Chain {
         if let Ok(own) = std::env::current_exe().and_then(std::fs::metadata) {
             chain.add(Identity::of(&own));
         }
-        // The name `git` may lead to `pronto`, which has become this program.
+        // The name `git` may be a link to `pronto`, which has become this program.
         if let Some(Ok(caller)) = programs::caller().map(std::fs::metadata) {
             chain.add(Identity::of(&caller));
         }
@@ -88,7 +90,7 @@ impl Chain {
         {
             chain.add(own);
         }
-        // The same process again: the presumed git is a script that calls pronto.
+        // The same process runs again, so the chosen git is a script that calls pronto.
         if process == std::process::id() {
             chosen.into_iter().for_each(|wrapper| chain.add(wrapper));
         }
@@ -109,20 +111,20 @@ impl Chain {
     }
 }
 
-/// Returns whether handing calls to git is disabled.
+/// Returns whether the user has disabled handing calls to git (`PRONTO_NO_FALLBACK`).
 pub(crate) fn is_forbidden() -> bool {
     variable("PRONTO_NO_FALLBACK")
         .is_some_and(|value| !matches!(value.as_bytes(), b"" | b"0" | b"false"))
 }
 
-/// Returns whether there is a git to which calls can be handed.
+/// Returns whether an installed git can run calls.
 pub(crate) fn is_possible() -> bool {
     let chain = Chain::inherited();
     !is_forbidden() && chain.depth < DEPTH_LIMIT && find_git(&chain).is_ok()
 }
 
-/// Becomes the installed git with `arguments` (without the name of the program). Returns only if
-/// that fails.
+/// Replaces this process by the installed git with `arguments` (without the name of the program).
+/// Returns only if that fails.
 pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     let chain = Chain::inherited();
     if chain.depth >= DEPTH_LIMIT {
@@ -148,25 +150,25 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     CliError::fatal(format!("cannot run '{}': {error}", git.display()))
 }
 
-/// A git that does a part of a command.
+/// The git that does a part of a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Git {
-    /// The program.
+    /// The path of the program.
     pub(crate) program: PathBuf,
-    /// Changes of its environment: the options before the command of this process, and the state
-    /// that prevents loops.
+    /// The changes of the environment: the options before the command of this process, and the
+    /// record that prevents loops.
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
 impl Git {
-    /// Creates a command that runs it.
+    /// Creates a command that runs this git.
     pub(crate) fn command(&self) -> Command {
         let mut command = child::command(&self.program);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    /// Returns the error for a `command` that does not start.
+    /// Returns the error for a `command` that cannot be started.
     pub(crate) fn cannot_run(&self, error: &std::io::Error) -> CliError {
         let reason = pronto_io::error::reason(error);
         CliError::fatal(format!("cannot run '{}': {reason}", self.program.display()))
@@ -176,7 +178,7 @@ impl Git {
 /// Returns the git that does a part of a command.
 ///
 /// # Errors
-/// There is none, or calling it is disabled.
+/// Fails if git is not installed, or if calls of git are disabled.
 pub(crate) fn git(globals: &Globals) -> Result<Git, CliError> {
     let chain = Chain::inherited();
     if is_forbidden() {
@@ -195,7 +197,8 @@ pub(crate) fn git(globals: &Globals) -> Result<Git, CliError> {
     Ok(Git { program, variables })
 }
 
-/// Returns a variable of this process. The variables that decide which git runs are read only here.
+/// Returns an environment variable of this process. Only this function reads the variables that
+/// select the git to run.
 fn variable(name: &str) -> Option<OsString> {
     #[expect(
         clippy::disallowed_methods,
@@ -204,7 +207,7 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Removes the options before the command that only pronto has.
+/// Removes the options before the command that git does not have.
 fn without_own_options(arguments: &[OsString]) -> Vec<&OsStr> {
     let mut kept = Vec::with_capacity(arguments.len());
     let mut rest = arguments.iter();
@@ -228,11 +231,11 @@ fn without_own_options(arguments: &[OsString]) -> Vec<&OsStr> {
     kept
 }
 
-/// Finds the git to run: the one that `PRONTO_GIT` names, or the first on `PATH` that is not this
-/// program.
+/// Finds the git to run: the program that `PRONTO_GIT` names, or the first `git` on `PATH` that is
+/// not this program.
 fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
     if let Some(named) = variable("PRONTO_GIT").filter(|path| !path.is_empty()) {
-        // A bare name is searched like any program, not in the current directory.
+        // A name without a slash is searched on `PATH`, not in the current directory.
         let path = match named.as_bytes().contains(&b'/') {
             true => PathBuf::from(named),
             false => child::find(&named).unwrap_or_else(|| named.into()),
@@ -261,12 +264,12 @@ fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
         .with_hint("pronto hands what it lacks to git; set PRONTO_GIT or PATH to where it is"))
 }
 
-/// Adds to `error` that the call would have gone to git.
+/// Adds the information to `error` that the call would have been handed to git.
 pub(crate) fn refusal(error: CliError) -> CliError {
     error.with_hint("without PRONTO_NO_FALLBACK the call would go to the installed git")
 }
 
-/// Returns the error for a command that is not in the table.
+/// Returns the error for a command that is not in the table. git runs the call.
 pub(crate) fn missing_command(name: &OsStr) -> CliError {
     CliError::unsupported(format!("command '{}'", display(name)))
 }

@@ -1,8 +1,8 @@
-//! Options before the command, parsed by hand and in order, as in Git.
+//! Parses the options before the command, in order, as Git does.
 //!
-//! Git turns most of them into environment variables, for itself and for every process it starts.
-//! pronto does this without changing the environment of this process: [`Globals::variable`] looks
-//! at them first, and [`Globals::variables`] must be set on children.
+//! Git turns most of these options into environment variables, for itself and for every child
+//! process. pronto does not change the environment of this process: [`Globals::variable`] looks at
+//! the options first, and [`Globals::variables`] must be set on child processes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -21,19 +21,19 @@ const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
 #[derive(Debug, Default)]
 pub struct Globals {
     variables: Vec<(&'static str, OsString)>,
-    /// The directory in which the process started, if `-C` has changed it.
+    /// The directory in which the process started; `None` unless `-C` has changed the directory.
     pub(crate) start: Option<OwnedFd>,
-    /// The path of that directory, if known.
+    /// The path of the directory in which the process started, if known.
     pub(crate) original_dir: Option<PathBuf>,
-    /// `-p` or `-P`.
+    /// Whether output is paged: `-p` (`--paginate`) or `-P` (`--no-pager`).
     pub paginate: Option<bool>,
-    /// `--bare`.
+    /// Whether the repository is treated as bare (`--bare`).
     pub(crate) bare: bool,
-    /// `--trace-chrome FILE`: the file for a trace for Chrome and Perfetto.
+    /// The output file of `--trace-chrome`, for a trace in the format of Chrome and Perfetto.
     pub trace_chrome: Option<PathBuf>,
 }
 
-/// Returns a variable of the process.
+/// Returns an environment variable of the process.
 fn of_process(name: &OsStr) -> Option<OsString> {
     #[expect(
         clippy::disallowed_methods,
@@ -42,20 +42,20 @@ fn of_process(name: &OsStr) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// The arguments after the options.
+/// The kind of arguments after the options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// A command at this index of the arguments.
     Command(usize),
     /// No command.
     Nothing,
-    /// `--version`, `-v`.
+    /// The option `--version` or `-v`.
     Version,
-    /// `--help`, `-h`.
+    /// The option `--help` or `-h`, at this index of the arguments.
     Help(usize),
-    /// `--list-native`.
+    /// The option `--list-native`.
     ListNative,
-    /// An option that only git has.
+    /// An option that only git has, at this index of the arguments.
     Unknown(usize),
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Rest {
 struct OptionVariable {
     name: &'static str,
     variable: &'static str,
-    /// The value of the variable; `None` for the value of the option.
+    /// The fixed value of the variable; `None` for the value of the option.
     value: Option<&'static str>,
     help: &'static str,
 }
@@ -206,8 +206,8 @@ pub(crate) fn define(definition: Definition) -> Definition {
 }
 
 impl Globals {
-    /// Parses the options in `arguments` (of which the first is the name of the program), changes
-    /// to the directories of `-C`, and returns where the rest begins.
+    /// Parses the options in `arguments`, of which the first is the name of the program. Changes
+    /// the directory for `-C`, and returns the kind of the remaining arguments.
     pub(crate) fn read(arguments: &[OsString]) -> Result<(Self, Rest), (Self, CliError)> {
         let mut globals = Globals::default();
         match globals.walk(arguments) {
@@ -237,8 +237,8 @@ impl Globals {
         Ok(Rest::Nothing)
     }
 
-    /// Processes one option. Returns the number of arguments it took, or `None` for an unknown
-    /// option.
+    /// Parses one option. Returns the number of arguments that the option has used, or `None` for
+    /// an unknown option.
     fn option(&mut self, bytes: &[u8], next: Option<&OsString>) -> Result<Option<usize>, CliError> {
         match bytes {
             b"-p" | b"--paginate" => self.paginate = Some(true),
@@ -316,16 +316,16 @@ impl Globals {
         }
     }
 
-    /// Returns the variables that the options before the command set. Set them on each process that
-    /// is started for the command.
+    /// Returns the environment variables that the options before the command set. The caller sets
+    /// them on each child process of the command.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
         self.variables
             .iter()
             .map(|(name, value)| (*name, value.as_os_str()))
     }
 
-    /// Returns those of [`variables`](Self::variables) that do not come from options, for git,
-    /// which parses the options again.
+    /// Returns the [`variables`](Self::variables) that do not result from options. git needs only
+    /// these, because it parses the options again.
     pub(crate) fn trace_variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
         self.variables()
             .filter(|(name, _)| name.starts_with("GIT_TRACE2_PARENT_"))
@@ -362,7 +362,7 @@ impl Globals {
         })
     }
 
-    /// `-c NAME=VALUE`, or `-c NAME` for a boolean that is true.
+    /// Handles `-c NAME=VALUE`, or `-c NAME` for a boolean that is true.
     fn parameter(&mut self, text: &[u8]) -> Result<(), CliError> {
         let equals = text.iter().position(|&byte| byte == b'=');
         let (name, value) = match equals {
@@ -376,7 +376,7 @@ impl Globals {
         Ok(())
     }
 
-    /// `--config-env NAME=VARIABLE`.
+    /// Handles `--config-env NAME=VARIABLE`.
     fn parameter_from(&mut self, text: &[u8]) -> Result<(), CliError> {
         let lossy = String::from_utf8_lossy(text).into_owned();
         let Some(at) = text.iter().rposition(|&byte| byte == b'=') else {
@@ -416,7 +416,7 @@ fn os(bytes: &[u8]) -> OsString {
     OsStr::from_bytes(bytes).to_owned()
 }
 
-/// Returns a usage error for git, which prints its usage after the message.
+/// Returns a usage error. git prints its usage after the message.
 fn usage(message: &str) -> CliError {
     CliError::misuse(message)
 }

@@ -1,14 +1,14 @@
-//! The command line of pronto: arguments in, text out. Logic that a library user would want is in
-//! the `pronto` crate.
+//! The command line of pronto: parses arguments and prints text. Code that is useful for users of
+//! the library is in the `pronto` crate.
 //!
-//! - [`commands`]: the table of native commands, with one file each under `commands/`.
-//! - [`arguments`]: Git's way of writing options, converted for clap.
+//! - [`commands`]: the table of native commands, with one file for each under `commands/`.
+//! - [`arguments`]: converts options in Git's style for clap.
 //! - [`globals`]: the options before the command.
 //! - [`context`]: the context of a command.
 //! - [`error`]: the error type of the command line.
 //! - [`settings`]: the settings that native commands lack.
 //! - [`terminal`]: colours, columns and progress.
-//! - `fallback`: handing a call to the installed git.
+//! - `fallback`: hands a call to the installed git.
 //!
 //! ```
 //! let status = pronto_cli::commands::find("version").expect("version is native");
@@ -37,16 +37,18 @@ pub use error::{CliError, ExitCode};
 
 /// Runs the command line of this process and returns its exit code.
 ///
-/// Reads the arguments and the environment, writes to the standard streams, and does not return if
-/// the call is handed to the installed git or ends by a signal.
+/// Reads the arguments and the environment, and writes to the standard streams. Does not return if
+/// the call is handed to the installed git, or if a signal ends the process.
 pub fn main() -> u8 {
     let arguments: Vec<_> = std::env::args_os().collect();
     startup::run(&arguments, &[]).code()
 }
 
-/// Does the same as [`main`] for the program `pronto-server`, which also runs the commands that serve.
+/// Does the same as [`main`] for the program `pronto-server`, which also runs the commands that
+/// serve.
 ///
-/// [`main`] does not refer to those, so that the linker leaves everything of them out of the program `pronto`.
+/// [`main`] does not refer to these commands, so that the linker omits their code from the program
+/// `pronto`.
 #[cfg(feature = "serve")]
 pub fn server_main() -> u8 {
     let arguments: Vec<_> = std::env::args_os().collect();

@@ -1,4 +1,4 @@
-//! The binary `pronto`.
+//! The program `pronto`.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]
 

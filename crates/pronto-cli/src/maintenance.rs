@@ -1,5 +1,5 @@
-//! Automatic maintenance after commands that add objects, and the processes of maintenance. It runs
-//! in parallel to the user's next commands: no command waits for it.
+//! Automatic maintenance after commands that add objects, and the processes of maintenance.
+//! Maintenance runs in parallel to the user's next commands. No command waits for it.
 
 mod background;
 mod runner;
@@ -19,10 +19,11 @@ use crate::{CliError, Context};
 pub(crate) use background::{Background, Ending, in_background};
 pub(crate) use runner::Subprocesses;
 
-/// Starts maintenance if there is something to do, detached from this process and at low priority.
+/// Starts maintenance if a task is due, detached from this process and at low priority.
 ///
-/// Without work it costs what [`pronto::maintenance::automatic`] costs. If
-/// `maintenance.autoDetach` or `gc.autoDetach` is off, it waits for the end, as git does.
+/// If no task is due, the cost is that of [`pronto::maintenance::automatic`]. If
+/// `maintenance.autoDetach` or `gc.autoDetach` is off, this function waits for the end, as git
+/// does.
 pub(crate) fn maintain(
     repository: &Repository,
     quiet: bool,
@@ -33,7 +34,8 @@ pub(crate) fn maintain(
     start(repository, command, decided, quiet, context)
 }
 
-/// Does the same as [`maintain`] for a repository that the current directory is not in, quietly.
+/// Does the same as [`maintain`] for a repository that is not around the current directory, without
+/// output.
 pub(crate) fn maintain_elsewhere(
     repository: &Repository,
     context: &mut Context,
@@ -46,8 +48,8 @@ pub(crate) fn maintain_elsewhere(
     start(repository, command, decided, true, context)
 }
 
-/// Starts maintenance of a repository after a push to this server, if there is something to do. Never
-/// waits for it, and reports nothing: a later push tries again.
+/// Starts maintenance of a repository after a push to this server, if a task is due. Does not wait
+/// for the end and reports no error: a later push tries again.
 #[cfg(feature = "serve")]
 pub(crate) fn maintain_served(repository: &Repository, program: &Path) {
     if !matches!(pronto::maintenance::automatic(repository), Ok(Some(_))) {
@@ -61,13 +63,13 @@ pub(crate) fn maintain_served(repository: &Repository, program: &Path) {
         .current_dir(repository.git_dir());
     pronto_io::child::in_background(&mut command);
     if let Ok(mut child) = command.spawn() {
-        // The server outlives the process, which would stay as a zombie.
+        // Without `wait`, the child process would stay a zombie while the server runs.
         let _ = std::thread::Builder::new().spawn(move || child.wait());
     }
 }
 
-/// Does the same as [`maintain`] after a fetch of everything: objects that are stored twice are
-/// packed again, so maintenance starts in any case.
+/// Does the same as [`maintain`] after `fetch --refetch`, which stores objects twice. Maintenance
+/// starts in any case, to repack these objects.
 pub(crate) fn maintain_refetched(
     repository: &Repository,
     quiet: bool,
@@ -91,10 +93,10 @@ pub(crate) fn maintain_refetched(
     start(repository, command, decided, quiet, context)
 }
 
-/// The variable with the options `-c` of this process.
+/// The environment variable with the `-c` options of this process.
 const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
 
-/// Starts maintenance with `command`, if it was `decided`.
+/// Starts maintenance with `command` according to `decided`.
 fn start(
     repository: &Repository,
     mut command: Command,
@@ -103,7 +105,7 @@ fn start(
     context: &mut Context,
 ) -> Result<(), CliError> {
     let start = match decided {
-        // The command itself has done its work.
+        // The command itself has succeeded, so this error does not change the exit code.
         Err(error) if *error.kind() == ErrorKind::Unsupported => {
             context.report_error(&error.to_string());
             return Ok(());
@@ -116,7 +118,7 @@ fn start(
     context.out.flush()?;
     let quiet = if quiet { "--quiet" } else { "--no-quiet" };
     command.args(["maintenance", "run", "--auto"]);
-    // If maintenance does not start, or fails, a later command tries again.
+    // If maintenance does not start or fails, a later command tries again.
     if start.detach {
         command.args(["--quiet", "--no-detach"]);
         let _ = Background::Automatic.spawn(&mut command);
@@ -127,10 +129,11 @@ fn start(
     Ok(())
 }
 
-/// Runs `command`, which is this program, and waits for its end. The trace has the name of the
-/// program that users know.
+/// Runs `command`, which is this program, and waits for its end. The trace shows the name of the
+/// program that users call.
 fn wait(repository: &Repository, mut command: Command, context: &Context) -> Result<(), CliError> {
-    // The child may prune, and would wait for this process.
+    // The child process may prune. A prune waits for processes that write objects, so this process
+    // must not hold up the child.
     repository.objects()?.finish_writing();
     let traced = pronto_io::child::started_as("?", context.program(), &command);
     if let Ok(mut child) = command.spawn()

@@ -1,23 +1,24 @@
-//! Buffered standard output. A terminal gets no control characters of others.
+//! Buffered standard output. A terminal receives no untrusted control characters.
 
 use std::io::{self, IsTerminal as _, Write};
 
 use crate::terminal::text::{for_terminal, sanitized_bytes};
 
-/// Large enough that a status of a large worktree takes few system calls.
+/// The capacity of the buffer, so that a status of a large worktree takes few system calls.
 const CAPACITY_BYTES: usize = 64 * 1024;
 
-/// Standard output. It is written after 64 KiB, on [`flush`](Write::flush), and at the end of the
-/// process. On a terminal, control characters become `?`, except for colours and ends of lines.
+/// Standard output. The buffer is written when it is full (64 KiB), on [`flush`](Write::flush), and
+/// at the end of the process. On a terminal, control characters become `?`, except for colours and
+/// line ends.
 #[derive(Debug, Default)]
 pub struct Output {
     buffer: Vec<u8>,
-    /// Whether it is a terminal, once that was asked.
+    /// Whether standard output is a terminal; `None` before the first check.
     is_terminal: Option<bool>,
 }
 
 impl Output {
-    /// Creates an empty buffer. Allocates on the first write.
+    /// Creates an empty buffer. The first write allocates.
     pub const fn new() -> Self {
         Output {
             buffer: Vec::new(),
@@ -25,10 +26,10 @@ impl Output {
         }
     }
 
-    /// Writes text of others that is never coloured, such as names that nobody has checked.
+    /// Writes untrusted text that is never coloured, such as unchecked names.
     ///
     /// # Errors
-    /// Standard output cannot be written.
+    /// Fails if standard output cannot be written.
     pub(crate) fn write_foreign(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.is_terminal() {
             true => self.write_all(&sanitized_bytes(bytes)),
@@ -42,7 +43,7 @@ impl Output {
             .get_or_insert_with(|| io::stdout().is_terminal())
     }
 
-    /// Writes the buffer up to `end`.
+    /// Writes the first `end` bytes of the buffer.
     fn write_up_to(&mut self, end: usize) -> io::Result<()> {
         if end == 0 {
             return Ok(());
@@ -55,13 +56,13 @@ impl Output {
         result
     }
 
-    /// Discards unwritten bytes, before a call is handed to git.
+    /// Discards the unwritten bytes before a call is handed to git.
     pub(crate) fn discard(&mut self) {
         self.buffer.clear();
     }
 
-    /// Writes `bytes` past the buffer. A closed standard output is an error only if there is
-    /// something to write.
+    /// Writes `bytes` without the buffer. A closed standard output is an error only if `bytes` is
+    /// not empty.
     fn write_through(mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match rustix::io::write(rustix::stdio::stdout(), bytes) {
@@ -83,7 +84,7 @@ impl Write for Output {
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.buffer.len() + bytes.len() > CAPACITY_BYTES && self.is_terminal() {
-            // A sequence is not cut: lines are written whole.
+            // Lines are written whole, so that no escape sequence is cut.
             self.buffer.extend_from_slice(bytes);
             let last = self.buffer.iter().rposition(|byte| *byte == b'\n');
             return self.write_up_to(last.map_or(self.buffer.len(), |last| last + 1));

@@ -1,4 +1,4 @@
-//! Formatting and parsing of worktree paths.
+//! Formats and parses worktree paths.
 
 use std::io::BufRead;
 
@@ -7,8 +7,8 @@ use pronto::quote::{c_quote_into, c_unquote};
 
 use crate::CliError;
 
-/// Names from standard input: one on each line, C-style quoted if it begins with a double quote, or
-/// each terminated by NUL. Read on demand.
+/// Names from standard input, read on demand: one on each line, C-style quoted if the line begins
+/// with a double quote, or each terminated by a NUL byte (`-z`).
 pub(crate) struct InputNames {
     null: bool,
     input: std::io::StdinLock<'static>,
@@ -20,7 +20,7 @@ impl InputNames {
         InputNames { null, input }
     }
 
-    /// Returns the next name, or `None` at the end.
+    /// Returns the next name, or `None` at the end of the input.
     pub(crate) fn next(&mut self) -> Result<Option<BString>, CliError> {
         let end = if self.null { 0 } else { b'\n' };
         let mut line = Vec::new();
@@ -40,7 +40,7 @@ impl InputNames {
     }
 }
 
-/// Converts the error of a pathspec. Magic that pronto lacks goes to git.
+/// Converts the error of a pathspec. A call with pathspec magic that pronto lacks is handed to git.
 pub(crate) fn pathspec_error(error: pronto::Error) -> CliError {
     match error.kind() {
         pronto::ErrorKind::Unsupported => CliError::unsupported(error.message()),
@@ -49,12 +49,12 @@ pub(crate) fn pathspec_error(error: pronto::Error) -> CliError {
     }
 }
 
-/// The paths that are quoted besides those with control characters, quotes and backslashes.
+/// The paths that are quoted in addition to paths with control characters, quotes and backslashes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quoting {
-    /// Paths that are not ASCII (`core.quotePath`).
+    /// Whether paths that are not ASCII are quoted (`core.quotePath`).
     pub(crate) non_ascii: bool,
-    /// Paths that contain a space.
+    /// Whether paths that contain a space are quoted.
     pub(crate) spaces: bool,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn relative(path: &BStr, prefix: &BStr) -> BString {
             common = at + 1;
         }
     }
-    // The directory `prefix` itself, or one above it.
+    // `path` is the directory `prefix` or one of its parents.
     if prefix.starts_with(path) && prefix.get(path.len()) == Some(&b'/') {
         common = path.len() + 1;
     }

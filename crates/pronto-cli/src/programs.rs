@@ -1,8 +1,9 @@
 //! The two programs of an installation: `pronto`, and `pronto-server` for the commands that serve.
 //!
-//! Both come from this source. `pronto` becomes `pronto-server` by `exec` for those commands, so that users see one
-//! command, and a small call does not load what only servers need. `pronto-server` has all commands: what a server
-//! starts by its own path works without `pronto`, too.
+//! Both are built from this crate. For the commands that serve, `pronto` becomes `pronto-server` by
+//! `exec`: users see one program, and a short call does not load the code of servers.
+//! `pronto-server` has all commands, so that the processes which a server starts by its own path do
+//! not need `pronto`.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,14 +20,14 @@ use crate::error::display;
 
 const SERVER: &str = "pronto-server";
 
-/// The release of this program.
+/// The version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Describes the `pronto` that became this process: `pid;version;path`. Children inherit it, and are told from this
-/// process by the process id.
+/// The environment variable that describes the `pronto` that became this process:
+/// `pid;version;path`. Child processes inherit it, but their process ids differ.
 pub(crate) const CALLER: &str = "PRONTO_CALLER";
 
-/// The program that became this one.
+/// The `pronto` that became this process.
 #[derive(Debug, PartialEq, Eq)]
 struct Caller {
     version: OsString,
@@ -59,10 +60,11 @@ impl Caller {
     }
 }
 
-/// Returns the path of this program, for processes that run it: that of `pronto` where `pronto` became this program.
+/// Returns the path of this program, for child processes that run it. If `pronto` became this
+/// process, returns the path of `pronto`.
 ///
 /// # Errors
-/// The system does not tell it.
+/// Fails if the system does not report the path.
 pub(crate) fn own() -> io::Result<PathBuf> {
     match caller() {
         Some(caller) => Ok(caller),
@@ -70,15 +72,16 @@ pub(crate) fn own() -> io::Result<PathBuf> {
     }
 }
 
-/// Returns the path of the `pronto` that became this program, if one did.
+/// Returns the path of the `pronto` that became this process; `None` if the process was started as
+/// `pronto-server`.
 pub(crate) fn caller() -> Option<PathBuf> {
     Some(Caller::of_process()?.program)
 }
 
-/// Checks that the `pronto` that became this program is of the same version.
+/// Checks that the `pronto` that became this process has the same version.
 ///
 /// # Errors
-/// It is not.
+/// Fails with a fatal error if the versions differ.
 #[cfg(feature = "serve")]
 pub(crate) fn check_caller() -> Result<(), CliError> {
     let Some(caller) = Caller::of_process().filter(|caller| caller.version != VERSION) else {
@@ -94,8 +97,9 @@ pub(crate) fn check_caller() -> Result<(), CliError> {
     Err(CliError::fatal(message).with_hint("install both programs from one release of pronto"))
 }
 
-/// Becomes `pronto-server` with the arguments `process` of this process, in the directory `start` if the process has
-/// left that, for `command`. Returns only if that fails.
+/// Replaces this process by `pronto-server`, with its arguments `process`, for `command`. Returns
+/// to the directory `start` first if `-C` has left that directory. Returns only if the replacement
+/// fails.
 pub(crate) fn become_server(
     command: &str,
     process: &[OsString],
@@ -132,8 +136,9 @@ pub(crate) fn become_server(
     CliError::fatal(format!("cannot run '{}': {reason}", server.display()))
 }
 
-/// Returns the paths where `pronto-server` may be, of which the first that exists is taken: beside this program, whose
-/// path has no symbolic links, and where packages keep programs that users do not call.
+/// Returns the candidate paths of `pronto-server`, in the order in which they are tried: beside
+/// this program (with symbolic links resolved), and in the directory for programs that users do not
+/// call.
 fn places(own: &Path) -> Vec<PathBuf> {
     let Some(directory) = own.parent() else {
         return Vec::new();

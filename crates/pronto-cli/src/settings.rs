@@ -1,7 +1,7 @@
-//! Settings that native commands lack. If one of them is in effect, the whole call goes to git.
+//! The settings that native commands lack. If such a setting is in effect, git runs the whole call.
 //!
-//! `docs/settings.tsv` lists every setting of Git. Those with the status `handed over` are in the
-//! tables here, unless the code that needs them checks itself. The tables are compared with
+//! `docs/settings.tsv` lists every setting of Git. Settings with the status `handed over` are in
+//! the tables here, unless the code that would need them checks them. The tables are compared with
 //! configuration and environment that are loaded anyway.
 
 mod hooks;
@@ -29,7 +29,8 @@ pub(crate) use values::{check as check_values, unread};
 /// `post-index-change`.
 ///
 /// # Errors
-/// The command may write the index, and there is such a hook.
+/// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if the command may write the
+/// index and the hook exists.
 pub(crate) fn check_hooks(command: &str, repository: &Repository) -> Result<(), CliError> {
     if table::INDEX_WRITERS.contains(&command)
         && pronto::hooks::exists(repository, "post-index-change")
@@ -42,44 +43,44 @@ pub(crate) fn check_hooks(command: &str, repository: &Repository) -> Result<(), 
 /// A setting that some native commands lack.
 #[derive(Clone, Copy, Debug)]
 pub struct Lacking {
-    /// The environment variable, or `section.variable` in lower case.
+    /// The name: an environment variable, or `section.variable` in lower case.
     pub name: &'static str,
-    /// The form of a configured variable.
+    /// The form of the key of a configured variable.
     pub place: Place,
-    /// The commands that lack it; all if empty.
+    /// The commands that lack the setting; an empty list means all commands.
     pub commands: &'static [&'static str],
-    /// The values with which it is in effect.
+    /// The values that put the setting into effect.
     pub when: When,
 }
 
-/// Whether a configured variable has a subsection.
+/// The form of a key: whether it has a subsection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// `section.variable`.
+    /// A key without a subsection: `section.variable`.
     Section,
-    /// `section.NAME.variable`.
+    /// A key with a subsection: `section.NAME.variable`.
     Subsection,
-    /// Both, as for settings of one URL.
+    /// A key with or without a subsection, such as a setting that may be limited to a URL.
     Either,
 }
 
-/// The values with which a setting is in effect.
+/// The values that put a setting into effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Any value.
     Set,
     /// Any value that is not empty.
     NotEmpty,
-    /// Any value but a false boolean.
+    /// Any value except a false boolean.
     True,
-    /// A boolean that is false.
+    /// A false boolean.
     False,
-    /// Any value but these.
+    /// Any value except these.
     Not(&'static [&'static str]),
 }
 
 impl When {
-    /// Returns whether `value` puts the setting in effect; `None` is a key without a value.
+    /// Returns whether `value` puts the setting into effect. `None` is a key without a value.
     fn holds(self, value: Option<&BStr>) -> bool {
         let is_false = || value::parse_bool(value) == Some(false);
         match self {
@@ -98,32 +99,35 @@ impl When {
 }
 
 impl Lacking {
-    /// Returns whether `command` lacks it. Traces concern Git's commands.
+    /// Returns whether `command` lacks the setting. Settings of traces concern only commands that
+    /// Git has.
     fn concerns(&self, command: &str) -> bool {
         let is_trace = self.name.starts_with("GIT_TRACE") || self.name.starts_with("trace2.");
         concerns(self.commands, command) && !(is_trace && OWN_COMMANDS.contains(&command))
     }
 }
 
-/// A section whose settings protect the user: an unknown one is never ignored.
+/// A configuration section that protects the user. An unknown variable in such a section is never
+/// ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct Guarded {
-    /// The section, in lower case.
+    /// The name of the section, in lower case.
     pub section: &'static str,
-    /// The commands that obey it; all if empty.
+    /// The commands that obey the section; an empty list means all commands.
     pub commands: &'static [&'static str],
-    /// Its variables in lower case, sorted.
+    /// The variables that pronto supports, in lower case and sorted.
     pub known: &'static [&'static str],
 }
 
-/// Commands that git does not have, so it cannot receive their calls.
+/// Commands that only pronto has, so that git cannot run their calls.
 const OWN_COMMANDS: &[&str] = &["netsync", "serve", "store", "sync"];
 
-/// Refuses to run `command` with an environment variable that it lacks. `get` returns the value of
-/// a variable, and is called only for those that the command lacks.
+/// Refuses to run `command` with an environment variable that the command lacks. `get` returns the
+/// value of a variable, and is called only for variables that the command lacks.
 ///
 /// # Errors
-/// There is one. The call goes to git, if git has the command.
+/// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if such a variable is in
+/// effect. git runs the call, if git has the command.
 pub(crate) fn check_variables(
     command: &str,
     get: impl Fn(&str) -> Option<OsString>,
@@ -139,10 +143,11 @@ pub(crate) fn check_variables(
     Ok(())
 }
 
-/// Refuses to run `command` with a configured variable that it lacks.
+/// Refuses to run `command` with a configured variable that the command lacks.
 ///
 /// # Errors
-/// There is one. The call goes to git, if git has the command.
+/// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if such a variable is in
+/// effect. git runs the call, if git has the command.
 pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliError> {
     for entry in config.iter() {
         let key = Key::split(entry.key);
@@ -160,7 +165,7 @@ pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliErro
     Ok(())
 }
 
-/// No table has longer names.
+/// An upper bound of the length of names in the tables.
 const LONGEST_NAME: usize = 64;
 
 fn is_lacking<'a>(
@@ -209,8 +214,8 @@ fn is_unknown(command: &str, key: &Key<'_>) -> bool {
     })
 }
 
-/// Returns whether `command` is one of `commands`, where an empty list means all commands that read
-/// a repository.
+/// Returns whether `commands` contains `command`. An empty list contains all commands that read a
+/// repository.
 fn concerns(commands: &[&str], command: &str) -> bool {
     match commands {
         [] => !["", "help", "version"].contains(&command),

@@ -1,4 +1,4 @@
-//! The way from the arguments of the process to the command, and back to the exit code.
+//! Runs a process: from its arguments to the command, and back to the exit code.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
@@ -15,8 +15,8 @@ use crate::fallback;
 use crate::globals::{Globals, Rest};
 use crate::terminal::text::write_to_stderr;
 
-/// Runs the command line `arguments`, of which the first is the name of the program. The program itself runs the
-/// commands of `served`.
+/// Runs the command line `arguments`, of which the first is the name of the program. `served` are
+/// the commands of servers that this program runs itself.
 pub(crate) fn run(arguments: &[OsString], served: &'static [Served]) -> ExitCode {
     let begun = Instant::now();
     let name = arguments
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &[OsString], served: &'static [Served]) -> ExitCode
         (None, Ok(rest)) => begin(&rest, arguments, &mut context),
         (None, Err(error)) => Err(error),
     };
-    // A program under the name of a command, such as `git-receive-pack`, is given no command.
+    // The name of the program may name the command, as in `git-receive-pack`.
     let command = name.strip_prefix(b"git-").map(OsStr::from_bytes);
     let rest = arguments.get(1..).unwrap_or_default();
     let given: Vec<OsString> = command
@@ -51,8 +51,8 @@ pub(crate) fn run(arguments: &[OsString], served: &'static [Served]) -> ExitCode
         other => other,
     };
     let code = finish(result, &mut context);
-    // A trace writes its end when it is dropped. Everything else is freed by the end of the process, which takes less
-    // time than to free each part.
+    // A trace writes its last event when it is dropped. All other values are leaked: the end of the
+    // process frees them faster.
     drop(context.trace.take());
     std::mem::forget(context);
     code
@@ -121,8 +121,8 @@ fn dispatch(
     }
 }
 
-/// Returns the usage of a command. It begins like that of git's commands, with the name by which
-/// the program was called.
+/// Returns the usage of a command. The usage begins like that of git's commands, with the name of
+/// the program as called.
 fn usage(definition: Definition, called_as_git: bool) -> impl std::fmt::Display {
     let name = definition.get_bin_name().unwrap_or_default();
     let name = name.replacen("pronto", "git", 1);
@@ -137,7 +137,8 @@ fn usage(definition: Definition, called_as_git: bool) -> impl std::fmt::Display 
     definition.help_template(template).render_help()
 }
 
-/// Usage errors before the command go to git, too, for its wording.
+/// Returns whether the call is handed to git. Usage errors before the command are included, because
+/// git reports them in its own words.
 fn hands_over(error: &CliError) -> bool {
     matches!(error.kind(), Kind::Unsupported)
 }

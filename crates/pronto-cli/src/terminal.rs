@@ -1,4 +1,4 @@
-//! The terminal: colours, columns, progress, and text that is safe to print.
+//! Output on a terminal: colours, columns, progress, and text that is safe to print.
 
 pub(crate) mod colors;
 pub(crate) mod columns;

@@ -1,4 +1,4 @@
-//! The requested traces of this process.
+//! The traces that this process writes on request.
 
 use pronto::config::{Config, EntryRef, Scope};
 use pronto::glob;
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::{CliError, ExitCode};
 
 impl Context {
-    /// Starts the traces that the environment or `--trace-chrome` request.
+    /// Starts the traces that the environment or `--trace-chrome` requests.
     pub(crate) fn begin_trace(&mut self, command: &str) {
         let get = |name: &str| self.globals.variable(name);
         let settings = match (Settings::from_variables(&get), &self.globals.trace_chrome) {
@@ -47,7 +47,7 @@ impl Context {
         self.trace = Some(session);
     }
 
-    /// Returns whether a trace that shows processes is requested.
+    /// Returns whether a trace that shows child processes is requested.
     pub(crate) fn is_traced(&self) -> bool {
         [
             "GIT_TRACE",
@@ -60,9 +60,10 @@ impl Context {
         .any(|value| !["", "0", "false"].iter().any(|off| value == *off))
     }
 
-    /// Records the configured variables and environment variables that the trace is to contain.
+    /// Records the configured variables and environment variables that the trace contains on
+    /// request.
     fn trace_parameters(&mut self, session: &Session) {
-        // A configuration that cannot be read is reported by the command.
+        // The command reports a configuration that cannot be read.
         let Ok(config) = self.configuration() else {
             return;
         };
@@ -85,8 +86,7 @@ impl Context {
         }
     }
 
-    /// Records the variables of a repository that was just made, as far as the trace is to contain
-    /// them.
+    /// Records the configured variables of a newly created repository, if the trace contains them.
     pub(crate) fn trace_new_repository(&self, config: &Config) {
         let Some(session) = self.trace.as_ref().filter(|_| self.is_traced()) else {
             return;
@@ -97,8 +97,8 @@ impl Context {
         }
     }
 
-    /// Returns the words of a list, separated by commas: of the environment, else of the
-    /// configuration of the user and the machine.
+    /// Returns the words of a comma-separated list, from an environment variable or else from the
+    /// user's or system configuration.
     fn list(&self, variable: &str, key: &str, config: &Config) -> Vec<String> {
         let words = match self.globals.variable(variable) {
             Some(words) => words.to_string_lossy().into_owned(),
@@ -112,12 +112,12 @@ impl Context {
         words.filter(|word| !word.is_empty()).collect()
     }
 
-    /// Returns the trace of this process, to record the repository or the mode of the command.
+    /// Returns the trace of this process, for recording the repository or the mode of the command.
     pub fn trace(&self) -> Option<&Session> {
         self.trace.as_ref()
     }
 
-    /// Returns a function that makes the id of this session, which exists without a trace, too.
+    /// Returns a function that creates the session id of this process, even without a trace.
     pub(crate) fn session_id(&self) -> impl FnOnce() -> String + Send + 'static {
         let traced = self.trace.as_ref().map(|trace| trace.id().to_owned());
         let parent = self.globals.variable("GIT_TRACE2_PARENT_SID");
@@ -151,7 +151,7 @@ impl Context {
     }
 }
 
-/// Records those of `entries` whose key matches `pattern`.
+/// Records the `entries` whose keys match `pattern`.
 fn record<'a>(session: &Session, pattern: &str, entries: impl Iterator<Item = EntryRef<'a>>) {
     let how = glob::How {
         fold_case: true,

@@ -1,16 +1,17 @@
-//! Accounts of the system: those of `/etc/passwd`, and those that other sources have (LDAP, SSSD, systemd).
+//! User accounts of the system: those in `/etc/passwd`, and those from other sources (LDAP, SSSD,
+//! systemd).
 //!
-//! `getent` is asked for the others ([`pronto_io::getent`]).
+//! The accounts of other sources are queried with `getent` ([`pronto_io::getent`]).
 
 use bstr::{BString, ByteSlice};
 use pronto_io::getent;
 
-/// An account of the system.
+/// A user account of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// The name to log in with.
+    /// The login name.
     pub login: BString,
-    /// The name of the person, as far as the system knows it.
+    /// The full name of the user (the GECOS field), which may be empty.
     pub full_name: BString,
     /// The home directory.
     pub home: BString,
@@ -18,15 +19,15 @@ pub struct Account {
 
 const ACCOUNTS: &str = "/etc/passwd";
 
-/// Returns the account with this login name.
+/// Returns the account with the login name `login`.
 ///
-/// Reads a file, and starts a program if the file does not have the account.
+/// Reads `/etc/passwd`, and runs `getent` if the account is not in the file.
 pub fn named(login: &[u8]) -> Option<Account> {
     let key = login.to_str().ok()?;
     find_account(key, |fields| fields[0] == login)
 }
 
-/// Returns the account that this process runs under. Costs the same as [`named`].
+/// Returns the account of the real user id of this process. Costs the same as [`named`].
 pub fn own() -> Option<Account> {
     let user = rustix::process::getuid().as_raw().to_string();
     find_account(&user, |fields| fields[2] == user.as_bytes())

@@ -1,5 +1,5 @@
-//! Configuration: all values of all files, in the order in which Git reads them, and typed getters
-//! with Git's rules.
+//! The configuration: the values of all files, in the order in which Git reads them, and getters
+//! that convert values with Git's rules.
 
 mod best;
 pub mod color;
@@ -28,7 +28,7 @@ use crate::{Error, ErrorKind, Result, pattern};
 /// Compiles an extended regular expression for keys or values.
 ///
 /// # Errors
-/// It is malformed.
+/// Fails with [`ErrorKind::InvalidInput`] if the expression is malformed.
 pub fn pattern(text: &BStr) -> Result<regex::bytes::Regex> {
     pattern::compile(text, false)
 }
@@ -36,27 +36,27 @@ pub fn pattern(text: &BStr) -> Result<regex::bytes::Regex> {
 /// Reads the configuration that applies without a repository.
 ///
 /// # Errors
-/// A file cannot be read or parsed.
+/// Fails with [`ErrorKind::Config`] if a file cannot be read or parsed.
 pub fn without_repository(environment: &crate::Environment) -> Result<Config> {
     let mut loader = Loader::new(environment, None);
     loader.system()?.global().command();
     loader.load()
 }
 
-/// The scope of a value.
+/// The scope of a value, as `--show-scope` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// All users of the machine.
+    /// The configuration of the system (`--system`).
     System,
-    /// One user.
+    /// The configuration of the user (`--global`).
     Global,
-    /// One repository.
+    /// The configuration of the repository (`--local`).
     Local,
-    /// One worktree of a repository.
+    /// The configuration of one worktree (`--worktree`).
     Worktree,
-    /// One command: options and environment.
+    /// The configuration of one command: the option `-c` and the environment.
     Command,
-    /// A file or blob that the caller named.
+    /// A file or blob that the caller named (`--file`, `--blob`).
     Unknown,
 }
 
@@ -74,34 +74,35 @@ impl Scope {
     }
 }
 
-/// The kind of a source.
+/// The kind of a source of values, as `--show-origin` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OriginKind {
-    /// A file.
+    /// A configuration file.
     File,
-    /// A blob of the repository.
+    /// A blob of the repository (`--blob`).
     Blob,
     /// Standard input.
     StandardInput,
-    /// Options or environment.
+    /// The option `-c` or the environment.
     CommandLine,
 }
 
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The scope.
+    /// The scope of the values.
     pub scope: Scope,
-    /// The kind.
+    /// The kind of the source.
     pub kind: OriginKind,
-    /// The name in Git's messages: a path in Git's spelling, or a blob as requested.
+    /// The name of the source in messages: a path in Git's spelling, or the name of a blob as
+    /// given.
     pub name: BString,
-    /// The file, if it is one.
+    /// The path of the file, if the source is a file.
     pub path: Option<PathBuf>,
 }
 
 impl Origin {
-    /// Returns the location in the form of messages: `in file .git/config`.
+    /// Returns the location as messages print it: `in file .git/config`.
     pub fn location(&self) -> String {
         match self.kind {
             OriginKind::File => format!("in file {}", self.name),
@@ -133,21 +134,22 @@ struct Entry {
 /// One configured value.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryRef<'a> {
-    /// The key in canonical form: section and variable in lower case.
+    /// The key in canonical form: the section and the variable in lower case.
     pub key: &'a BStr,
-    /// The value; `None` for a key without `=`, which counts as true.
+    /// The value, or `None` for a key without `=`, which means true.
     pub value: Option<&'a BStr>,
-    /// The source.
+    /// The source of the value.
     pub origin: &'a Origin,
-    /// The line, counted from one; zero if there is none.
+    /// The line number, counted from one, or zero if the source has no lines.
     pub line: u32,
 }
 
-/// All configured values, in the order in which they were read: the last one wins.
+/// All configured values, in the order in which they were read. The last value of a key is the
+/// effective one.
 ///
-/// Keys are written as for `git config`: `section.variable` or `section.subsection.variable`,
-/// in any case but for the subsection. Lookups cost a binary search over the distinct keys, built
-/// on first use. `Send + Sync`.
+/// Keys are written as for `git config`: `section.variable` or `section.subsection.variable`. Only
+/// the subsection is case-sensitive. A lookup is a binary search over the distinct keys, which are
+/// sorted on first use. `Send + Sync`.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     text: Vec<u8>,
@@ -180,7 +182,7 @@ impl Config {
         self.by_key.take();
     }
 
-    /// Removes all values of `key`, which is in canonical form.
+    /// Removes all values of `key`, which must be in canonical form.
     pub fn remove(&mut self, key: &BStr) {
         let mut entries = std::mem::take(&mut self.entries);
         entries.retain(|entry| self.slice(&entry.key) != key);
@@ -201,12 +203,12 @@ impl Config {
         }
     }
 
-    /// Returns all values, in reading order.
+    /// Returns all values, in the order in which they were read.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
         self.entries.iter().map(|entry| self.entry(entry))
     }
 
-    /// Returns all values of one key, in reading order.
+    /// Returns all values of `key`, in the order in which they were read.
     pub fn entries(&self, key: impl AsRef<[u8]>) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
         let key = Key::lookup(key.as_ref());
         let by_key = self.by_key.get_or_init(|| {
@@ -222,17 +224,18 @@ impl Config {
             .map(|&at| self.entry(&self.entries[at as usize]))
     }
 
-    /// Returns the effective value of `key`: the last one.
+    /// Returns the effective value of `key`, which is the last one.
     pub fn entry_of(&self, key: impl AsRef<[u8]>) -> Option<EntryRef<'_>> {
         self.entries(key).next_back()
     }
 
-    /// Returns whether `key` is set anywhere, with or without a value.
+    /// Returns whether `key` is set, with or without a value.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
         self.entry_of(key).is_some()
     }
 
-    /// Returns the last raw value of `key`. A key without a value gives an empty one.
+    /// Returns the last value of `key` without conversion. A key without a value returns an empty
+    /// string.
     pub fn raw(&self, key: impl AsRef<[u8]>) -> Option<&BStr> {
         self.entry_of(key)
             .map(|entry| entry.value.unwrap_or_default())
@@ -241,17 +244,18 @@ impl Config {
     /// Returns the last value of `key`.
     ///
     /// # Errors
-    /// The key has no value.
+    /// Fails with [`ErrorKind::ConfigValue`] if the key has no value.
     pub fn string(&self, key: impl AsRef<[u8]>) -> Result<Option<&BStr>> {
         self.entry_of(key).map(|entry| entry.string()).transpose()
     }
 
-    /// Returns all values of `key`, in reading order, without missing ones.
+    /// Returns all values of `key`, in the order in which they were read. Skips entries without a
+    /// value.
     pub fn strings(&self, key: impl AsRef<[u8]>) -> impl Iterator<Item = &BStr> {
         self.entries(key).filter_map(|entry| entry.value)
     }
 
-    /// Returns the values of a multi-valued key, where an empty value clears earlier ones
+    /// Returns the values of a multi-valued key for which an empty value clears the earlier ones
     /// (`credential.helper`, `http.extraHeader`).
     pub fn list(&self, key: impl AsRef<[u8]>) -> Vec<&BStr> {
         let mut list = Vec::new();
@@ -265,61 +269,62 @@ impl Config {
         list
     }
 
-    /// Returns `key` as a boolean.
+    /// Returns the value of `key` as a boolean.
     ///
     /// # Errors
-    /// The value is not a boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn bool(&self, key: impl AsRef<[u8]>) -> Result<Option<bool>> {
         self.entry_of(key).map(|entry| entry.bool()).transpose()
     }
 
-    /// Returns `key` as a boolean, or `default` if it is not set.
+    /// Returns the value of `key` as a boolean, or `default` if the key is not set.
     ///
     /// # Errors
-    /// The value is not a boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn bool_or(&self, key: impl AsRef<[u8]>, default: bool) -> Result<bool> {
         Ok(self.bool(key)?.unwrap_or(default))
     }
 
-    /// Returns `key` as an integer with optional unit.
+    /// Returns the value of `key` as an integer with an optional unit (`k`, `m`, `g`).
     ///
     /// # Errors
-    /// The value is not an integer, or does not fit.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not an integer or is out of range.
     pub fn i64(&self, key: impl AsRef<[u8]>) -> Result<Option<i64>> {
         self.entry_of(key).map(|entry| entry.i64()).transpose()
     }
 
-    /// Returns `key` in the range of C's `int`.
+    /// Returns the value of `key` as an integer in the range of C's `int`.
     ///
     /// # Errors
-    /// The value is not an integer, or does not fit.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not an integer or is out of range.
     pub fn i32(&self, key: impl AsRef<[u8]>) -> Result<Option<i32>> {
         self.entry_of(key).map(|entry| entry.i32()).transpose()
     }
 
-    /// Returns `key` as an unsigned integer with optional unit.
+    /// Returns the value of `key` as an unsigned integer with an optional unit (`k`, `m`, `g`).
     ///
     /// # Errors
-    /// The value is not an integer, or does not fit.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not an integer or is out of range.
     pub fn u64(&self, key: impl AsRef<[u8]>) -> Result<Option<u64>> {
         self.entry_of(key).map(|entry| entry.u64()).transpose()
     }
 
-    /// Returns `key` as a boolean or an integer: true is one, false is zero.
+    /// Returns the value of `key` as a boolean or an integer.
     ///
     /// # Errors
-    /// The value is neither.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is neither a boolean nor an integer.
     pub fn bool_or_i64(&self, key: impl AsRef<[u8]>) -> Result<Option<BoolOrInt>> {
         self.entry_of(key)
             .map(|entry| entry.bool_or_i64())
             .transpose()
     }
 
-    /// Returns `key` as a path, with `~/` and `~user/` expanded. Also `None` for a path marked
-    /// `:(optional)` that does not exist.
+    /// Returns the value of `key` as a path, with `~/` and `~user/` expanded. Returns `None` if the
+    /// key is not set, and for a path with the prefix `:(optional)` that does not exist.
     ///
     /// # Errors
-    /// There is no value, or no such home directory.
+    /// Fails with [`ErrorKind::ConfigValue`] if the key has no value, or if the home directory is
+    /// unknown.
     pub fn path(&self, key: impl AsRef<[u8]>, home: Option<&Path>) -> Result<Option<PathBuf>> {
         match self.entry_of(key) {
             Some(entry) => entry.path(home),
@@ -327,8 +332,8 @@ impl Config {
         }
     }
 
-    /// Returns the distinct subsections of `section`, in order of first appearance: the names of
-    /// remotes for `remote`.
+    /// Returns the distinct subsections of `section`, in order of first appearance, such as the
+    /// names of the remotes for the section `remote`.
     pub fn subsections(&self, section: &str) -> Vec<&BStr> {
         let mut names: Vec<&BStr> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -344,27 +349,27 @@ impl Config {
         names
     }
 
-    /// Returns the value of `section.<url>.variable` with the best match for `url`, or else that of
-    /// `section.variable`.
+    /// Returns the value of the key `section.<url>.variable` whose URL matches `url` best, or of
+    /// `section.variable` if none matches.
     pub fn for_url(&self, section: &str, variable: &str, url: &NormalUrl) -> Option<EntryRef<'_>> {
         best::best(self, section, variable, url)
     }
 }
 
-/// A boolean word or a number.
+/// A boolean or an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoolOrInt {
-    /// A word.
+    /// A boolean word, such as `true` or `no`.
     Bool(bool),
-    /// A number.
+    /// An integer.
     Int(i64),
 }
 
 impl<'a> EntryRef<'a> {
-    /// Returns the value.
+    /// Returns the value as a string.
     ///
     /// # Errors
-    /// The key has no value.
+    /// Fails with [`ErrorKind::ConfigValue`] if the key has no value.
     pub fn string(&self) -> Result<&'a BStr> {
         self.value.ok_or_else(|| {
             let missing = format!("missing value for '{}'", self.key);
@@ -375,7 +380,7 @@ impl<'a> EntryRef<'a> {
     /// Returns the value as a boolean.
     ///
     /// # Errors
-    /// It is not a boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn bool(&self) -> Result<bool> {
         value::parse_bool(self.value).ok_or_else(|| {
             let message = format!(
@@ -387,37 +392,37 @@ impl<'a> EntryRef<'a> {
         })
     }
 
-    /// Returns the value as an integer with optional unit.
+    /// Returns the value as an integer with an optional unit (`k`, `m`, `g`).
     ///
     /// # Errors
-    /// It is not an integer, or does not fit.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not an integer or is out of range.
     pub fn i64(&self) -> Result<i64> {
         let value = self.value.unwrap_or_default();
         value::parse_i64(value).map_err(|reason| self.bad_number_here(reason))
     }
 
-    /// Returns the value in the range of C's `int`.
+    /// Returns the value as an integer in the range of C's `int`.
     ///
     /// # Errors
-    /// It is not a number, or does not fit.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not an integer or is out of range.
     pub fn i32(&self) -> Result<i32> {
         let value = self.value.unwrap_or_default();
         value::parse_i32(value).map_err(|reason| self.bad_number_here(reason))
     }
 
-    /// Returns the value as an unsigned integer with optional unit.
+    /// Returns the value as an unsigned integer with an optional unit (`k`, `m`, `g`).
     ///
     /// # Errors
-    /// It is not an integer, or does not fit.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not an integer or is out of range.
     pub fn u64(&self) -> Result<u64> {
         let value = self.value.unwrap_or_default();
         value::parse_u64(value).map_err(|reason| self.bad_number_here(reason))
     }
 
-    /// Returns the value as a boolean word or an integer.
+    /// Returns the value as a boolean or an integer.
     ///
     /// # Errors
-    /// It is neither.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is neither a boolean nor an integer.
     pub fn bool_or_i64(&self) -> Result<BoolOrInt> {
         match value::parse_bool_word(self.value) {
             Some(word) => Ok(BoolOrInt::Bool(word)),
@@ -425,10 +430,12 @@ impl<'a> EntryRef<'a> {
         }
     }
 
-    /// Returns the value as a path; `None` for one marked `:(optional)` that does not exist.
+    /// Returns the value as a path, or `None` for a path with the prefix `:(optional)` that does
+    /// not exist.
     ///
     /// # Errors
-    /// There is no value, or no such home directory.
+    /// Fails with [`ErrorKind::ConfigValue`] if the key has no value, or if the home directory is
+    /// unknown.
     pub fn path(&self, home: Option<&Path>) -> Result<Option<PathBuf>> {
         let value = self.string()?;
         let (optional, text) = match value.strip_prefix(b":(optional)") {
@@ -458,7 +465,7 @@ impl<'a> EntryRef<'a> {
         Error::new(ErrorKind::ConfigValue, message)
     }
 
-    /// Returns the error for an invalid value of its variable.
+    /// Returns the error for an invalid value of this variable.
     pub fn bad_variable(&self) -> Error {
         let message = match self.origin.kind {
             OriginKind::CommandLine => {

@@ -1,4 +1,4 @@
-//! Finds the repository of a directory.
+//! Discovers the repository of a directory.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,32 +12,35 @@ use crate::format::Format;
 use crate::git_dir::{self, Candidate};
 use crate::{Error, ErrorKind, Result, path, safety};
 
-/// The paths of the parts of a repository, and the position of the caller in it.
+/// The paths of a repository, and the position of the caller in its worktree.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// The directory of the repository, absolute; for a linked worktree its own directory.
+    /// The absolute path of the repository; for a linked worktree, of its own directory in
+    /// `worktrees/` (`--git-dir`).
     pub git_dir: PathBuf,
-    /// The directory that all worktrees of the repository share, absolute.
+    /// The absolute path of the common directory of all worktrees (`--git-common-dir`).
     pub common_dir: PathBuf,
-    /// The repository as Git spells it: `.git`, `.`, or absolute.
+    /// The path of the repository in Git's spelling: `.git`, `.`, or absolute.
     pub spoken_git_dir: PathBuf,
-    /// The top of the worktree, absolute, if there is one.
+    /// The absolute path of the top of the worktree, or `None` for a bare repository
+    /// (`--show-toplevel`).
     pub work_tree: Option<PathBuf>,
-    /// The directory in which Git runs: the top of the worktree if the caller is inside, otherwise the
-    /// directory of the caller.
+    /// The directory in which Git runs: the top of the worktree if the caller is inside of it,
+    /// otherwise the current directory of the caller.
     pub working_dir: PathBuf,
-    /// From the worktree to the directory of the caller, with a slash at its end.
+    /// The path from the top of the worktree to the current directory, with a trailing slash
+    /// (`--show-prefix`).
     pub prefix: Option<BString>,
-    /// Returns version and extensions.
+    /// The version and the extensions of the repository.
     pub format: Format,
-    /// Whether the configuration names a worktree and says that there is none.
+    /// Whether the configuration is contradictory: `core.bare` is true and `core.worktree` is set.
     pub contradicts: bool,
-    /// The configuration file of the repository, as it was read to learn the format.
+    /// The content of the repository's configuration file, which was read for the format.
     pub local_config: Option<Vec<u8>>,
 }
 
 impl Layout {
-    /// The parts that the loader of configuration needs.
+    /// Returns the paths that the configuration loader needs.
     pub fn place(&self) -> Place {
         Place {
             branch_in_tables: None,
@@ -53,10 +56,11 @@ impl Layout {
     }
 }
 
-/// Follows the environment, or else looks in `start` and upwards.
+/// Finds the repository that the environment names, or searches `start` and its parent directories.
 ///
 /// # Errors
-/// There is no repository, or one that may not be used or read. The messages are those of Git.
+/// Fails with [`ErrorKind::NoRepository`] if there is no repository, with [`ErrorKind::Unsafe`] if
+/// it must not be used, and with other kinds if it cannot be read. The messages are those of Git.
 pub fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
     let start = environment.absolute(start);
     let mut layout = locate(&start, environment)?;
@@ -117,7 +121,7 @@ fn device_of(directory: &Path) -> Result<u64> {
     Ok(metadata.dev())
 }
 
-/// The nearest of `GIT_CEILING_DIRECTORIES` above `start`.
+/// Returns the nearest of `GIT_CEILING_DIRECTORIES` above `start`.
 fn ceiling_above(start: &Path, environment: &Environment) -> Option<PathBuf> {
     let text = environment.bytes("GIT_CEILING_DIRECTORIES")?;
     let mut resolve = true;
@@ -145,7 +149,7 @@ fn ceiling_above(start: &Path, environment: &Environment) -> Option<PathBuf> {
     nearest
 }
 
-/// Looks for `.git` in `directory`, and checks whether `directory` itself is a repository.
+/// Looks for `.git` in `directory`, and then checks whether `directory` itself is a repository.
 fn look_in(directory: &Path, start: &Path, environment: &Environment) -> Result<Option<Layout>> {
     let dot_git = directory.join(".git");
     let found = match git_dir::look_at(&dot_git, &dot_git, environment)? {
@@ -181,7 +185,8 @@ fn look_in(directory: &Path, start: &Path, environment: &Environment) -> Result<
     bare(directory, start, environment).map(Some)
 }
 
-/// `work_tree/.git` was found, or a file that points to `git_dir`.
+/// Returns the layout for a found `work_tree/.git`, which is a directory or a file that points to
+/// `git_dir`.
 fn ordinary(
     work_tree: &Path,
     git_dir: PathBuf,
@@ -214,7 +219,7 @@ fn ordinary(
     Ok(layout)
 }
 
-/// `directory` is a repository itself.
+/// Returns the layout if `directory` is itself a repository.
 fn bare(directory: &Path, start: &Path, environment: &Environment) -> Result<Layout> {
     let spoken = if directory == start {
         Path::new(".")
@@ -228,7 +233,7 @@ fn bare(directory: &Path, start: &Path, environment: &Environment) -> Result<Lay
     Ok(layout)
 }
 
-/// The caller named the repository, or its worktree, or its configuration did.
+/// Returns the layout if the environment or the configuration names the repository or its worktree.
 fn explicit(
     named: &Path,
     known: Option<Layout>,
@@ -241,7 +246,7 @@ fn explicit(
             layout
         }
         None => find_named(named, environment)?.ok_or_else(|| {
-            // To commands that need no repository, it is as if there were none.
+            // Commands that need no repository treat this like a directory without a repository.
             Error::new(ErrorKind::NoRepository, not_named(named))
         })?,
     };
@@ -279,7 +284,7 @@ fn explicit(
     Ok(layout)
 }
 
-/// An empty name is that of no directory.
+/// Fails if the path of the worktree is empty.
 fn check_named(work_tree: &Path) -> Result<()> {
     match work_tree.as_os_str().is_empty() {
         true => Err(Error::new(
@@ -290,7 +295,7 @@ fn check_named(work_tree: &Path) -> Result<()> {
     }
 }
 
-/// A worktree that is named need not be there, but the directory that it would be in must.
+/// Checks that the parent directory of a named worktree exists. The worktree itself need not exist.
 fn check_parents(work_tree: &Path) -> Result<()> {
     let Some(parent) = work_tree.parent() else {
         return Ok(());
@@ -307,18 +312,20 @@ fn check_parents(work_tree: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Io, message))
 }
 
-/// The repository at `named`, which may be a file that points to it.
+/// Opens the repository at `named`, which may be a file that points to the repository.
 ///
 /// # Errors
-/// There is no repository at `named`, or one that cannot be read.
+/// Fails with [`ErrorKind::NotARepository`] if `named` is not a repository, and with other kinds if
+/// the repository cannot be read.
 pub fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
     find_named(named, environment)?
         .ok_or_else(|| Error::new(ErrorKind::NotARepository, not_named(named)))
 }
 
-/// Does the same as [`open_named`]; `None` if `named` is no repository, and no file that should point to one.
+/// Opens the repository like [`open_named`]. Returns `None` if `named` is neither a repository nor
+/// a `.git` file.
 fn find_named(named: &Path, environment: &Environment) -> Result<Option<Layout>> {
-    // Joined to the current directory, an empty name is that directory.
+    // An empty path must not be resolved to the current directory.
     if named.as_os_str().is_empty() {
         return Ok(None);
     }
@@ -389,8 +396,8 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
     Ok(layout)
 }
 
-/// Returns the path from `base` down to `path`, with a slash at its end; `None` if they are equal
-/// or `path` is elsewhere.
+/// Returns the path from `base` down to `path`, with a trailing slash. Returns `None` if both are
+/// equal, or if `path` is outside of `base`.
 fn prefix_of(path: &Path, base: &Path) -> Option<BString> {
     let below = path.strip_prefix(base).ok()?;
     if below.as_os_str().is_empty() {

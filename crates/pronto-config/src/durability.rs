@@ -1,4 +1,4 @@
-//! Which files are flushed to disk: `core.fsync` and `core.fsyncMethod`.
+//! The files that are flushed to disk: `core.fsync` and `core.fsyncMethod`.
 
 use bstr::BString;
 use pronto_io::sync::SyncMethod;
@@ -6,20 +6,21 @@ use pronto_io::sync::SyncMethod;
 use crate::Result;
 use crate::config::Config;
 
-/// A kind of files that is waited for or not.
+/// A component of `core.fsync`: a kind of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {
-    /// Loose objects.
+    /// Loose objects (`loose-object`).
     LooseObject,
-    /// Packs.
+    /// Packs (`pack`).
     Pack,
-    /// Files beside packs: indexes, reverse indexes, bitmaps, multi-pack indexes.
+    /// Files that belong to packs (`pack-metadata`): pack indexes, reverse indexes, bitmaps,
+    /// multi-pack-indexes.
     PackMetadata,
-    /// Commit-graphs.
+    /// Commit-graphs (`commit-graph`).
     CommitGraph,
-    /// The index.
+    /// The index (`index`).
     Index,
-    /// References.
+    /// Refs (`reference`).
     Reference,
 }
 
@@ -35,7 +36,7 @@ const COMMITTED: u8 = OBJECTS | Component::Reference.bit();
 const ADDED: u8 = COMMITTED | Component::Index.bit();
 const DEFAULT: u8 = Component::Pack.bit() | DERIVED;
 
-/// The names that `core.fsync` knows, and what they stand for.
+/// The names in `core.fsync`, with their components.
 const NAMES: [(&str, u8); 12] = [
     ("loose-object", Component::LooseObject.bit()),
     ("pack", Component::Pack.bit()),
@@ -51,7 +52,7 @@ const NAMES: [(&str, u8); 12] = [
     ("default", DEFAULT),
 ];
 
-/// The files that are flushed, and the method.
+/// The components that are flushed, and the method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fsync {
     components: u8,
@@ -68,10 +69,10 @@ impl Default for Fsync {
 }
 
 impl Fsync {
-    /// Returns the configuration, and the unknown names in `core.fsync`.
+    /// Returns the configured components and method, and the unknown names in `core.fsync`.
     ///
     /// # Errors
-    /// A configured value is not of its type.
+    /// Fails with `ErrorKind::ConfigValue` if a value has the wrong type.
     pub fn configured(config: &Config) -> Result<(Fsync, Vec<BString>)> {
         let mut fsync = Fsync::default();
         let mut unknown = Vec::new();
@@ -81,7 +82,7 @@ impl Fsync {
         if config.bool_or("core.fsyncobjectfiles", false)? {
             fsync.components |= Component::LooseObject.bit();
         }
-        // A batch is flushed file by file, which keeps what it promises.
+        // The method `batch` is replaced by a flush of each file, which is at least as durable.
         if config
             .string("core.fsyncmethod")?
             .is_some_and(|method| method == "writeout-only")
@@ -91,7 +92,7 @@ impl Fsync {
         Ok((fsync, unknown))
     }
 
-    /// Returns the method to flush files of `component`.
+    /// Returns the flush method for files of `component`.
     pub fn of(self, component: Component) -> SyncMethod {
         match self.components & component.bit() {
             0 => SyncMethod::No,
@@ -100,8 +101,8 @@ impl Fsync {
     }
 }
 
-/// The components in a list of names, and the names that are unknown. What is named wins over what
-/// is named with a `-` in front, wherever they stand.
+/// Returns the components in a list of names, and the unknown names. A component that is both named
+/// and negated with `-` is enabled, independent of the order.
 fn parse(list: &[u8]) -> (u8, Vec<BString>) {
     let (mut base, mut on, mut off) = (DEFAULT, 0, 0);
     let mut unknown = Vec::new();

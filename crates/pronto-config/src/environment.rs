@@ -1,5 +1,5 @@
-//! The environment variables that Git reads, copied once by the caller, so that the library never
-//! reads the environment of the process.
+//! The environment variables that Git uses. The caller copies them once, so the library never reads
+//! the environment of the process.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 
 use crate::{Error, ErrorKind, Result, value};
 
-/// The variables that tie a process to one repository: a child that works on another repository
-/// must not see them.
+/// The variables that bind a process to one repository (`git rev-parse --local-env-vars`). A child
+/// process for another repository must not inherit them.
 pub const LOCAL_VARIABLES: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CONFIG",
@@ -29,24 +29,24 @@ pub const LOCAL_VARIABLES: &[&str] = &[
     "GIT_COMMON_DIR",
 ];
 
-/// Returns the variables of [`LOCAL_VARIABLES`] without those that pass on the settings of the command line, which hold
-/// for other repositories, too.
+/// Returns the variables of [`LOCAL_VARIABLES`] except those of the option `-c`, which also apply
+/// to other repositories, such as submodules.
 pub fn variables_of_repository() -> impl Iterator<Item = &'static str> {
     let settings = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
     let local = LOCAL_VARIABLES.iter().copied();
     local.filter(move |name| !settings.contains(name))
 }
 
-/// An id that is made when it is asked for, and shared by clones.
+/// A session id that is created on first use and shared by clones.
 type SessionId = Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>;
 
-/// Environment variables and current directory of a process, with the changes that global options
-/// (`--git-dir`, `-c`, …) make to them.
+/// The environment variables and the current directory of a process, with the changes that global
+/// options (`--git-dir`, `-c`, …) make to them.
 ///
-/// Cheap to clone next to anything that starts a process; no lock, no system call after capture.
+/// Clones are cheap. Takes no lock and makes no system call after the copy.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// Shared by clones until one of them changes it: every repository has a clone.
+    /// The variables, shared by clones until one of them changes.
     variables: Arc<BTreeMap<OsString, OsString>>,
     changes: BTreeMap<OsString, Option<OsString>>,
     current_dir: PathBuf,
@@ -58,10 +58,11 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Copies the environment of this process: all variables, and the current directory.
+    /// Copies all environment variables of this process, and its current directory.
     ///
     /// # Errors
-    /// The current directory cannot be determined (it was removed).
+    /// Fails with [`ErrorKind::Io`] if the current directory cannot be determined, for example
+    /// because it was removed.
     pub fn from_process() -> Result<Self> {
         let current_dir = std::env::current_dir().map_err(|error| {
             Error::new(
@@ -82,7 +83,7 @@ impl Environment {
         })
     }
 
-    /// Creates an environment without variables, in `current_dir`: for tests, and for servers that
+    /// Creates an environment without variables, in `current_dir`. For tests, and for servers that
     /// must not depend on the environment of their caller.
     pub fn empty(current_dir: impl Into<PathBuf>) -> Self {
         Environment {
@@ -91,80 +92,82 @@ impl Environment {
         }
     }
 
-    /// Returns the directory of relative paths.
+    /// Returns the directory to which relative paths of the caller refer.
     pub fn current_dir(&self) -> &Path {
         &self.current_dir
     }
 
-    /// Records that the process changed its directory.
+    /// Sets the current directory after the process has changed it (`-C`).
     pub fn set_current_dir(&mut self, path: impl Into<PathBuf>) {
         self.current_dir = path.into();
         self.working_dir = None;
     }
 
-    /// Returns the directory in which Git runs once it has found the repository: the top of the worktree if
-    /// the caller is inside, otherwise the current directory. Settings, variables and the addresses of
-    /// remotes are relative to it, and programs are started there.
+    /// Returns the directory in which Git runs once it has found the repository: the top of the
+    /// worktree if the caller is inside of it, otherwise the current directory. Relative paths in
+    /// settings, variables and URLs of remotes refer to this directory, and child processes start
+    /// in it.
     pub fn working_dir(&self) -> &Path {
         self.working_dir.as_deref().unwrap_or(&self.current_dir)
     }
 
-    /// Records the directory in which Git runs; a repository does this when it is opened.
+    /// Sets the directory in which Git runs. Called when a repository is opened.
     pub fn set_working_dir(&mut self, path: impl Into<PathBuf>) {
         self.working_dir = Some(path.into());
     }
 
-    /// Returns the current directory of the caller, which operations never remove. It differs from
-    /// the current one if an option changed it.
+    /// Returns the directory in which the process was started. It differs from the current
+    /// directory after `-C`. Operations never remove this directory.
     pub fn original_dir(&self) -> &Path {
         self.original_dir.as_deref().unwrap_or(&self.current_dir)
     }
 
-    /// Records that the process was started in `path` and then changed its directory.
+    /// Sets the directory in which the process was started, after it has changed its directory.
     pub fn set_original_dir(&mut self, path: impl Into<PathBuf>) {
         self.original_dir = Some(path.into());
     }
 
-    /// Returns the program that serves repositories on this machine when it is called with
-    /// `upload-pack`, if one was chosen.
+    /// Returns the program that serves local repositories with the argument `upload-pack`, if one
+    /// was set.
     pub fn server(&self) -> Option<&Path> {
         self.server.as_deref()
     }
 
-    /// Chooses the program that serves repositories on this machine; git otherwise.
+    /// Sets the program that serves local repositories. Default: git.
     pub fn set_server(&mut self, program: impl Into<PathBuf>) {
         self.server = Some(program.into());
     }
 
-    /// Returns the id of this session for traces of other sides (`transfer.advertiseSID`), if there is one.
+    /// Returns the id of this session, which is sent to servers and clients
+    /// (`transfer.advertiseSID`).
     pub fn session_id(&self) -> Option<&str> {
         self.session_id.as_deref().map(|id| id.as_str())
     }
 
-    /// Gives this session an id, which `make` returns when it is asked for.
+    /// Sets the function that creates the id of this session on first use.
     pub fn set_session_id(&mut self, make: impl FnOnce() -> String + Send + 'static) {
         self.session_id = Some(Arc::new(LazyLock::new(Box::new(make))));
     }
 
-    /// Returns the value of a variable, if it is set; it may be empty.
+    /// Returns the value of a variable, which may be empty, or `None` if the variable is not set.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.variables
             .get(OsStr::new(name))
             .map(OsString::as_os_str)
     }
 
-    /// Returns the value of a variable as bytes, if it is set.
+    /// Returns the value of a variable as bytes, or `None` if the variable is not set.
     pub fn bytes(&self, name: &str) -> Option<&[u8]> {
         self.get(name).map(OsStr::as_encoded_bytes)
     }
 
-    /// Returns the value of a variable as a path, if it is set.
+    /// Returns the value of a variable as a path, or `None` if the variable is not set.
     pub fn path(&self, name: &str) -> Option<&Path> {
         self.get(name).map(Path::new)
     }
 
-    /// Returns the path of the file that a variable names, if it is set. An empty value names a file
-    /// that is never there, as in Git.
+    /// Returns the path of the file that a variable names, or `None` if the variable is not set. An
+    /// empty value names a file that never exists, as in Git.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         self.path(name)
             .map(|path| match path.as_os_str().is_empty() {
@@ -173,15 +176,17 @@ impl Environment {
             })
     }
 
-    /// Returns the value of a variable as text, if it is set and is UTF-8.
+    /// Returns the value of a variable as text, or `None` if the variable is not set or is not
+    /// UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(OsStr::to_str)
     }
 
-    /// Returns a variable as a boolean by Git's rules, or `default` if it is not set.
+    /// Returns the value of a variable as a boolean by Git's rules, or `default` if the variable is
+    /// not set.
     ///
     /// # Errors
-    /// The value is not a boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn boolean(&self, name: &str, default: bool) -> Result<bool> {
         let Some(text) = self.bytes(name) else {
             return Ok(default);
@@ -197,14 +202,14 @@ impl Environment {
         })
     }
 
-    /// Sets a variable here and for every child process, as a global option does.
+    /// Sets a variable in this environment and for child processes, like a global option.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         let (name, value) = (name.into(), value.into());
         Arc::make_mut(&mut self.variables).insert(name.clone(), value.clone());
         self.changes.insert(name, Some(value));
     }
 
-    /// Removes a variable here and for every child process.
+    /// Removes a variable from this environment and for child processes.
     pub fn remove(&mut self, name: &str) {
         if self.variables.contains_key(OsStr::new(name)) {
             Arc::make_mut(&mut self.variables).remove(OsStr::new(name));
@@ -212,8 +217,8 @@ impl Environment {
         self.changes.insert(name.into(), None);
     }
 
-    /// Returns the changes by [`set`](Self::set) and [`remove`](Self::remove), which child
-    /// processes must get in addition to the inherited environment.
+    /// Returns the changes of [`set`](Self::set) and [`remove`](Self::remove), which must be
+    /// applied to the inherited environment of child processes.
     pub fn changes(&self) -> impl Iterator<Item = (&OsStr, Option<&OsStr>)> {
         self.changes
             .iter()
@@ -227,8 +232,8 @@ impl Environment {
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// Handles `--bare`: the current directory is the repository unless `GIT_DIR` names another,
-    /// and it has no worktree.
+    /// Handles `--bare`: there is no worktree, and the repository is the current directory unless
+    /// `GIT_DIR` is set.
     pub fn treat_as_bare(&mut self) {
         if self.get("GIT_DIR").is_none() {
             let here = self.current_dir.clone();
@@ -243,8 +248,8 @@ impl Environment {
         self.bare
     }
 
-    /// Handles `-c key=value`: adds to `GIT_CONFIG_PARAMETERS`, so that children get it, too.
-    /// Without `value` the key is set without a value (true).
+    /// Handles `-c key=value`: adds to `GIT_CONFIG_PARAMETERS`, which child processes inherit.
+    /// Without `value`, the key is set without a value, which means true.
     pub fn add_config_parameter(&mut self, key: &str, value: Option<&OsStr>) {
         let mut all = self
             .bytes("GIT_CONFIG_PARAMETERS")
@@ -261,18 +266,18 @@ impl Environment {
         self.set("GIT_CONFIG_PARAMETERS", crate::path::from_bytes(&all));
     }
 
-    /// Returns the home directory, if it is known.
+    /// Returns the home directory (`HOME`), if it is set.
     pub fn home(&self) -> Option<&Path> {
         self.path("HOME")
     }
 
-    /// Makes `path`, an argument of the caller, absolute: from the current directory.
+    /// Makes the path argument `path` absolute, relative to the current directory.
     pub fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
     }
 
-    /// Returns the name by which the caller knows `directory`: that of `PWD`, which may lead through symbolic links, if it
-    /// is the same directory.
+    /// Returns `PWD`, which may contain symbolic links, if it names the same directory as
+    /// `directory`. Otherwise returns `directory`.
     pub fn logical_dir<'a>(&'a self, directory: &'a Path) -> &'a Path {
         let identity = |path: &Path| {
             let found = std::fs::metadata(path).ok()?;
@@ -285,14 +290,14 @@ impl Environment {
         named.unwrap_or(directory)
     }
 
-    /// Makes `path`, an argument of the caller, absolute as Git writes it into files and messages: from the current
-    /// directory by [its name in `PWD`](Self::logical_dir).
+    /// Makes the path argument `path` absolute as Git writes it into files and messages: relative
+    /// to the current directory as [named in `PWD`](Self::logical_dir).
     pub fn absolute_by_name(&self, path: impl AsRef<Path>) -> PathBuf {
         self.logical_dir(&self.current_dir).join(path)
     }
 
-    /// Makes `path` absolute that comes from a setting, from a variable or as the address of a remote: from
-    /// the [working directory](Self::working_dir).
+    /// Makes a path from a setting, a variable or the URL of a remote absolute, relative to the
+    /// [working directory](Self::working_dir).
     pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
         self.working_dir().join(path)
     }

@@ -1,81 +1,84 @@
-//! Errors of a repository.
+//! Errors of this crate, and of the crates that use a repository.
 
 /// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no repository at the given place.
+    /// The given path is not a repository.
     NotARepository,
-    /// There is no repository in the directory or above it.
+    /// There is no repository in the directory or in its parents.
     NoRepository,
-    /// The repository is of a version, or has an extension, that Git does not know.
+    /// The repository has a version or an extension that Git does not support.
     UnknownFormat,
-    /// The repository belongs to another user, or is bare where that is not allowed.
+    /// The repository belongs to another user (`safe.directory`), or is bare where
+    /// `safe.bareRepository` forbids that.
     Unsafe,
-    /// The repository, or the request, needs a feature that this build lacks. The message names it.
+    /// The repository or the request needs a feature that this build does not support. The message
+    /// names the feature.
     Unsupported,
     /// A configuration file cannot be read or parsed, or a key is malformed.
     Config,
-    /// A configured value is not of the requested type.
+    /// A configured value does not have the requested type.
     ConfigValue,
-    /// The operating system refused; the message names the call and the path.
+    /// A system call failed. The message names the call and the path.
     Io,
-    /// A ref has an invalid name or content, or an update of it is refused.
+    /// A ref has an invalid name or content, or its update was refused.
     Reference,
-    /// A lock is held by another process.
+    /// Another process holds a lock.
     Locked,
-    /// A ref cannot be created because its name is a directory of another one, or the reverse.
+    /// A ref cannot be created because of a directory/file conflict with the name of another ref.
     NameConflict,
-    /// A ref does not have the expected value: another process has changed it.
+    /// A ref does not have the expected value, because another process has updated it.
     Moved,
     /// A revision cannot be resolved.
     UnknownRevision,
-    /// A reflog is empty, or has fewer entries than a revision such as `@{5}` needs.
+    /// A reflog is empty, or has fewer entries than a revision such as `@{5}` requires.
     ShortReflog,
-    /// An abbreviated object id, or a name, is ambiguous.
+    /// An abbreviated object id or a name is ambiguous.
     Ambiguous,
     /// An object is missing, corrupt, or not of the required type.
     Object,
     /// The author or the committer is unknown.
     Identity,
-    /// A hook refused, or could not be run.
+    /// A hook exited with an error, or could not be run.
     Hook,
-    /// An argument (a branch name, a template, a date) is malformed.
+    /// An argument (such as a branch name, a template or a date) is malformed.
     InvalidInput,
-    /// The operation needs a worktree, and there is none.
+    /// The operation needs a worktree, but the repository has none.
     NoWorkTree,
     /// The operation was interrupted.
     Interrupted,
-    /// A connection or its remote side failed.
+    /// A connection failed, or the remote side reported an error.
     Transport,
-    /// The other side speaks a version of the protocol that cannot express the request.
+    /// The remote side supports only a protocol version that cannot express the request.
     ProtocolTooOld,
-    /// The requests of this client, or of all, hold as much memory as they may. A later attempt may succeed.
+    /// The memory limit of this client, or of all clients, is reached. A later retry may succeed.
     Exhausted,
-    /// Local changes would be lost, or the state of the index or worktree forbids it.
+    /// The operation would overwrite local changes, or the state of the index or the worktree does
+    /// not permit it.
     Refused,
     /// The index or the worktree cannot be read or written.
     Worktree,
-    /// A bundle cannot be used: commits that it requires are missing (each line of the message is an
-    /// error of its own), or its pack cannot be read (the cause says why).
+    /// A bundle cannot be used: prerequisite commits are missing (each line of the message is a
+    /// separate error), or its pack cannot be read (the source is the cause).
     Bundle,
-    /// The other side did not send all objects that are needed.
+    /// The remote side did not send all required objects.
     Incomplete,
-    /// A received pack is larger than the limit of the receiver.
+    /// A received pack exceeds the limit of the receiver (`receive.maxInputSize`).
     PackTooLarge,
-    /// An object of a received pack is malformed.
+    /// An object of a received pack is malformed (`transfer.fsckObjects`).
     Rejected,
-    /// An object of a received pack links to one that is not there, or of another type.
+    /// An object of a received pack refers to an object that is missing or has the wrong type.
     BrokenLink,
-    /// A text cannot be signed, or a signature cannot be checked.
+    /// A text cannot be signed, or a signature cannot be verified.
     Signing,
-    /// A signature is missing, or in a format that is not known.
+    /// A signature is missing, or has an unknown format.
     UnknownSignature,
-    /// A tree has a path that must never be written, such as `.git` in any spelling.
+    /// A tree contains a path that must never be written, such as any spelling of `.git`.
     Hostile,
 }
 
-/// The error of this crate: a kind, a message in Git's words, and where it happened.
+/// The error type of this crate: a kind, a message in Git's words, and the context.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
 /// The result type of this crate.

@@ -1,4 +1,5 @@
-//! The format of a repository: its version and extensions, and what this build can open.
+//! The format of a repository: its version and its extensions, and the formats that this build
+//! supports.
 
 use std::path::PathBuf;
 
@@ -8,10 +9,10 @@ use pronto_hash::Kind;
 use crate::config::{Config, EntryRef, Key, value};
 use crate::{Error, ErrorKind, Result, path};
 
-/// The newest version that is understood.
+/// The newest supported version of the repository format.
 const NEWEST_VERSION: i32 = 1;
 
-/// The extensions that count in repositories of version 1 only, in small letters and without
+/// The extensions that are valid only in repositories of version 1, in lower case and without
 /// `extensions.` (`gitrepository-layout(5)`, `extensions.*` in `git-config(1)`).
 pub const EXTENSIONS_OF_VERSION_ONE: [&str; 6] = [
     "compatobjectformat",
@@ -22,48 +23,49 @@ pub const EXTENSIONS_OF_VERSION_ONE: [&str; 6] = [
     "submodulepathconfig",
 ];
 
-/// The extensions that count in repositories of any version, written in the same way.
+/// The extensions that are valid in repositories of any version, in the same form.
 pub const EXTENSIONS_OF_ANY_VERSION: [&str; 4] =
     ["noop", "partialclone", "preciousobjects", "worktreeconfig"];
 
 /// The format of a repository: `core.repositoryFormatVersion` and `extensions.*`.
 #[derive(Clone, Debug)]
 pub struct Format {
-    /// The version of the format.
+    /// The version of the format (`core.repositoryFormatVersion`).
     pub version: i32,
-    /// The hash of object ids.
+    /// The hash function of object ids (`extensions.objectFormat`).
     pub object_hash: Kind,
-    /// The remote that has the objects this repository lacks on purpose.
+    /// The promisor remote, which has objects that are missing in this repository
+    /// (`extensions.partialClone`).
     pub partial_clone: Option<BString>,
-    /// Whether each worktree has configuration of its own.
+    /// Whether each worktree has its own configuration file (`extensions.worktreeConfig`).
     pub worktree_config: bool,
-    /// Whether objects must never be deleted.
+    /// Whether objects must never be deleted (`extensions.preciousObjects`).
     pub precious_objects: bool,
-    /// Whether links between worktrees are relative paths.
+    /// Whether links between worktrees are relative paths (`extensions.relativeWorktrees`).
     pub relative_worktrees: bool,
-    /// The value of `core.bare`, if it applies.
+    /// The value of `core.bare`, if it is set.
     pub bare: Option<bool>,
-    /// The value of `core.worktree`, if it applies.
+    /// The value of `core.worktree`, if it is set.
     pub work_tree: Option<PathBuf>,
-    /// The storage of references.
+    /// The storage format of refs (`extensions.refStorage`).
     pub ref_storage: RefStorage,
     unsupported: Option<String>,
     unknown: Vec<BString>,
     only_in_version_one: Vec<BString>,
 }
 
-/// The storage of references in a repository (`extensions.refStorage`).
+/// The storage format of refs (`extensions.refStorage`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RefStorage {
-    /// Each in a file of its own, or all in `packed-refs`.
+    /// One file for each ref, and the file `packed-refs` (`files`).
     #[default]
     Files,
-    /// In tables.
+    /// Binary tables (`reftable`).
     Reftable,
 }
 
 impl RefStorage {
-    /// Returns Git's name of the storage.
+    /// Returns Git's name of the storage format.
     pub fn name(self) -> &'static str {
         match self {
             RefStorage::Files => "files",
@@ -71,7 +73,7 @@ impl RefStorage {
         }
     }
 
-    /// The storage called `name`.
+    /// Returns the storage format called `name`.
     pub fn named(name: &BStr) -> Option<RefStorage> {
         let mut all = [RefStorage::Files, RefStorage::Reftable].into_iter();
         all.find(|storage| name == storage.name())
@@ -82,7 +84,8 @@ impl Format {
     /// Reads the format from the configuration file of the repository.
     ///
     /// # Errors
-    /// A value is not of its type, or names a format that does not exist.
+    /// Fails with [`ErrorKind::ConfigValue`] or [`ErrorKind::Config`] if a value has the wrong type
+    /// or names an unknown format.
     pub fn read(config: &Config) -> Result<Self> {
         let mut format = Format {
             version: 0,
@@ -110,10 +113,10 @@ impl Format {
         Ok(format)
     }
 
-    /// Takes `core.bare` and `core.worktree` from the configuration of one worktree.
+    /// Sets the value of `core.bare` or `core.worktree` if `entry` is one of them.
     ///
     /// # Errors
-    /// A value is not of its type.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value has the wrong type.
     pub fn read_work_tree(&mut self, entry: &EntryRef<'_>) -> Result<()> {
         if entry.key == "core.bare" {
             self.bare = Some(entry.bool()?);
@@ -179,10 +182,11 @@ impl Format {
         Ok(())
     }
 
-    /// Whether a repository of this format may be opened.
+    /// Checks whether a repository of this format may be opened.
     ///
     /// # Errors
-    /// Git does not know this format, or this build does not.
+    /// Fails with [`ErrorKind::UnknownFormat`] if Git does not support the format, and with
+    /// [`ErrorKind::Unsupported`] if only this build does not.
     pub fn verify(&self) -> Result<()> {
         let fail = |message| Err(Error::new(ErrorKind::UnknownFormat, message));
         if self.version > NEWEST_VERSION {
@@ -223,7 +227,8 @@ fn list(names: &[BString]) -> String {
     names.iter().map(|name| format!("\n\t{name}")).collect()
 }
 
-/// The hash function that `extensions.objectFormat` and `--object-format` name.
+/// Returns the hash function with the name `name` in `extensions.objectFormat` and
+/// `--object-format`.
 pub fn hash_named(name: &BStr) -> Option<Kind> {
     match name.as_ref() as &[u8] {
         b"sha1" => Some(Kind::Sha1),
@@ -232,7 +237,7 @@ pub fn hash_named(name: &BStr) -> Option<Kind> {
     }
 }
 
-/// The name of a hash function in configuration and protocols.
+/// Returns the name of a hash function in configuration and protocols.
 pub fn hash_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Sha256 => "sha256",

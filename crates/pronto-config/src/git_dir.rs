@@ -1,4 +1,4 @@
-//! Recognises repository directories, and files that point to one.
+//! Recognises repository directories, and `.git` files that point to one.
 
 use std::io::{ErrorKind as Io, Read};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,12 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// The content of `HEAD` in repositories with reftables, for programs that know only files.
+/// The content of the file `HEAD` in repositories with reftables, for programs that support only
+/// the files format.
 pub const HEAD_STUB: &[u8] = b"ref: refs/heads/.invalid\n";
 
-/// Whether `directory` is a repository: it has a `HEAD` that could be one, and (it, or the
-/// directory it shares with other worktrees) objects and refs.
+/// Returns whether `directory` is a repository: it has a valid `HEAD`, and `objects` and `refs`
+/// exist in it or in the common directory of its worktrees.
 pub fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
     if !has_valid_head(directory) {
         return false;
@@ -32,7 +33,7 @@ pub fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
 fn has_valid_head(directory: &Path) -> bool {
     let head = directory.join("HEAD");
     let mut start = [0u8; 256];
-    // A symbolic link is the old form of a symbolic reference, and never leads to a file.
+    // A symbolic link is the old form of a symref and is not opened.
     let opened = untrusted::open(&head, Links::Refuse);
     let read = opened.and_then(|mut file| file.read(&mut start));
     let length = match read {
@@ -49,11 +50,11 @@ fn has_valid_head(directory: &Path) -> bool {
     text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit)
 }
 
-/// The directory that the worktrees of a repository share: `git_dir` itself unless it has a file
-/// `commondir`, or `GIT_COMMON_DIR` names another.
+/// Returns the common directory of all worktrees: `GIT_COMMON_DIR` if set, else the directory in
+/// the file `commondir`, else `git_dir` itself.
 ///
 /// # Errors
-/// The file `commondir` cannot be read.
+/// Fails if the file `commondir` cannot be read.
 pub fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> {
     if let Some(common) = environment.path("GIT_COMMON_DIR") {
         return Ok(environment.absolute(common));
@@ -78,42 +79,42 @@ pub fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> 
     }
 }
 
-/// The kind of thing at a path that may hold a repository.
+/// The type of a path at which a repository is searched.
 pub enum Candidate {
-    /// Nothing, or nothing of use.
+    /// The path does not exist, or is not usable.
     Nothing,
-    /// Neither a file nor a directory.
+    /// The path is neither a file nor a directory.
     Special,
-    /// A directory.
+    /// The path is a directory.
     Directory,
-    /// A file that points to this repository.
+    /// The path is a file that points to this repository.
     PointsTo(PathBuf),
 }
 
-/// The defect of a file that should point to a repository.
+/// The defect of a `.git` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// The file does not exist.
     Missing,
-    /// The path is not a file; it may be a directory.
+    /// The path is not a file, but a directory or a special file.
     NotAFile {
-        /// Whether it is a directory.
+        /// Whether the path is a directory.
         directory: bool,
     },
-    /// The file cannot be opened or read.
+    /// The file cannot be opened or read, for this reason.
     Unreadable(String),
-    /// The file has another format.
+    /// The file does not start with `gitdir: `.
     Format,
-    /// The file names no path.
+    /// The file contains no path.
     NoPath,
-    /// The path that the file names, as written, is no repository.
+    /// The path in the file, as written, is not a repository.
     NotARepository(PathBuf),
-    /// The file is larger than any such file.
+    /// The file is too large to be a `.git` file.
     TooLarge,
 }
 
 impl Flaw {
-    /// The number by which Git calls it.
+    /// Returns Git's error code for the defect (`READ_GITFILE_ERR_*`).
     pub fn number(&self) -> u8 {
         match self {
             Flaw::Missing => 9,
@@ -128,10 +129,10 @@ impl Flaw {
     }
 }
 
-/// The repository that `file` points to.
+/// Reads the `.git` file `file` and returns the repository to which it points.
 ///
 /// # Errors
-/// A description of the error in the file.
+/// Fails with the [`Flaw`] of the file.
 pub fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
     let metadata = std::fs::metadata(file).map_err(|_| Flaw::Missing)?;
     if !metadata.is_file() {
@@ -156,13 +157,11 @@ pub fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
     Ok(std::fs::canonicalize(&full).unwrap_or(full))
 }
 
-/// Examines `file`, usually some `.git`. `spoken` is its form in messages.
+/// Determines the type of `file`, which is usually called `.git`. `spoken` is its path in messages.
 ///
 /// # Errors
-/// It is a file but does not point to a repository.
-///
-/// # Errors
-/// The file is no pointer to a repository.
+/// Fails with [`ErrorKind::NotARepository`] if `file` is a file that does not point to a
+/// repository, and with [`ErrorKind::Io`] if the file cannot be read.
 pub fn look_at(file: &Path, spoken: &Path, env: &Environment) -> Result<Candidate> {
     let said = spoken.display();
     let message = match read_git_file(file, env) {

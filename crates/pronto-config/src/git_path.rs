@@ -1,4 +1,4 @@
-//! Paths of repository files, with linked worktrees and the environment taken into account.
+//! Paths of repository files, which depend on linked worktrees and environment variables.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use crate::{Config, Environment, Layout, path};
 
-/// Directories and files that all worktrees of a repository share.
+/// Directories and files in the common directory of all worktrees.
 const SHARED_DIRECTORIES: &[&str] = &[
     "branches",
     "common",
@@ -22,7 +22,7 @@ const SHARED_DIRECTORIES: &[&str] = &[
     "svn",
 ];
 const SHARED_FILES: &[&str] = &["config", "gc.pid", "packed-refs", "shallow"];
-/// Paths below the shared directories that each worktree has for itself.
+/// Paths inside of the shared directories that are separate for each worktree.
 const OWN: &[&str] = &[
     "info/sparse-checkout",
     "logs/HEAD",
@@ -34,7 +34,7 @@ const OWN: &[&str] = &[
     "refs/worktree",
 ];
 
-/// Returns whether `name` belongs to the shared directory in a linked worktree.
+/// Returns whether `name` is in the common directory if the repository has linked worktrees.
 pub fn is_shared(name: &str) -> bool {
     let is_or_below = |base: &str| {
         let rest = name.strip_prefix(base);
@@ -48,7 +48,7 @@ pub fn is_shared(name: &str) -> bool {
 }
 
 impl Layout {
-    /// The directory of loose objects and packs, with the redirection of the environment.
+    /// Returns the directory of loose objects and packs (`GIT_OBJECT_DIRECTORY`).
     pub fn objects_dir(&self, environment: &Environment) -> PathBuf {
         match environment.path("GIT_OBJECT_DIRECTORY") {
             Some(path) => environment.resolve(path),
@@ -56,14 +56,13 @@ impl Layout {
         }
     }
 
-    /// The file that holds the index, with the redirection of the environment.
+    /// Returns the path of the index (`GIT_INDEX_FILE`).
     pub fn index_path(&self, environment: &Environment) -> PathBuf {
         let named = environment.file("GIT_INDEX_FILE");
         named.unwrap_or_else(|| self.git_dir.join("index"))
     }
 
-    /// The file that lists the commits at which history was cut off, with the redirection of the
-    /// environment.
+    /// Returns the path of the file that lists the shallow boundary commits (`GIT_SHALLOW_FILE`).
     pub fn shallow_path(&self, environment: &Environment) -> PathBuf {
         let named = environment.file("GIT_SHALLOW_FILE");
         named.unwrap_or_else(|| self.common_dir.join("shallow"))
@@ -112,8 +111,8 @@ pub fn git_path(
     join(base.clone(), name.trim_start_matches('/').to_owned())
 }
 
-/// Returns the path of the repository file `name` as Git spells it (`rev-parse --git-path`): from the working
-/// directory, with every character of `name` and of the variables.
+/// Returns the path of the repository file `name` in Git's spelling (`git rev-parse --git-path`):
+/// relative to the working directory, and without normalisation of `name` and of the variables.
 pub fn spoken_git_path(
     layout: &Layout,
     config: &Config,
@@ -156,7 +155,7 @@ pub fn spoken_git_path(
     }
 }
 
-/// Returns `directory` with a slash at its end.
+/// Returns `directory` with a trailing slash.
 fn with_slash(directory: &Path) -> BString {
     let mut text = path::as_bytes(directory).to_owned();
     if !text.is_empty() && !text.ends_with(b"/") {

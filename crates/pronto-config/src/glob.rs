@@ -1,25 +1,26 @@
-//! Matches names against shell patterns by the rules of `gitignore(5)`.
+//! Matches names against wildcard patterns, by the rules of `gitignore(5)`.
 //!
-//! Backtracking goes at most to the last `*` and the last `**`. The text before one of them is
-//! matched as early as possible, which leaves all choices to the later ones. So the time is bounded
-//! by the length of the pattern times that of the text, for every pattern, and nothing is
-//! allocated.
+//! The matcher backtracks at most to the last `*` and the last `**`. The text before such a
+//! wildcard is matched as early as possible, which leaves all choices to the later wildcards. So
+//! for every pattern the run time is bounded by the length of the pattern times the length of the
+//! text. The matcher does not allocate.
 
 use bstr::{BStr, ByteSlice};
 use gix_glob::Pattern;
 use gix_glob::pattern::Mode;
 
-/// Options for matching a pattern.
+/// The options of a match (`WM_PATHNAME`, `WM_CASEFOLD`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
-    /// Only `**` (as a whole component) and a slash match a slash. Without, every `*` does.
+    /// Match a slash only by a slash or by `**` as a whole component. Otherwise every `*` matches
+    /// slashes (`WM_PATHNAME`).
     pub in_components: bool,
-    /// ASCII letters match in either case.
+    /// Match ASCII letters in either case (`core.ignoreCase`).
     pub fold_case: bool,
 }
 
-/// Whether all of `text` matches `pattern`. A pattern with a bracket that is not closed, or of a
-/// class that does not exist, matches nothing.
+/// Returns whether `pattern` matches all of `text`. A pattern with an unclosed bracket, or with an
+/// unknown character class, matches nothing.
 pub fn matches(pattern: &[u8], text: &[u8], how: How) -> bool {
     let mut matcher = Matcher {
         pattern,
@@ -44,8 +45,9 @@ pub fn matches(pattern: &[u8], text: &[u8], how: How) -> bool {
     }
 }
 
-/// Whether `path`, whose last component starts at `basename`, matches `pattern` of an ignore file,
-/// an attributes file or a sparse checkout. Without a slash the pattern is for the last component.
+/// Returns whether a pattern of an ignore file, an attributes file or a sparse-checkout file
+/// matches `path`, whose last component starts at `basename`. A pattern without a slash is matched
+/// against the last component.
 pub fn matches_path(
     pattern: &Pattern,
     path: &BStr,
@@ -68,7 +70,7 @@ pub fn matches_path(
     let Some(literal) = pattern.first_wildcard_pos else {
         return same(&pattern.text, text);
     };
-    // One star, and what the name ends with.
+    // The pattern is a star and a literal suffix.
     if has(Mode::ENDS_WITH) && !text.contains(&b'/') {
         let end = &pattern.text[literal + 1..];
         let start = text.len().checked_sub(end.len());
@@ -79,42 +81,42 @@ pub fn matches_path(
         fold_case,
     };
     let starts = text.get(..literal);
-    // The last byte before the first wildcard shows whether a `**` starts a component.
+    // Keep the byte before the first wildcard, which determines whether a `**` starts a component.
     let rest = literal.saturating_sub(1);
     starts.is_some_and(|start| same(start, &pattern.text[..literal]))
         && matches(&pattern.text[rest..], &text[rest..], how)
 }
 
-/// A pattern at work: both positions, and where to take steps back to.
+/// A running match: both positions, and the positions for backtracking.
 struct Matcher<'a> {
     pattern: &'a [u8],
     text: &'a [u8],
     how: How,
-    /// The position in the pattern.
+    /// The current position in the pattern.
     at: usize,
-    /// The position in the text.
+    /// The current position in the text.
     read: usize,
-    /// Behind the last `*` that matches no slash: positions in the pattern and in the text.
+    /// The positions in the pattern and the text after the last `*` that matches no slash.
     star: Option<(usize, usize)>,
-    /// Behind the last `*` or `**` that matches slashes.
+    /// The positions after the last `*` or `**` that matches slashes.
     wide: Option<Wide>,
 }
 
-/// Behind a wildcard that matches slashes.
+/// The positions after a wildcard that matches slashes.
 #[derive(Clone, Copy)]
 struct Wide {
     at: usize,
     read: usize,
-    /// The wildcard stands for whole components, each with its slash.
+    /// Whether the wildcard matches only whole components, each with its slash.
     in_components: bool,
 }
 
 enum Step {
     Match,
-    /// No other choice can match either.
+    /// No other choice can match.
     Never,
     Next,
-    /// Another choice may match.
+    /// Backtrack: another choice can match.
     Back,
 }
 
@@ -129,7 +131,7 @@ impl Matcher<'_> {
         if sign == b'*' {
             return self.stars();
         }
-        // Every other choice would leave less of the text.
+        // Every other choice would leave even less of the text.
         let Some(&byte) = self.text.get(self.read) else {
             return Step::Never;
         };
@@ -159,7 +161,7 @@ impl Matcher<'_> {
         Step::Next
     }
 
-    /// Some stars in a row.
+    /// Matches a sequence of stars.
     fn stars(&mut self) -> Step {
         let rest = &self.pattern[self.at..];
         let count = rest.iter().take_while(|&&sign| sign == b'*').count();
@@ -171,7 +173,7 @@ impl Matcher<'_> {
         if rest.is_empty() {
             return match is_wide || !self.text[self.read..].contains(&b'/') {
                 true => Step::Match,
-                // What the star before stands for has no slash either.
+                // The earlier star cannot match this slash, either.
                 false => {
                     self.star = None;
                     Step::Back
@@ -193,7 +195,7 @@ impl Matcher<'_> {
         Step::Next
     }
 
-    /// Lets the last star stand for more; says whether it can.
+    /// Extends the match of the last star. Returns whether that is possible.
     fn back(&mut self) -> bool {
         if let Some((at, read)) = self.star
             && self.text.get(read).is_some_and(|&byte| byte != b'/')
@@ -218,14 +220,15 @@ impl Matcher<'_> {
     }
 }
 
-/// The length of the bracket that `pattern` starts with, and whether `byte` (in lower case if case
-/// is folded) is in it; `None` if it is malformed.
+/// Returns the length of the bracket expression at the start of `pattern`, and whether the
+/// expression contains `byte` (in lower case if case is folded). Returns `None` if the expression
+/// is malformed.
 fn bracket(pattern: &[u8], byte: u8, fold_case: bool) -> Option<(usize, bool)> {
     let is_negative = matches!(pattern.get(1), Some(b'!' | b'^'));
     let first = 1 + usize::from(is_negative);
     let mut at = first;
     let mut is_in = false;
-    // The sign before, if a range may start with it.
+    // The character before, if it can start a range.
     let mut from: Option<u8> = None;
     loop {
         let sign = *pattern.get(at)?;
@@ -259,7 +262,7 @@ fn bracket(pattern: &[u8], byte: u8, fold_case: bool) -> Option<(usize, bool)> {
                         at += 1 + end + 1;
                         from = None;
                     }
-                    // Not a class: its signs stand for themselves.
+                    // Not a character class: these characters are literals.
                     None => {
                         is_in |= byte == b'[';
                         from = Some(b'[');
@@ -274,7 +277,7 @@ fn bracket(pattern: &[u8], byte: u8, fold_case: bool) -> Option<(usize, bool)> {
     }
 }
 
-/// Whether `byte` is in the class `name`; `None` if there is no such class.
+/// Returns whether the character class `name` contains `byte`, or `None` if there is no such class.
 fn class(name: &[u8], byte: u8, fold_case: bool) -> Option<bool> {
     Some(match name {
         b"alnum" => byte.is_ascii_alphanumeric(),
@@ -357,11 +360,11 @@ mod tests {
             matches(pattern.as_bytes(), text.as_bytes(), how)
         };
         assert!(fold("Ab*C", "aBxc") && fold("[A-C]", "b") && fold("[[:upper:]]", "x"));
-        // A single letter in a bracket, and one that is escaped, are taken as they are.
+        // Git does not fold a single letter in a bracket, or an escaped letter.
         assert!(!fold("[A]", "A") && fold("[a]", "A") && !fold("\\A", "A"));
     }
 
-    /// Git's rules, tried in all ways.
+    /// The reference matcher: tries all choices.
     fn every_way(pattern: &[u8], text: &[u8], starts: bool) -> bool {
         let Some((&sign, rest)) = pattern.split_first() else {
             return text.is_empty();

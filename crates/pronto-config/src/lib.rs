@@ -1,13 +1,14 @@
-//! Configuration, environment and layout: what must be known of a repository before its objects
-//! and references are looked at.
+//! The configuration, the environment and the layout of a repository: everything that is needed
+//! before its objects and refs are read.
 //!
-//! - [`config`]: reading, looking up and editing configuration files.
-//! - [`environment`]: the variables and the directory that a caller hands over.
-//! - [`discover`]: the directories of a repository, its format, and whether it may be used.
-//! - [`lock`], [`path`], [`quote`], [`glob`], [`url`]: the forms in which Git writes files, paths,
-//!   patterns and addresses.
+//! - [`config`]: loads, queries and edits configuration files.
+//! - [`environment`]: the environment variables and the current directory, as passed by the caller.
+//! - [`discover`]: discovers the directories of a repository, its format, and whether it may be
+//!   used.
+//! - [`lock`], [`path`], [`quote`], [`glob`], [`url`]: Git's conventions for files, paths, patterns
+//!   and URLs.
 //!
-//! The [`ErrorKind`] of this crate is also that of the crates above that know a repository.
+//! The [`ErrorKind`] of this crate is also that of all crates that use a repository.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod account;

@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole: written to a lock file, then renamed.
+//! Replaces files atomically: new content is written to a lock file, which is then renamed.
 
 use std::fs::File;
 use std::io::ErrorKind as Io;
@@ -11,26 +11,27 @@ use pronto_io::sync::SyncMethod;
 
 use crate::{Error, ErrorKind, Result};
 
-/// A [`LockFile`] with the errors of this crate, which creates missing parent directories.
+/// A [`LockFile`] with the error type of this crate. Missing parent directories are created.
 #[derive(Debug)]
 pub struct Lock(LockFile);
 
 impl Lock {
-    /// Takes the lock on `target` by creating `target.lock`. Waits up to `patience` for the process
-    /// that holds it. Creates missing parent directories. The target of a symbolic link is locked, and the link
-    /// stays.
+    /// Locks `target` by creating `target.lock`. Waits up to `patience` for another holder of the
+    /// lock. Creates missing parent directories. If `target` is a symbolic link, its target is
+    /// locked and replaced, and the link stays.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] when it is held for longer, with advice as a hint; or the file cannot
-    /// be created.
+    /// Fails with [`ErrorKind::Locked`] and a hint if another process holds the lock until the
+    /// timeout, and with [`ErrorKind::Io`] if the lock file cannot be created.
     pub fn acquire(target: impl Into<PathBuf>, patience: Duration) -> Result<Self> {
         Self::acquire_as(follow(&target.into()), Marking::Marked, patience)
     }
 
-    /// Like [`acquire`](Self::acquire), with a lock file that is marked or not. A symbolic link is locked itself.
+    /// Locks `target` like [`acquire`](Self::acquire), with a choice of the marking. A symbolic
+    /// link itself is locked.
     ///
     /// # Errors
-    /// As for [`acquire`](Self::acquire).
+    /// Fails with the errors of [`acquire`](Self::acquire).
     pub fn acquire_as(
         target: impl Into<PathBuf>,
         marking: Marking,
@@ -55,47 +56,50 @@ impl Lock {
         }
     }
 
-    /// The file that is locked.
+    /// Returns the path of the locked file.
     pub fn target(&self) -> &Path {
         self.0.target()
     }
 
-    /// The file that is written.
+    /// Returns the path of the lock file.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Has what [`write_and_close`](Self::write_and_close) writes waited for.
+    /// Sets the method with which [`write_and_close`](Self::write_and_close) flushes the file to
+    /// disk.
     #[must_use]
     pub fn waits(mut self, sync: SyncMethod) -> Self {
         self.0.wait_for(sync);
         self
     }
 
-    /// Writes `bytes` and closes the file. The lock stays.
+    /// Writes `bytes` and closes the lock file. Keeps the lock.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be written.
     pub fn write_and_close(&mut self, bytes: &[u8]) -> Result<()> {
         self.0.write(bytes).map_err(from_lock)?;
         self.close();
         Ok(())
     }
 
-    /// Ends the writing. A file that is not marked is closed, for a process that holds many locks.
+    /// Ends the writing and keeps the lock. An unmarked file is closed, so that a process can hold
+    /// many locks.
     pub fn close(&mut self) {
         self.0.close();
     }
 
-    /// The open file, for writing bit by bit; `None` once the writing has ended.
+    /// Returns the open lock file for partial writes, or `None` after [`close`](Self::close).
     pub fn file(&self) -> Option<&File> {
         self.0.file()
     }
 
-    /// Moves what was written into place.
+    /// Renames the lock file to the target.
     ///
     /// # Errors
-    /// It cannot be moved; the lock is given back.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be renamed. The lock is released in any
+    /// case.
     pub fn commit(self) -> Result<()> {
         let target = self.target().to_owned();
         self.0.commit_to(&target).map_err(|error| {
@@ -109,13 +113,15 @@ impl Lock {
     }
 }
 
-/// The number of times that a directory is created again after another process removed it as empty.
+/// The maximum number of retries if other processes remove a directory, while it is empty, that is
+/// being created.
 pub const MAX_RACES: usize = 64;
 
-/// Makes `directory` and those above it, even while other processes remove empty ones.
+/// Creates `directory` and its parents, even if other processes remove empty directories at the
+/// same time.
 ///
 /// # Errors
-/// A directory cannot be made.
+/// Fails with the error of the system if a directory cannot be created.
 pub fn create_directories(directory: &Path) -> std::io::Result<()> {
     let mut races = 0;
     loop {

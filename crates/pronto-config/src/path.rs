@@ -1,4 +1,4 @@
-//! Conversions of paths and bytes, and Git's normalisation of paths.
+//! Converts between paths and bytes, and normalises paths as Git does.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,22 +8,22 @@ use bstr::{BStr, ByteSlice};
 
 use crate::account;
 
-/// The path that these bytes name.
+/// Converts bytes to a path.
 pub fn from_bytes(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }
 
-/// The bytes that name this path.
+/// Returns the bytes of a path.
 pub fn as_bytes(path: &Path) -> &BStr {
     path.as_os_str().as_bytes().as_bstr()
 }
 
-/// The path that these bytes name, without a copy.
+/// Converts bytes to a path without a copy.
 pub fn borrow(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// Returns the directory of a path in a worktree, empty for the top, and the name in it.
+/// Splits a path in a worktree into its directory, which is empty at the top, and its name.
 pub fn split(path: &BStr) -> (&[u8], &[u8]) {
     match path.rfind_byte(b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -31,8 +31,8 @@ pub fn split(path: &BStr) -> (&[u8], &[u8]) {
     }
 }
 
-/// Returns `path` without `.`, `..`, and doubled or trailing slashes, by text alone; symbolic links
-/// are not resolved. `..` at the root stays at the root.
+/// Returns `path` without `.`, `..`, and duplicate or trailing slashes. Works on the text alone and
+/// resolves no symbolic links. `..` at the root is dropped.
 pub fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -52,8 +52,9 @@ pub fn normalize(path: &Path) -> PathBuf {
     normal
 }
 
-/// Returns the path from the directory `base` to `path`; both are absolute and normal. Returns `./`
-/// if they are equal, and a final slash after nothing but `..`, as in Git.
+/// Returns the relative path from the directory `base` to `path`. Both must be absolute and
+/// normalised. As in Git, the result is `./` for equal paths, and a result that consists only of
+/// `..` has a trailing slash.
 pub fn relative(path: &Path, base: &Path) -> PathBuf {
     let mut wanted = path.components().peekable();
     let mut given = base.components().peekable();
@@ -75,7 +76,8 @@ pub fn relative(path: &Path, base: &Path) -> PathBuf {
     relative
 }
 
-/// A leading `~/` or `~user/` replaced by the home directory. `None` when there is no such home.
+/// Expands a leading `~/` or `~user/` to the home directory. Returns `None` if the home directory
+/// is unknown.
 pub fn expand_user(path: &[u8], home: Option<&Path>) -> Option<PathBuf> {
     let Some(rest) = path.strip_prefix(b"~") else {
         return Some(from_bytes(path));

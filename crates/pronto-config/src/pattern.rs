@@ -1,14 +1,15 @@
-//! Regular expressions as Git's configuration and names of revisions have them.
+//! Regular expressions in Git's configuration and revisions.
 
 use bstr::{BStr, ByteSlice};
 use regex::bytes::Regex;
 
 use crate::{Error, ErrorKind, Result};
 
-/// A regular expression as configuration and names of revisions use them.
+/// Compiles an extended regular expression, as used by `git config` and in revisions
+/// (`:/<text>`).
 ///
 /// # Errors
-/// It is malformed.
+/// Fails with [`ErrorKind::InvalidInput`] if the expression is malformed.
 pub fn compile(pattern: &BStr, ignore_case: bool) -> Result<Regex> {
     let invalid = || {
         let message = format!("invalid pattern: {pattern}");

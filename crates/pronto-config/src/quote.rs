@@ -1,11 +1,11 @@
-//! Quoting for the shell and for lines of text, as Git does both.
+//! Quotes text for the shell and for lines of output, as Git does.
 
 use bstr::{BStr, BString};
 
 pub use pronto_io::shell::quote_into as shell_quote_into;
 
-/// Reads one quoted word from the front of `text`: the word, and what follows it. `None` when it
-/// is not quoted as [`shell_quote_into`] quotes.
+/// Parses a quoted word at the front of `text`. Returns the word and the rest of `text`, or `None`
+/// if the word is not quoted as by [`shell_quote_into`].
 pub fn shell_unquote_step(text: &[u8]) -> Option<(BString, &[u8])> {
     let mut rest = text.strip_prefix(b"'")?;
     let mut word = Vec::new();
@@ -23,8 +23,8 @@ pub fn shell_unquote_step(text: &[u8]) -> Option<(BString, &[u8])> {
     }
 }
 
-/// Splits a command line into words as Git does without a shell: at white space, with quotes and
-/// backslashes. `None` if a quote or a backslash has no end.
+/// Splits a command line into words without a shell, as Git does: at white space, with quotes and
+/// backslashes. Returns `None` if a quote or a backslash is not terminated.
 pub fn split_words(line: &[u8]) -> Option<Vec<BString>> {
     let mut words = vec![BString::default()];
     let mut quoted: Option<u8> = None;
@@ -45,13 +45,13 @@ pub fn split_words(line: &[u8]) -> Option<Vec<BString>> {
     quoted.is_none().then_some(words)
 }
 
-/// Whether `path` must be quoted to stand on a line of its own. `all` is `core.quotePath`: bytes
-/// above ASCII count too.
+/// Returns whether `path` must be quoted in a line of output. With `all` (`core.quotePath`), bytes
+/// above 0x7f must be quoted, too.
 pub fn needs_c_quoting(path: &[u8], all: bool) -> bool {
     path.iter().any(|&byte| must_escape(byte, all))
 }
 
-/// Appends `path` in double quotes with C escapes if it needs them, else as it is.
+/// Appends `path`, in double quotes and with C escapes if it must be quoted.
 pub fn c_quote_into(path: &[u8], all: bool, out: &mut Vec<u8>) {
     if !needs_c_quoting(path, all) {
         out.extend_from_slice(path);
@@ -79,15 +79,15 @@ pub fn c_quote_into(path: &[u8], all: bool, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// `path` as [`c_quote_into`] writes it.
+/// Returns `path` as [`c_quote_into`] writes it.
 pub fn c_quote(path: &BStr, all: bool) -> BString {
     let mut out = Vec::with_capacity(path.len() + 2);
     c_quote_into(path, all, &mut out);
     out.into()
 }
 
-/// Removes the C-style quoting of `line`, if all of it is between double quotes; `None` if it is
-/// not.
+/// Removes the C-style quoting of `line`. Returns `None` if `line` is not enclosed in double
+/// quotes, or if an escape is malformed.
 pub fn c_unquote(line: &[u8]) -> Option<Vec<u8>> {
     let mut rest = line.strip_prefix(b"\"")?.strip_suffix(b"\"")?.iter();
     let mut out = Vec::with_capacity(line.len());

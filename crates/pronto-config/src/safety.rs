@@ -10,20 +10,21 @@ use crate::config::{Config, Loader};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// The paths of a repository that discovery found.
+/// The paths of a discovered repository.
 pub struct Found<'a> {
-    /// The file that points to the repository, if it was found through one.
+    /// The `.git` file that points to the repository, if there is one.
     pub git_file: Option<&'a Path>,
-    /// The directory that holds `.git`.
+    /// The directory that contains `.git`.
     pub work_tree: Option<&'a Path>,
-    /// The repository.
+    /// The directory of the repository.
     pub git_dir: &'a Path,
 }
 
-/// Refuses a repository that belongs to another user, unless `safe.directory` allows it.
+/// Checks that the repository belongs to the user, or that `safe.directory` permits its use.
 ///
 /// # Errors
-/// [`ErrorKind::Unsafe`] when it belongs to another user and `safe.directory` does not allow it.
+/// Fails with [`ErrorKind::Unsafe`] if the repository belongs to another user and `safe.directory`
+/// does not permit it.
 pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
     let pretend = environment.boolean("GIT_TEST_ASSUME_DIFFERENT_OWNER", false)?;
     let parts = [found.git_file, found.work_tree, Some(found.git_dir)];
@@ -54,10 +55,11 @@ pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
     Err(Error::new(ErrorKind::Unsafe, message))
 }
 
-/// Refuses a bare repository that was not named explicitly, if `safe.bareRepository` says so.
+/// Checks that `safe.bareRepository` permits a bare repository that was discovered, not named
+/// explicitly.
 ///
 /// # Errors
-/// [`ErrorKind::Unsafe`] when nobody named it and `safe.bareRepository` demands that.
+/// Fails with [`ErrorKind::Unsafe`] if `safe.bareRepository` is `explicit`.
 pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     pronto_io::data!("setup", "implicit-bare-repository", git_dir.display());
     let config = protected_config(environment)?;
@@ -77,7 +79,8 @@ pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     Err(Error::new(ErrorKind::Unsafe, message))
 }
 
-/// A `.git` directory, or one of its worktrees or submodules, is not bare of itself.
+/// Returns whether the path is inside of a `.git` directory, which does not count as a bare
+/// repository.
 fn is_inside_ordinary(git_dir: &Path) -> bool {
     let text = path::as_bytes(git_dir);
     text.ends_with(b"/.git")
@@ -85,7 +88,7 @@ fn is_inside_ordinary(git_dir: &Path) -> bool {
         || text.contains_str("/.git/modules/")
 }
 
-/// Only what the user of this process controls: not the repository's own configuration.
+/// Loads the protected configuration, which does not include that of the repository.
 fn protected_config(environment: &Environment) -> Result<Config> {
     Loader::new(environment, None)
         .system()?
@@ -125,8 +128,8 @@ fn is_allowed(place: &Path, config: &Config, environment: &Environment) -> bool 
     allowed
 }
 
-/// Returns whether a value of `safe.directory` names `place`, which is a real path. The value is
-/// resolved to a real path, too, so spelling and links do not matter.
+/// Returns whether a value of `safe.directory` names `place`, which must be a real path. The value
+/// is resolved to a real path, too, so its spelling and symbolic links do not matter.
 fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
     if value == Path::new(".") {
         let here = std::fs::canonicalize(environment.current_dir());
@@ -140,7 +143,7 @@ fn names(value: &Path, place: &Path, environment: &Environment) -> bool {
     if !base.is_absolute() {
         return false;
     }
-    // One that is not there may be meant for another machine.
+    // A value that does not exist here may be meant for another machine.
     let Ok(base) = std::fs::canonicalize(&base) else {
         return false;
     };

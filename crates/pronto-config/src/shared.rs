@@ -1,4 +1,4 @@
-//! Repositories shared by several users of a machine (`core.sharedRepository`).
+//! Repositories that several users of a machine share (`core.sharedRepository`).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,23 +9,24 @@ use pronto_io::error::IoContext;
 use crate::config::Config;
 use crate::{Error, ErrorKind, Result, value};
 
-/// The permissions of new files and directories, as `core.sharedRepository` sets them.
+/// The permissions of new files and directories (`core.sharedRepository`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// The permissions that the umask leaves.
+    /// The permissions that the umask permits (`umask`, `false`).
     #[default]
     Umask,
-    /// The group too.
+    /// Permissions for the group, too (`group`, `true`).
     Group,
-    /// Everybody may read, and the group write.
+    /// Write permission for the group, and read permission for all users (`all`, `world`,
+    /// `everybody`).
     Everybody,
-    /// Exactly these bits, whatever the umask.
+    /// Exactly these permissions, independent of the umask (`0660` or another octal number).
     Mode(u32),
 }
 
 impl Sharing {
-    /// The permissions that something made with `mode` gets, or `None` when they stay as the
-    /// umask left them.
+    /// Returns the permissions for a file or directory that has `mode`, or `None` if the
+    /// permissions stay unchanged.
     pub fn adjust(self, mode: u32, is_directory: bool) -> Option<u32> {
         let (mut bits, exact) = match self {
             Sharing::Umask => return None,
@@ -37,7 +38,8 @@ impl Sharing {
             bits &= !0o222;
         }
         if mode & 0o100 != 0 {
-            // Who may read may also execute, or enter.
+            // Read permission implies permission to execute an executable file, or to search a
+            // directory.
             bits |= (bits & 0o444) >> 2;
         }
         let mut adjusted = match exact {
@@ -51,11 +53,12 @@ impl Sharing {
     }
 }
 
-/// The value of `core.sharedRepository` or `--shared`, of which messages speak as `key`. No value
-/// means the group.
+/// Parses a value of `core.sharedRepository` or `--shared`. Without a value, the result is
+/// [`Sharing::Group`]. Messages use the name `key`.
 ///
 /// # Errors
-/// It is none of the words, no boolean, and no mode that lets the owner read and write.
+/// Fails with [`ErrorKind::ConfigValue`] if the value is neither a known word, nor a boolean, nor a
+/// mode in which the owner can read and write.
 pub fn parse(text: Option<&BStr>, key: &str) -> Result<Sharing> {
     let Some(text) = text else {
         return Ok(Sharing::Group);
@@ -90,10 +93,10 @@ pub fn parse(text: Option<&BStr>, key: &str) -> Result<Sharing> {
     }
 }
 
-/// Returns the configured value.
+/// Returns the configured value of `core.sharedRepository`.
 ///
 /// # Errors
-/// As for [`parse`].
+/// Fails with the errors of [`parse`].
 pub fn configured(config: &Config) -> Result<Sharing> {
     match config.entry_of("core.sharedrepository") {
         Some(entry) => parse(entry.value, "core.sharedrepository"),
@@ -101,7 +104,7 @@ pub fn configured(config: &Config) -> Result<Sharing> {
     }
 }
 
-/// Returns the value to write into the configuration of a new repository.
+/// Returns the value of `core.sharedRepository` for the configuration of a new repository.
 pub fn config_value(sharing: Sharing) -> Option<String> {
     match sharing {
         Sharing::Umask => None,
@@ -111,10 +114,10 @@ pub fn config_value(sharing: Sharing) -> Option<String> {
     }
 }
 
-/// Gives a file or directory the permissions that sharing requires.
+/// Sets the permissions of a file or directory as `sharing` requires.
 ///
 /// # Errors
-/// They cannot be changed.
+/// Fails with [`ErrorKind::Io`] if the permissions cannot be changed.
 pub fn adjust(sharing: Sharing, path: &Path) -> Result<()> {
     let Ok(metadata) = path.symlink_metadata() else {
         return Ok(());
@@ -130,10 +133,11 @@ pub fn adjust(sharing: Sharing, path: &Path) -> Result<()> {
     }
 }
 
-/// Adjusts a repository that was just made, or the directories of one that was there.
+/// Adjusts the permissions of a new repository, or if `existed`, those of the directories of an
+/// existing one.
 ///
 /// # Errors
-/// Permissions cannot be changed, or a directory cannot be listed.
+/// Fails with [`ErrorKind::Io`] if permissions cannot be changed or a directory cannot be listed.
 pub fn apply(sharing: Sharing, git_dir: &Path, existed: bool) -> Result<()> {
     adjust(sharing, git_dir)?;
     if !existed {

@@ -1,4 +1,4 @@
-//! The normal form of URLs, which configuration keys are matched against.
+//! Normalises URLs and matches them against URLs in configuration keys (`http.<url>.*`).
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::{Error, ErrorKind, Result};
 
 /// A URL in the normal form in which Git compares URLs (RFC 3986): scheme and host in lower case,
-/// escapes only where they are needed, no default port, no dot segments.
+/// no unnecessary escapes, no default port, no dot segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NormalUrl {
     scheme: BString,
-    /// The part before the `@`, without the password.
+    /// The user name, without the password.
     user: Option<BString>,
     host: BString,
     port: BString,
     path: BString,
 }
 
-/// The quality of a match of a key's URL; greater is better.
+/// The quality of the match of a key's URL. A greater value is a better match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct UrlMatch {
     host: usize,
@@ -27,19 +27,20 @@ pub struct UrlMatch {
 }
 
 impl NormalUrl {
-    /// The normal form of `url`.
+    /// Parses and normalises `url`.
     ///
     /// # Errors
-    /// It has no scheme, no host where one is needed, or a part that is malformed.
+    /// Fails with [`ErrorKind::InvalidInput`] if `url` has no scheme, no required host, or a
+    /// malformed part.
     pub fn parse(url: &BStr) -> Result<Self> {
         let parsed = split(url).and_then(|parts| Self::from_parts(&parts, false));
         parsed.map_err(|reason| Error::new(ErrorKind::InvalidInput, reason))
     }
 
-    /// The normal form of a URL that was split already; with `globs`, its host may have `*`.
+    /// Normalises a URL that was already split. With `globs`, the host may contain `*`.
     ///
     /// # Errors
-    /// A description of the invalid part.
+    /// Returns a description of the invalid part.
     pub fn from_parts(parts: &Parts<'_>, globs: bool) -> Result<Self, &'static str> {
         let scheme = parts.scheme.to_ascii_lowercase();
         let user = match parts.login {
@@ -72,8 +73,8 @@ impl NormalUrl {
         })
     }
 
-    /// Returns the quality with which a key made for `pattern` matches this URL, if it does. Hosts
-    /// may have `*` for any one label.
+    /// Returns the quality of the match between this URL and the key's URL `pattern`, or `None` if
+    /// they do not match. In hosts of `pattern`, `*` matches any one label.
     pub fn matched_by(&self, pattern: &BStr) -> Option<UrlMatch> {
         let parts = split(pattern).ok()?;
         let pattern = Self::from_parts(&parts, true).ok()?;
@@ -117,7 +118,7 @@ fn host_matches(host: &BStr, pattern: &BStr) -> bool {
     }
 }
 
-/// Returns the length of `prefix` with a `/` at its end, if `path` equals `prefix` or is below it.
+/// Returns the length of `prefix` with a trailing `/` if `path` equals `prefix` or is below it.
 fn path_match(path: &[u8], prefix: &[u8]) -> Option<usize> {
     let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
     let rest = path.strip_prefix(prefix)?;
@@ -174,7 +175,7 @@ fn normal_path(path: &[u8]) -> Result<BString, &'static str> {
     Ok(normal.into())
 }
 
-/// Escapes what must be escaped, reserved characters staying as they were written.
+/// Normalises the escapes of `text`. Reserved characters stay as they are written.
 fn escape_normally(text: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -199,24 +200,24 @@ fn escape_normally(text: &[u8]) -> Result<Vec<u8>, &'static str> {
     Ok(out)
 }
 
-/// The parts of a URL as they are written.
+/// The parts of a URL, as they are written.
 pub struct Parts<'a> {
-    /// Before `://`.
+    /// The part before `://`.
     pub scheme: &'a [u8],
-    /// The part before the first `@` of the authority.
+    /// The part before the first `@` of the authority: user name and password.
     pub login: Option<&'a [u8]>,
-    /// The host as it is written, an IPv6 address with its brackets.
+    /// The host, an IPv6 address with its brackets.
     pub host: &'a [u8],
-    /// After the last colon of the authority.
+    /// The part after the last colon of the authority.
     pub port: Option<&'a [u8]>,
-    /// From the end of the authority: path, query and fragment.
+    /// The path, the query and the fragment, from the end of the authority.
     pub rest: &'a [u8],
 }
 
-/// Splits a URL where RFC 3986 does: the authority ends at the first `/`, `?` or `#`.
+/// Splits a URL as RFC 3986 does: the authority ends at the first `/`, `?` or `#`.
 ///
 /// # Errors
-/// A description of the error in the text.
+/// Returns a description of the error in the URL.
 pub fn split(url: &BStr) -> Result<Parts<'_>, &'static str> {
     let no_scheme = "invalid URL scheme name or missing '://' suffix";
     let colon = url.find(b"://").ok_or(no_scheme)?;
@@ -231,7 +232,7 @@ pub fn split(url: &BStr) -> Result<Parts<'_>, &'static str> {
         Some(at) => (Some(&authority[..at]), &authority[at + 1..]),
         None => (None, authority),
     };
-    // The last colon that is not inside the brackets of an IPv6 address.
+    // The last colon outside of the brackets of an IPv6 address.
     let (host, port) = match authority.rfind_byteset(b":]") {
         Some(at) if authority[at] == b':' => (&authority[..at], Some(&authority[at + 1..])),
         _ => (authority, None),

@@ -1,11 +1,11 @@
-//! Typed values, with Git's rules.
+//! Parses typed values with Git's rules.
 
-/// Why a number could not be read; the words are Git's.
+/// The reason for which a number could not be parsed, in Git's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadNumber {
-    /// Not digits followed by at most one of `k`, `m`, `g`.
+    /// The value is not a number with at most one unit `k`, `m` or `g`.
     InvalidUnit,
-    /// The number does not fit.
+    /// The number is out of range.
     OutOfRange,
 }
 
@@ -18,8 +18,8 @@ impl std::fmt::Display for BadNumber {
     }
 }
 
-/// `true`, `yes`, `on`, no value at all; `false`, `no`, `off`, the empty value; or any integer.
-/// `None` when it is none of these.
+/// Parses a boolean: `true`, `yes`, `on` or no value; `false`, `no`, `off` or an empty value; or
+/// any integer. Returns `None` for other values.
 pub fn parse_bool(value: Option<&bstr::BStr>) -> Option<bool> {
     match parse_bool_word(value) {
         Some(word) => Some(word),
@@ -27,7 +27,7 @@ pub fn parse_bool(value: Option<&bstr::BStr>) -> Option<bool> {
     }
 }
 
-/// A boolean spelt as a word, not as a number.
+/// Parses a boolean word. Integers are not accepted.
 pub fn parse_bool_word(value: Option<&bstr::BStr>) -> Option<bool> {
     let Some(value) = value else {
         return Some(true);
@@ -42,10 +42,10 @@ pub fn parse_bool_word(value: Option<&bstr::BStr>) -> Option<bool> {
     }
 }
 
-/// An integer in C notation (decimal, `0x…`, `0…`) with an optional unit `k`, `m` or `g`.
+/// Parses an integer in C notation (decimal, `0x…`, `0…`) with an optional unit `k`, `m` or `g`.
 ///
 /// # Errors
-/// It is no number, or does not fit.
+/// Fails with [`BadNumber`] if the value is not a number or is out of range.
 pub fn parse_i64(value: &bstr::BStr) -> Result<i64, BadNumber> {
     let text = value.trim_ascii_start();
     let (negative, digits) = match text {
@@ -58,10 +58,10 @@ pub fn parse_i64(value: &bstr::BStr) -> Result<i64, BadNumber> {
     i64::try_from(number).map_err(|_| BadNumber::OutOfRange)
 }
 
-/// Like [`parse_i64`], for values that cannot be negative.
+/// Parses an integer like [`parse_i64`] that must not be negative.
 ///
 /// # Errors
-/// It is no number, or does not fit.
+/// Fails with [`BadNumber`] if the value is not a number or is out of range.
 pub fn parse_u64(value: &bstr::BStr) -> Result<u64, BadNumber> {
     let text = value.trim_ascii_start();
     if text.contains(&b'-') {
@@ -70,10 +70,10 @@ pub fn parse_u64(value: &bstr::BStr) -> Result<u64, BadNumber> {
     parse_magnitude(text.strip_prefix(b"+").unwrap_or(text))
 }
 
-/// Like [`parse_i64`], in the range of C's `int`.
+/// Parses an integer like [`parse_i64`] in the range of C's `int`.
 ///
 /// # Errors
-/// It is no number, or does not fit.
+/// Fails with [`BadNumber`] if the value is not a number or is out of range.
 pub fn parse_i32(value: &bstr::BStr) -> Result<i32, BadNumber> {
     i32::try_from(parse_i64(value)?).map_err(|_| BadNumber::OutOfRange)
 }

@@ -1,4 +1,4 @@
-//! A file that differs between two sides: trees, the index or the worktree.
+//! A file that differs between two sides. A side is a tree, the index or the worktree.
 
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -6,39 +6,40 @@ use pronto_hash::ObjectId;
 /// The file on one side of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// The mode, as in an index entry: `0o100644`, `0o100755`, `0o120000`, `0o160000`, or `0o40000` for a tree.
+    /// The mode, as in an index entry: `0o100644`, `0o100755`, `0o120000`, `0o160000`, or `0o40000`
+    /// for a tree.
     pub mode: u32,
-    /// The object; null for a file in the worktree that has none yet.
+    /// The object id, or the null id for a file of the worktree that was not hashed.
     pub id: ObjectId,
 }
 
-/// A path that differs.
+/// A path that differs between two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The path; of a rename, the new one.
+    /// The path; for a rename or a copy, the new path.
     pub path: BString,
-    /// The file before; `None` for an addition.
+    /// The file on the old side, or `None` for an addition.
     pub old: Option<Side>,
-    /// The file after; `None` for a deletion.
+    /// The file on the new side, or `None` for a deletion.
     pub new: Option<Side>,
-    /// The origin of a renamed or copied file.
+    /// The source of a renamed or copied file.
     pub origin: Option<Origin>,
-    /// The path is in conflict: both sides may be empty.
+    /// Whether the path is unmerged. Both sides may then be `None`.
     pub unmerged: bool,
 }
 
-/// The file that a renamed or copied file was made from.
+/// The source of a rename or a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The path it had.
+    /// The old path.
     pub path: BString,
-    /// The similarity, out of [`MOST_SIMILAR`], relative to the larger file.
+    /// The similarity, out of [`MOST_SIMILAR`], relative to the size of the larger file.
     pub score: u32,
-    /// The file is still at its old path, or has several new ones.
+    /// Whether this is a copy: the old path still exists, or is also the source of another file.
     pub copy: bool,
 }
 
-/// The score of two files that are the same.
+/// The similarity score of two identical files.
 pub const MOST_SIMILAR: u32 = 60_000;
 
 /// The kind of a change, as `--name-status` and `status --short` show it with a letter.

@@ -1,10 +1,11 @@
-//! Differences between texts and between lists of files, with the results of Git.
+//! Differences between texts and between lists of files, with the same results as Git.
 //!
-//! - [`lines`]: the lines that differ between two texts (Myers' algorithm).
-//! - [`merge`]: merges three texts line by line.
-//! - [`renames`]: finds renamed and copied files among differences.
+//! - [`lines`]: line differences between two texts (Myers' algorithm).
+//! - [`merge`]: three-way merge of texts, line by line.
+//! - [`renames`]: detection of renames and copies among differences.
 //!
-//! Nothing here knows the index, files, objects or the configuration: contents are given by the caller.
+//! This crate does not use the index, files, objects or the configuration. The caller supplies all
+//! contents.
 //!
 //! ```
 //! use pronto_diff::merge::{Options, merge};

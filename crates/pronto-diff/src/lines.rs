@@ -1,9 +1,10 @@
-//! Line differences between two texts as Git finds them: Myers' algorithm in linear space, with
-//! Git's shortcuts for costly pairs, and groups of changes moved to where the other side changes,
-//! too. Merges show the boundaries of hunks, so the result must be Git's, not just a good one.
+//! Line differences between two texts, as Git computes them: Myers' algorithm in linear space, with
+//! Git's heuristics for expensive inputs. Groups of changes slide to where the other side has
+//! changes, too. Users see the boundaries of hunks in diffs and conflicts, so the result must equal
+//! Git's.
 //!
-//! Costs: time by lines and differences, with a limit on the search of one division; memory of a
-//! few words for each line.
+//! Cost: time in proportion to the lines and differences, with a limit on the search for one split;
+//! memory of a few words for each line.
 
 mod compact;
 mod divide;
@@ -11,16 +12,17 @@ mod divide;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A run of lines of the one text in place of a run of the other; one of both may be empty.
+/// A range of lines of the first text and the range of the second text that replaces it. One of
+/// them may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The lines of the first text.
+    /// The range of lines of the first text.
     pub before: Range<usize>,
-    /// The lines of the second text.
+    /// The range of lines of the second text.
     pub after: Range<usize>,
 }
 
-/// Splits a text into lines, line feeds included.
+/// Splits a text into lines, which include their line feeds.
 pub fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }
@@ -44,10 +46,10 @@ pub fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
     script(&before, &after)
 }
 
-/// One of both texts: each line a number, the same for the same lines.
+/// One of the two texts. Each line is a number, and equal lines have equal numbers.
 struct Side {
     lines: Vec<u32>,
-    /// The number of occurrences of each number.
+    /// The number of occurrences of each line number.
     counts: Vec<u32>,
     changed: Vec<bool>,
 }
@@ -69,13 +71,13 @@ impl Side {
     }
 }
 
-/// The lines of a side that are worth comparing: where they are, and their numbers.
+/// The lines of a side that take part in the comparison: their positions and their numbers.
 struct Kept {
     places: Vec<usize>,
     lines: Vec<u32>,
 }
 
-/// Marks what differs.
+/// Marks the changed lines of both sides.
 fn mark(before: &mut Side, after: &mut Side) {
     let same = |(one, other): &(&u32, &u32)| one == other;
     let (one, other) = (&before.lines, &after.lines);
@@ -89,26 +91,27 @@ fn mark(before: &mut Side, after: &mut Side) {
     divide::mark(&kept_before, before, &kept_after, after);
 }
 
-/// The number of occurrences on the other side from which a line is insignificant.
+/// The maximum threshold of occurrences on the other side from which a line counts as frequent.
 const MOST_COPIES: usize = 1024;
-/// The number of lines examined around a frequent line.
+/// The number of lines that are examined before and after a frequent line.
 const WINDOW: usize = 100;
-/// Frequent lines go where they are less than one of so many that go.
+/// A frequent line is discarded if frequent lines are fewer than one in this many of the
+/// discardable lines around it.
 const RUN: usize = 4;
 
-/// The significance of a line before the comparison.
+/// The significance of a line for the comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worth {
-    /// The other side does not have it: it is changed.
+    /// The other side does not contain the line, so the line is changed.
     Nothing,
-    /// The other side has it.
+    /// The other side contains the line.
     Something,
-    /// The other side has it so often that it says little.
+    /// The other side contains the line very often, so a match has little significance.
     Little,
 }
 
-/// Marks lines of `range` that the other side does not have, and frequent ones among them; the
-/// rest is to be compared.
+/// Marks the lines of `range` that the other side does not contain, and frequent lines among them.
+/// Returns the remaining lines, which are to be compared.
 fn keep(side: &mut Side, others: &[u32], range: Range<usize>) -> Kept {
     let limit = rough_root(side.lines.len()).min(MOST_COPIES);
     let worth = |line: &u32| match others[*line as usize] as usize {
@@ -138,9 +141,10 @@ fn keep(side: &mut Side, others: &[u32], range: Range<usize>) -> Kept {
     kept
 }
 
-/// Whether the frequent line at `at` is in a run of mostly lines that the other side lacks.
+/// Returns whether the frequent line at `at` is within a run of lines of which most are missing on
+/// the other side.
 fn is_among_changed(worths: &[Worth], at: usize) -> bool {
-    /// Lines that are lacking, and frequent ones, up to the first other one.
+    /// Counts the missing lines and the frequent lines up to the first other line.
     fn run<'a>(worths: impl Iterator<Item = &'a Worth>) -> (usize, usize) {
         let run = worths.take_while(|worth| **worth != Worth::Something);
         run.fold((0, 1), |(lacking, frequent), worth| match worth {
@@ -163,7 +167,7 @@ fn is_among_changed(worths: &[Worth], at: usize) -> bool {
     frequent * RUN < frequent + lacking
 }
 
-/// About the square root of `number`, as Git takes it: a power of two.
+/// Returns an approximation of the square root of `number`, as Git computes it: a power of two.
 fn rough_root(number: usize) -> usize {
     let (mut root, mut rest) = (1, number);
     while rest > 0 {
@@ -173,7 +177,7 @@ fn rough_root(number: usize) -> usize {
     root
 }
 
-/// The marked lines as changes, in order.
+/// Returns the marked lines as changes, in order.
 fn script(before: &Side, after: &Side) -> Vec<Change> {
     let mut changes = Vec::new();
     let (mut one, mut other) = (0, 0);

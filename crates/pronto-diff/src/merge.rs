@@ -1,5 +1,5 @@
-//! Merges three texts line by line with the same result as Git: the same hunks, in the same places,
-//! byte for byte.
+//! Three-way merge of texts, line by line. The result is the same as Git's, byte for byte, with the
+//! same hunks in the same positions.
 
 mod output;
 mod refine;
@@ -10,49 +10,54 @@ use bstr::BString;
 
 use crate::lines::{Change, changes, lines};
 
-/// The default length of conflict markers.
+/// The default length of conflict markers (`DEFAULT_CONFLICT_MARKER_SIZE`).
 pub const MARKER_LEN: usize = 7;
 
-/// The style of a conflict (`merge.conflictStyle`).
+/// The conflict style (`merge.conflictStyle`, `--conflict`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// `merge`: the lines of both sides.
+    /// `merge`: show the lines of both sides.
     #[default]
     Merge,
-    /// `diff3`: the lines of both sides, with those of the common ancestor between them.
+    /// `diff3`: show the lines of both sides, and those of the merge base between them.
     Diff3,
-    /// `zdiff3`: like `diff3`, with the lines that both sides begin or end with outside of the conflict.
+    /// `zdiff3`: like `diff3`, but lines that both sides begin or end with are outside of the
+    /// conflict.
     ZealousDiff3,
 }
 
-/// The resolution of conflicting hunks (`--ours`, `--theirs` and `--union` of `merge-file`).
+/// The side that wins in conflicting hunks (`--ours`, `--theirs` and `--union` of `git
+/// merge-file`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Favor {
-    /// Leave them with conflict markers.
+    /// Leave the hunk with conflict markers.
     #[default]
     Markers,
-    /// Take our side.
+    /// Take our side (`--ours`).
     Ours,
-    /// Take their side.
+    /// Take their side (`--theirs`).
     Theirs,
-    /// Take both sides, ours first.
+    /// Take both sides, ours first (`--union`).
     Union,
 }
 
-/// Options of a merge.
+/// The options of a merge.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The style of a conflict (`merge.conflictStyle`).
+    /// The conflict style (`merge.conflictStyle`, `--conflict`).
     pub style: Style,
-    /// The resolution of conflicting hunks (`--ours`, `--theirs` and `--union` of `merge-file`).
+    /// The side that wins in conflicting hunks (`--ours`, `--theirs` and `--union` of `git
+    /// merge-file`).
     pub favor: Favor,
-    /// The number of characters in a conflict marker (`--marker-size`, the attribute `conflict-marker-size`).
+    /// The number of characters in a conflict marker (`--marker-size`, attribute
+    /// `conflict-marker-size`).
     pub marker_len: usize,
-    /// Conflicts with nothing but lines without letters and digits between them become one, too
-    /// (`git merge-file`); else those with up to three lines between them.
+    /// Join conflicts if the lines between them contain no letters and digits (`git merge-file`).
+    /// Otherwise join conflicts with up to three lines between them (`XDL_MERGE_ZEALOUS_ALNUM` and
+    /// `XDL_MERGE_ZEALOUS`).
     pub joins_over_punctuation: bool,
-    /// The labels of our side, the common ancestor and their side (`-L`).
+    /// The labels of our side, the merge base and their side in conflict markers (`-L`).
     pub names: [Option<BString>; 3],
 }
 
@@ -68,16 +73,17 @@ impl Default for Options {
     }
 }
 
-/// A merged text.
+/// The result of a merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
-    /// The text, conflicts marked.
+    /// The merged text, with conflict markers.
     pub text: Vec<u8>,
-    /// The number of conflicts in the result.
+    /// The number of conflicts in the text.
     pub conflicts: usize,
 }
 
-/// Merges two texts with their common ancestor, line by line. Takes a few words of memory for each line beside the result.
+/// Merges two texts with their merge base. Needs memory of a few words for each line, in addition
+/// to the result.
 pub fn merge(ours: &[u8], base: &[u8], theirs: &[u8], options: &Options) -> Merged {
     let texts = Texts {
         base: lines(base),
@@ -105,25 +111,25 @@ pub fn merge(ours: &[u8], base: &[u8], theirs: &[u8], options: &Options) -> Merg
     output::write(&hunks, &texts, options)
 }
 
-/// The three texts.
+/// The lines of the three texts.
 struct Texts<'a> {
     base: Vec<&'a [u8]>,
     ours: Vec<&'a [u8]>,
     theirs: Vec<&'a [u8]>,
 }
 
-/// Whose lines a hunk has.
+/// The side from which the lines of a hunk are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
-    /// Both sides conflict.
+    /// Neither: the changes conflict.
     Neither,
     Ours,
     Theirs,
-    /// Both are the same, which only a closer look has shown.
+    /// The changes of both sides are equal, as the refinement has found.
     Alike,
 }
 
-/// A part of all three texts where something has changed.
+/// A range of all three texts in which at least one side has changed.
 #[derive(Clone, Debug)]
 struct Hunk {
     taken: Taken,
@@ -132,12 +138,13 @@ struct Hunk {
     theirs: Range<usize>,
 }
 
-/// The changes of both sides in order. Those that touch become a conflict, unless both are the
-/// same, which are left out.
+/// Combines the changes of both sides, in order. Changes that overlap or touch are a conflict.
+/// Equal changes are left out.
 fn combine(ours: &[Change], theirs: &[Change], texts: &Texts<'_>) -> Vec<Hunk> {
     let mut hunks = Hunks(Vec::new());
     let (mut our, mut their) = (ours.iter().peekable(), theirs.iter().peekable());
-    // Where the line of the common text at `at` is in a text whose last change was `change`.
+    // The distance from a line of the merge base to the same line in each text, after the last
+    // change.
     let (mut our_shift, mut their_shift) = (0_isize, 0_isize);
     let shifted = |range: &Range<usize>, by: isize| {
         let shift = |at: usize| at.saturating_add_signed(by);
@@ -189,7 +196,7 @@ fn combine(ours: &[Change], theirs: &[Change], texts: &Texts<'_>) -> Vec<Hunk> {
 struct Hunks(Vec<Hunk>);
 
 impl Hunks {
-    /// Adds a hunk, or makes it part of the last one if they touch on a side.
+    /// Adds a hunk, or joins it with the last hunk if they touch.
     fn add(&mut self, taken: Taken, base: Range<usize>, ours: Range<usize>, theirs: Range<usize>) {
         if let Some(last) = self.0.last_mut()
             && (ours.start <= last.ours.end || theirs.start <= last.theirs.end)
@@ -210,7 +217,7 @@ impl Hunks {
         });
     }
 
-    /// Adds two changes that overlap, each widened to what the other one changes.
+    /// Adds two overlapping changes as a conflict. Each range is extended to the other change.
     fn add_conflict(&mut self, one: &Change, other: &Change) {
         let start = one.before.start.min(other.before.start);
         let end = one.before.end.max(other.before.end);

@@ -1,5 +1,5 @@
-//! Rename detection in Git's order: equal content, then equal base names, then every pair of
-//! deletion and addition.
+//! Rename detection in Git's order: exact renames, then unique base names, then all pairs of a
+//! deletion and an addition.
 
 use crate::similarity::Chunks;
 use crate::{Difference, MOST_SIMILAR, Origin, Side};
@@ -7,15 +7,15 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use std::collections::HashMap;
 
-/// The detection of renames (`-M`, `-C`, `diff.renames`).
+/// The options of rename detection (`-M`, `-C`, `diff.renames`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renames {
     /// Detect copies of modified files, too (`-C`, `diff.renames=copies`).
     pub copies: bool,
-    /// The least similarity, out of [`MOST_SIMILAR`] (`-M50%`).
+    /// The minimum similarity, out of [`MOST_SIMILAR`] (`-M50%`).
     pub minimum_score: u32,
-    /// The limit of files whose contents are compared (`-l`, `diff.renameLimit`): none are if there are more pairs than
-    /// its square. 0 for no limit.
+    /// The rename limit (`-l`, `diff.renameLimit`). Inexact detection is skipped if there are more
+    /// pairs than the square of the limit. 0 means no limit.
     pub limit: usize,
 }
 
@@ -29,34 +29,35 @@ impl Default for Renames {
     }
 }
 
-/// The largest number of origins that are considered for each addition.
+/// The maximum number of sources that are considered for each addition.
 const CANDIDATES: usize = 4;
-/// Of many files with the same content only this many are compared.
+/// The maximum number of sources with the same content that are compared.
 const MOST_ALTERNATIVES: usize = 100;
 
-/// A file that may have got another name.
+/// A possible source of a rename or a copy.
 struct Source {
     path: BString,
     side: Side,
-    /// The number of uses; a file that stays counts as one use.
+    /// The number of uses as a source. A file that still exists starts with one.
     used: u32,
-    /// Its position among the differences, if it is a deletion.
+    /// The position among the differences, if the file was deleted.
     deletion: Option<usize>,
 }
 
-/// A file that may have had another name.
+/// A possible target of a rename or a copy.
 struct Target {
     path: BString,
     side: Side,
-    /// Its position among the differences.
+    /// The position among the differences.
     addition: usize,
     found: Option<(usize, u32)>,
 }
 
-/// Reads the content of a file, for those that are compared: `None` if it cannot be read.
+/// Returns the content of a file, or `None` if the file cannot be read. Called only for files that
+/// are compared.
 pub type Content<'a> = dyn FnMut(&BStr, &Side) -> Option<Vec<u8>> + 'a;
 
-/// Finds renames among `differences` (sorted by path) and makes one difference of each pair.
+/// Detects renames among `differences` (sorted by path) and combines each pair into one difference.
 pub fn detect(
     differences: Vec<Difference>,
     renames: Renames,
@@ -86,7 +87,7 @@ struct Search {
     targets: Vec<Target>,
 }
 
-/// One pair that was compared.
+/// A pair that was compared.
 #[derive(Clone, Copy)]
 struct Candidate {
     score: u32,
@@ -187,8 +188,8 @@ impl Search {
         }
     }
 
-    /// A base name that only one origin and only one addition has is tried first, and has to be
-    /// half way more similar than the least.
+    /// Compares the pairs whose base name is unique among the sources and among the additions.
+    /// Their similarity must be at least halfway between the minimum and 100%.
     fn same_name(&mut self, reader: &mut Reader<'_, '_>) {
         let least = self.renames.minimum_score;
         let least = least + (MOST_SIMILAR - least) / 2;
@@ -284,7 +285,7 @@ impl Search {
             left[at] -= 1;
             let difference = &mut differences[target.addition];
             difference.old = Some(source.side);
-            // The last use of a file that is gone is its rename.
+            // The last use of a deleted source is its rename.
             let copy = left[at] > 0;
             difference.origin = Some(Origin {
                 path: source.path.clone(),
@@ -308,12 +309,12 @@ impl Search {
     }
 }
 
-/// Keeps the best few, in the order in which they were found.
+/// Keeps the best candidates, in the order in which they were found.
 fn keep_better(best: &mut Vec<Candidate>, new: Candidate) {
     if best.len() < CANDIDATES {
         return best.push(new);
     }
-    // The first of the worst goes.
+    // Replace the first of the worst candidates.
     let mut worst = 0;
     for at in 1..best.len() {
         if best[at].rank() < best[worst].rank() {
@@ -334,7 +335,7 @@ fn base_name(path: &BString) -> &BStr {
     path[start..].as_bstr()
 }
 
-/// Contents taken apart, each at most once.
+/// Reads and splits contents, each at most once.
 struct Reader<'r, 'c> {
     content: &'r mut Content<'c>,
     known: HashMap<(BString, ObjectId), Option<Chunks>>,
@@ -379,7 +380,8 @@ mod tests {
         })
     }
 
-    /// Differences of `path`, old content, new content; and what each content's id is.
+    /// Runs the detection for files with a path, an old and a new content. Returns one line for
+    /// each difference.
     fn run(files: &[(&str, Option<&str>, Option<&str>)], renames: Renames) -> Vec<String> {
         let mut known = HashMap::new();
         let mut differences = Vec::new();

@@ -1,24 +1,23 @@
-//! The similarity of two files: the number of bytes of one in lines, or in pieces of 64 bytes of
-//! longer lines, that the other one has as well.
+//! The similarity of two files: the number of bytes of one file that the other file also contains,
+//! compared by lines, or by pieces of 64 bytes of longer lines.
 
 use crate::MOST_SIMILAR;
 
-/// Longer lines are cut into pieces of this size.
+/// The maximum length of a piece. Longer lines are split.
 const LONGEST_CHUNK_BYTES: usize = 64;
-/// A file with a NUL this near to its start is binary.
+/// The length of the start of a file in which a NUL byte means that the file is binary.
 const BINARY_PROBE_BYTES: usize = 8000;
 
-/// The content of a file as a multiset of lines: the number of bytes of each distinct line.
+/// The content of a file as a multiset of lines: the total number of bytes for each distinct line.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunks {
     size: u64,
-    /// Digest of the line and bytes in all its occurrences, sorted by digest.
+    /// The digest of each distinct line and the bytes of all its occurrences, sorted by digest.
     counts: Vec<(u64, u64)>,
 }
 
 impl Chunks {
-    /// Takes a file apart. In text, the end of line is the same with and without a carriage
-    /// return.
+    /// Splits the content of a file. In text files, the carriage return of a CRLF is ignored.
     pub(crate) fn new(content: &[u8]) -> Chunks {
         let probe = &content[..content.len().min(BINARY_PROBE_BYTES)];
         let is_text = !probe.contains(&0);
@@ -50,7 +49,7 @@ impl Chunks {
         }
     }
 
-    /// The size of the file.
+    /// Returns the size of the file.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -72,7 +71,7 @@ impl Chunks {
         (shared * u64::from(MOST_SIMILAR) / larger) as u32
     }
 
-    /// Whether sizes alone tell that two files are less similar than `minimum`.
+    /// Returns whether two files with these sizes must be less similar than `minimum`.
     pub(crate) fn sizes_differ_too_much(one: u64, two: u64, minimum: u32) -> bool {
         let (larger, difference) = (one.max(two), one.abs_diff(two));
         let most = u128::from(MOST_SIMILAR);
@@ -80,7 +79,7 @@ impl Chunks {
     }
 }
 
-/// A digest of one line, with no secret: equal lines are what counts.
+/// A digest of one line. Not cryptographic: a collision only changes the similarity.
 #[derive(Default)]
 struct Digest {
     state: u64,

@@ -1,4 +1,5 @@
-//! Prints how many bytes a second each backend digests on one core, by the length of messages.
+//! Prints the number of bytes that each backend digests in a second on one core, by the length of
+//! the messages.
 //!
 //! `cargo run --release -p pronto-hash --example throughput [sha1|sha256]`
 
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pronto_hash::{Backend, DigestStream, Kind, ManyDigester, Message, TrailerDigester};
 
-/// Bodies of one batch fit into the second-level cache.
+/// The size of the bodies in a batch, which fit into the second-level cache.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// The number of batches in a stream.
@@ -17,7 +18,7 @@ const STREAMED: usize = 4;
 /// The duration of each measurement.
 const TIME: Duration = Duration::from_millis(150);
 
-/// Numbers that look random, for contents and lengths.
+/// Pseudo-random numbers for contents and lengths.
 struct Numbers(u64);
 
 impl Numbers {
@@ -29,7 +30,8 @@ impl Numbers {
     }
 }
 
-/// Lengths that come to about the bytes of a batch; mixed ones are spread as in repositories.
+/// Returns lengths whose sum is about the size of a batch. Mixed lengths are distributed as in
+/// repositories.
 fn lengths(length: Option<usize>, numbers: &mut Numbers) -> Vec<usize> {
     let mut lengths = Vec::new();
     let mut total = 0;
@@ -44,8 +46,8 @@ fn lengths(length: Option<usize>, numbers: &mut Numbers) -> Vec<usize> {
     lengths
 }
 
-/// Bytes a second of `digest`, which takes `bytes`: the best of many times, as others may be using
-/// the machine.
+/// Returns the throughput of `digest`, which digests `bytes`. The best of many runs is used,
+/// because other processes may be using the machine.
 fn rate(bytes: usize, mut digest: impl FnMut()) -> f64 {
     let begin = Instant::now();
     let mut best = Duration::MAX;
@@ -80,7 +82,7 @@ fn main() {
             .iter()
             .map(|length| {
                 let body = &data[at % BATCH_BYTES..][..*length];
-                // Bodies one behind the other at such a distance would share cache lines' places.
+                // Bodies at such a distance would map to the same sets of the cache.
                 at += length + 328;
                 Message {
                     header: b"blob 123456\0",

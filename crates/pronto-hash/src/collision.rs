@@ -1,13 +1,13 @@
-//! The error for content that belongs to a collision attack.
+//! The error for content with a SHA-1 collision attack.
 
 use std::fmt;
 
 use crate::ObjectId;
 
-/// The content looks like one half of a SHA-1 collision attack.
+/// The error for content that is probably one of two messages of a SHA-1 collision attack.
 ///
-/// The id is kept for messages only. It must not be used to store the object, because the author of
-/// this content can make another one with the same id.
+/// The id is for messages only. Do not store the object under this id, because the author of the
+/// content can create another object with the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Collision {
     id: ObjectId,
@@ -18,7 +18,7 @@ impl Collision {
         Collision { id }
     }
 
-    /// The plain SHA-1 of the content, for reporting only.
+    /// Returns the plain SHA-1 of the content, for messages only.
     #[must_use]
     pub fn id(&self) -> ObjectId {
         self.id

@@ -1,12 +1,12 @@
-//! Digesting one stream at a time.
+//! Digests one stream at a time.
 
 use sha2::Digest as _;
 
 use crate::{Collision, Kind, ObjectId};
 
-/// Turns one stream of bytes into an object id, detecting SHA-1 collision attacks.
+/// Computes the object id of one stream of bytes, with detection of SHA-1 collision attacks.
 ///
-/// Uses the processor's SHA instructions where there are any. Nothing is allocated.
+/// Uses the SHA instructions of the processor if it has them. Does not allocate.
 #[derive(Clone)]
 pub struct Digester(State);
 
@@ -17,11 +17,12 @@ enum State {
 }
 
 impl Digester {
-    /// Begins an empty stream.
+    /// Creates a digester with an empty stream.
     ///
     /// # Panics
     ///
-    /// For a kind of hash this crate was not built with; there are none today.
+    /// Panics if this crate was built without the hash function `kind`. All hash functions are
+    /// built at present.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         Digester(match kind {
@@ -39,11 +40,12 @@ impl Digester {
         }
     }
 
-    /// Ends the stream and returns its id.
+    /// Returns the id of the stream.
     ///
     /// # Errors
     ///
-    /// If a SHA-1 stream holds a block of a known kind of collision attack.
+    /// Fails with [`Collision`] if a SHA-1 stream contains a block of a known type of collision
+    /// attack.
     pub fn finish(self) -> Result<ObjectId, Collision> {
         match self.0 {
             State::Sha1(hasher) => match hasher.finalize() {
@@ -66,11 +68,12 @@ impl std::fmt::Debug for Digester {
     }
 }
 
-/// Digests the concatenation of `parts` as one stream.
+/// Returns the id of the concatenation of `parts`.
 ///
 /// # Errors
 ///
-/// If it holds a block of a known kind of SHA-1 collision attack.
+/// Fails with [`Collision`] if the content contains a block of a known type of SHA-1 collision
+/// attack.
 pub fn digest(kind: Kind, parts: &[&[u8]]) -> Result<ObjectId, Collision> {
     let mut digester = Digester::new(kind);
     for part in parts {

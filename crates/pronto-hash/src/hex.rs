@@ -1,22 +1,23 @@
-//! Object ids in hexadecimal.
+//! Converts object ids from and to hexadecimal.
 //!
-//! Most calls read and write a few ids. Libraries for vectors of the processor ask it first which it has (`cpuid`), and in a
-//! virtual machine each such question takes microseconds: more than a thousand ids by the table here.
+//! Most calls convert only a few ids. Libraries that use vector instructions first query the
+//! processor's features (`cpuid`). In a virtual machine each query takes microseconds, which is
+//! longer than the table here needs for many ids.
 
 use std::fmt;
 use std::ops::Deref;
 
 use gix_hash::{ObjectId, oid};
 
-/// The longest id in hexadecimal, that of SHA-256.
+/// The number of digits of the longest id, that of SHA-256.
 const LONGEST: usize = 64;
 
-/// A byte that is no hexadecimal digit, in [`VALUES`].
+/// The value in [`VALUES`] of a byte that is not a hexadecimal digit.
 const INVALID: u8 = 0xff;
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// The value of each byte as a hexadecimal digit of either case.
+/// The value of each byte as a hexadecimal digit of either case, or [`INVALID`].
 static VALUES: [u8; 256] = {
     let mut values = [INVALID; 256];
     let mut value = 0;
@@ -29,7 +30,7 @@ static VALUES: [u8; 256] = {
     values
 };
 
-/// The error of [`parse_hex`].
+/// The error of [`parse_hex`]: the text is not an object id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAnId;
 
@@ -43,16 +44,17 @@ impl std::error::Error for NotAnId {}
 
 /// Parses an object id of 40 (SHA-1) or 64 (SHA-256) hexadecimal digits of either case.
 ///
-/// Costs a lookup in a table for each digit, and allocates nothing.
+/// Costs a table lookup for each digit, and does not allocate.
 ///
 /// # Errors
-/// [`NotAnId`]: the length is another, or a byte is no digit.
+/// Fails with [`NotAnId`] if the length is wrong or a byte is not a digit.
 pub fn parse_hex(digits: &[u8]) -> Result<ObjectId, NotAnId> {
     if !matches!(digits.len(), 40 | LONGEST) {
         return Err(NotAnId);
     }
     let mut bytes = [0; LONGEST / 2];
-    // Invalid digits have bits that no value has. They are collected, so that no digit needs a branch.
+    // Invalid digits have bits that no valid value has. The bits are collected, so that no digit
+    // needs a branch.
     let mut seen = 0;
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         let (high, low) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
@@ -65,7 +67,7 @@ pub fn parse_hex(digits: &[u8]) -> Result<ObjectId, NotAnId> {
     ObjectId::try_from(&bytes[..digits.len() / 2]).map_err(|_| NotAnId)
 }
 
-/// Returns `id` in hexadecimal, without an allocation.
+/// Returns `id` in hexadecimal. Does not allocate.
 pub fn hex(id: &oid) -> Hex {
     let bytes = id.as_bytes();
     let mut digits = [0; LONGEST];
@@ -79,7 +81,7 @@ pub fn hex(id: &oid) -> Hex {
     }
 }
 
-/// An object id in hexadecimal, as a string.
+/// The hexadecimal form of an object id, which dereferences to a string.
 #[derive(Clone, Copy)]
 pub struct Hex {
     digits: [u8; LONGEST],

@@ -1,13 +1,13 @@
-//! A small cache of answers about object ids.
+//! A small cache with object ids as keys.
 
 use crate::{ObjectId, oid};
 
 /// The number of slots: one for each value of the last byte of an id.
 const SLOTS: usize = 256;
 
-/// Keeps the last answer for each value of the last byte of an id: for loops over many ids of which some return, such as
-/// the values of all refs, where looking up an object costs system calls. It has 256 slots, which are allocated by the first
-/// answer, and costs no search.
+/// Caches one value for each last byte of an id. For loops over many ids of which some repeat, such
+/// as the targets of all refs, in which the lookup of an object costs system calls. The 256 slots
+/// are allocated with the first value. A lookup needs no search.
 #[derive(Clone, Debug)]
 pub struct IdCache<T> {
     slots: Vec<Option<(ObjectId, T)>>,
@@ -20,10 +20,10 @@ impl<T> Default for IdCache<T> {
 }
 
 impl<T: Clone> IdCache<T> {
-    /// Returns the answer for `id`: the one that is kept, or that of `ask`, which is then kept.
+    /// Returns the cached value for `id`, or calls `ask` and caches its result.
     ///
     /// # Errors
-    /// Those of `ask`. Errors are not kept.
+    /// Fails with the errors of `ask`, which are not cached.
     pub fn get_or_ask<E>(&mut self, id: &oid, ask: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let slot = usize::from(id.as_bytes().last().copied().unwrap_or(0));
         if let Some(Some((known, answer))) = self.slots.get(slot)
@@ -56,7 +56,7 @@ mod tests {
     fn an_id_that_returns_is_not_asked_for_again() {
         let mut cache = IdCache::default();
         let mut asked = Vec::new();
-        // The second and third share a slot.
+        // The second and the third id share a slot.
         let ids = [id(1, 1), id(1, 2), id(2, 2), id(2, 2), id(1, 1), id(1, 2)];
         for id in ids {
             let answer = cache.get_or_ask(&id, || {

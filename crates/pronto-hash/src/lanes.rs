@@ -1,14 +1,14 @@
-//! Digests as many messages at once as a vector register has lanes.
+//! Digests several messages at once, one in each lane of a vector register.
 //!
-//! The layers, from the top: [`feed`] keeps the lanes supplied with messages of different lengths
-//! and writes the padding; [`sha1`] and [`sha256`] advance all lanes by some blocks;
-//! [`disturbance`] and [`suspects`] are the collision detection of SHA-1; [`vector`] is their
-//! interface to the processor, which [`avx2`] and [`avx512`] implement.
+//! The layers, from the top: [`feed`] supplies the lanes with messages of different lengths and
+//! writes the padding; [`sha1`] and [`sha256`] process blocks in all lanes; [`disturbance`] and
+//! [`suspects`] are the collision detection of SHA-1; [`vector`] is the interface to the vector
+//! instructions, with the implementations [`avx2`] and [`avx512`].
 
 #![expect(unsafe_code, reason = "vector instructions, chosen at run time")]
 
-/// Evaluates an expression of vector instructions in an unsafe function or a method of an unsafe
-/// trait, whose caller has made sure that the processor has the instructions.
+/// Evaluates an expression with vector instructions in an unsafe function, or a method of an unsafe
+/// trait, whose caller guarantees that the processor has the instructions.
 macro_rules! vouched {
     ($instructions:expr) => {
         // SAFETY: the caller vouches for the instructions.
@@ -34,44 +34,44 @@ use suspects::{Batch, Suspects};
 
 pub(crate) use feed::{HEADER_MAX, Outcome};
 
-/// The words of the state of all lanes: the first word of each, the second of each, and so on.
-/// SHA-1 uses five of the eight.
+/// The hash states of all lanes: the first words of all lanes, then the second words, and so on.
+/// SHA-1 uses five of the eight words.
 type States<const N: usize> = [[u32; N]; 8];
 
-/// A number of blocks that all lanes go through together.
+/// A number of blocks that all lanes process together.
 struct Run<'a, const N: usize> {
-    /// The address of the bytes of each lane, before the offset is added.
+    /// The base address of each lane, to which the offset is added.
     bases: &'a [*const u8; N],
-    /// The distance in bytes from the bases to the first block of the run.
+    /// The distance in bytes from the base addresses to the first block of the run.
     offset: usize,
     /// The number of consecutive blocks.
     blocks: usize,
-    /// The lanes that begin a message with this run, as bits.
+    /// The bit set of the lanes whose message begins with this run.
     fresh: u16,
-    /// The lanes whose blocks mean something, as bits.
+    /// The bit set of the lanes that have a message.
     active: u16,
-    /// The number of the message each lane is working on.
+    /// The number of the message in each lane.
     numbers: &'a [u32; N],
 }
 
-/// A width of vectors that this processor has.
+/// A vector width that this processor supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
-    /// Eight lanes, AVX2.
+    /// Eight lanes, with AVX2.
     Eight,
-    /// Sixteen lanes, AVX-512.
+    /// Sixteen lanes, with AVX-512.
     Sixteen,
 }
 
 impl Width {
-    /// All that the processor has, the widest first.
+    /// Returns the widths that the processor supports, the widest first.
     pub(crate) fn available() -> impl Iterator<Item = Width> {
         let sixteen = avx512::is_available().then_some(Width::Sixteen);
         let eight = avx2::is_available().then_some(Width::Eight);
         sixteen.into_iter().chain(eight)
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     pub(crate) fn lanes(self) -> usize {
         match self {
             Width::Eight => 8,
@@ -79,8 +79,8 @@ impl Width {
         }
     }
 
-    /// The time that all lanes together take for a block each, relative to one message alone, in
-    /// quarters. Measured with SHA instructions for the single message.
+    /// Returns the time for one block in every lane, in quarters of the time for one block of a
+    /// single message (with SHA instructions).
     pub(crate) fn step_cost(self, kind: Kind) -> usize {
         match (self, kind) {
             (Width::Eight, Kind::Sha256) => 32,
@@ -91,7 +91,7 @@ impl Width {
     }
 }
 
-/// Lanes of some width with the messages in them, each known to the caller by a `T`.
+/// Lanes of one width with their messages. Each message has a token `T` for the caller.
 pub(crate) struct Lanes<T>(Feeds<T>);
 
 enum Feeds<T> {
@@ -100,7 +100,7 @@ enum Feeds<T> {
 }
 
 impl<T> Lanes<T> {
-    /// All idle.
+    /// Creates lanes without messages.
     pub(crate) fn new(kind: Kind, width: Width) -> Self {
         let step_cost = width.step_cost(kind);
         match width {
@@ -148,13 +148,13 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// Adds a message, whose header is at most [`HEADER_MAX`] long, and digests until there is
-    /// room for another one; `ended` is given those that end meanwhile.
+    /// Adds a message, whose header is at most [`HEADER_MAX`] bytes long, and digests until a lane
+    /// is free. `ended` is called for each message that ends meanwhile.
     ///
     /// # Safety
     ///
-    /// The body must stay readable and unchanged until the message has ended or [`Lanes::clear`]
-    /// was called.
+    /// The body must stay readable and unchanged until the message has ended or [`Lanes::clear`] is
+    /// called.
     pub(crate) unsafe fn push(
         &mut self,
         header: &[u8],
@@ -171,7 +171,7 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// Digests everything to its end.
+    /// Digests all messages to their end.
     pub(crate) fn finish(&mut self, ended: &mut impl FnMut(T, Outcome)) {
         match &mut self.0 {
             Feeds::Eight(feed) => feed.finish(ended),
@@ -179,7 +179,7 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// Forgets everything.
+    /// Drops all messages.
     pub(crate) fn clear(&mut self) {
         match &mut self.0 {
             Feeds::Eight(feed) => feed.clear(),
@@ -190,7 +190,7 @@ impl<T> Lanes<T> {
 
 /// # Safety
 ///
-/// Needs the instructions named, and the blocks must be readable.
+/// Requires the enabled instructions. The blocks must be readable.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn run_sha1_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mut Suspects<8>) {
     // SAFETY: the caller vouches for it.
@@ -199,7 +199,7 @@ unsafe fn run_sha1_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mu
 
 /// # Safety
 ///
-/// Needs the instructions named, and the blocks must be readable.
+/// Requires the enabled instructions. The blocks must be readable.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
 unsafe fn run_sha1_sixteen(
     states: &mut States<16>,
@@ -212,7 +212,7 @@ unsafe fn run_sha1_sixteen(
 
 /// # Safety
 ///
-/// Needs the instructions named.
+/// Requires the enabled instructions.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn recheck_eight(batch: &Batch<8>) -> u16 {
     // SAFETY: the caller vouches for it.
@@ -221,7 +221,7 @@ unsafe fn recheck_eight(batch: &Batch<8>) -> u16 {
 
 /// # Safety
 ///
-/// Needs the instructions named.
+/// Requires the enabled instructions.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
 unsafe fn recheck_sixteen(batch: &Batch<16>) -> u16 {
     // SAFETY: the caller vouches for it.
@@ -230,7 +230,7 @@ unsafe fn recheck_sixteen(batch: &Batch<16>) -> u16 {
 
 /// # Safety
 ///
-/// Needs the instructions named, and the blocks must be readable.
+/// Requires the enabled instructions. The blocks must be readable.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 unsafe fn run_sha256_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mut Suspects<8>) {
     // SAFETY: the caller vouches for it.
@@ -239,7 +239,7 @@ unsafe fn run_sha256_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &
 
 /// # Safety
 ///
-/// Needs the instructions named, and the blocks must be readable.
+/// Requires the enabled instructions. The blocks must be readable.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
 unsafe fn run_sha256_sixteen(
     states: &mut States<16>,

@@ -1,11 +1,11 @@
 //! Object ids, and fast digests of many objects.
 //!
-//! [`Digester`] and [`digest`] turn one stream into an [`ObjectId`]. [`digest_many`] does this for
-//! many independent messages at once, which is faster for more than one, and [`DigestStream`] for
-//! messages that arrive one after another. SHA-1 is always computed with collision detection: a
-//! message of a known kind of attack gives [`Collision`] instead of an id. The exception is
-//! [`TrailerDigester`], for the checksums at the end of packs and indexes, which only guard against
-//! accidents.
+//! [`Digester`] and [`digest`] compute the [`ObjectId`] of one stream. [`digest_many`] does this
+//! for a batch of independent messages, several at once, and [`DigestStream`] for messages that
+//! arrive one after another. SHA-1 is always computed with collision detection: a message with a
+//! known type of attack returns [`Collision`] instead of an id. The exception is
+//! [`TrailerDigester`], for the checksums at the end of packs and indexes, which protect only
+//! against accidental corruption.
 //!
 //! ```
 //! use pronto_hash::{Kind, Message, digest, digest_many};

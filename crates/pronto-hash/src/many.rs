@@ -1,4 +1,4 @@
-//! Digests many independent messages at once.
+//! Digests a batch of independent messages, several at once.
 
 #[cfg(target_arch = "x86_64")]
 mod plan;
@@ -8,26 +8,26 @@ use crate::lanes::Lanes;
 use crate::{Collision, Kind, ObjectId, digest};
 use plan::Plan;
 
-/// One message to digest: the header and the body are digested as if they were one slice.
+/// A message to digest. The id is that of the concatenation of header and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// The bytes before the body, as in `blob 12\0`; may be empty.
+    /// The header, such as `blob 12\0`. May be empty.
     pub header: &'a [u8],
-    /// The content, which is read in place.
+    /// The body, which is read in place.
     pub body: &'a [u8],
 }
 
 impl Message<'_> {
-    /// The id of this one alone.
+    /// Returns the id of the message, computed without lanes.
     fn digest(&self, kind: Kind) -> Result<ObjectId, Collision> {
         digest(kind, &[self.header, self.body])
     }
 }
 
-/// Digests batches of messages, and keeps its memory from one batch to the next.
+/// Digests batches of messages. The memory is reused between batches.
 ///
-/// A batch is fastest if it holds a few times as many messages as there are lanes (16 with AVX-512)
-/// and fits into the processor's second-level cache; the messages may have any lengths and any
+/// A batch is fastest if it has several times as many messages as there are lanes (16 with AVX-512)
+/// and fits into the processor's second-level cache. The messages may have any length and any
 /// order.
 ///
 /// ```
@@ -46,13 +46,13 @@ pub struct ManyDigester {
 }
 
 impl ManyDigester {
-    /// One for the fastest backend of this processor.
+    /// Creates a digester with the fastest backend of this processor.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         ManyDigester::with_backend(kind, Backend::fastest(kind))
     }
 
-    /// One that does it in the given way; the ids are the same for all of them.
+    /// Creates a digester with the given backend. All backends compute the same ids.
     #[must_use]
     pub fn with_backend(kind: Kind, backend: Backend) -> Self {
         ManyDigester {
@@ -65,8 +65,8 @@ impl ManyDigester {
 
     /// Digests each of `messages` and appends the results to `ids`, in the order of the messages.
     ///
-    /// A result is an error if its message holds a block of a known kind of SHA-1 collision
-    /// attack; the others are not affected.
+    /// A result is [`Collision`] if its message contains a block of a known type of SHA-1 collision
+    /// attack. The other results are not affected.
     pub fn digest(&mut self, messages: &[Message<'_>], ids: &mut Vec<Result<ObjectId, Collision>>) {
         ids.reserve(messages.len());
         for batch in messages.chunks(MESSAGES_MAX) {
@@ -82,7 +82,7 @@ impl ManyDigester {
     }
 }
 
-/// Digests a batch into as many `ids`.
+/// Digests a batch and writes the results to `ids`, one for each message.
 #[cfg(target_arch = "x86_64")]
 #[expect(
     unsafe_code,
@@ -95,7 +95,7 @@ fn digest_in_lanes(
     messages: &[Message<'_>],
     ids: &mut [Result<ObjectId, Collision>],
 ) {
-    // A panic may have left pointers to the bodies of another batch.
+    // After a panic the lanes may contain pointers to the bodies of an earlier batch.
     lanes.clear();
     let (alone, together) = plan.divide(messages, kind, lanes.width());
     for index in alone.iter().map(|index| *index as usize) {
@@ -129,7 +129,7 @@ enum Repr {
 }
 
 impl Backend {
-    /// Everything that works on this processor, the fastest first for SHA-1.
+    /// Returns all backends that this processor supports, the fastest for SHA-1 first.
     #[must_use]
     pub fn available() -> Vec<Backend> {
         let mut backends = Vec::new();
@@ -149,7 +149,7 @@ impl Backend {
         }
     }
 
-    /// The fastest for a kind of hash.
+    /// Returns the fastest backend for a hash function.
     #[cfg_attr(
         not(target_arch = "x86_64"),
         expect(unused_variables, reason = "there is one backend")
@@ -161,13 +161,13 @@ impl Backend {
             && available[0].lanes() == 8
             && std::arch::is_x86_feature_detected!("sha")
         {
-            // AVX2 lacks rotations, of which SHA-256 has many.
+            // AVX2 has no rotation instructions, of which SHA-256 needs many.
             return Backend(Repr::OneAtATime);
         }
         available[0]
     }
 
-    /// Idle lanes for a kind of hash, if the backend has any for it.
+    /// Returns idle lanes for a hash function, or `None` if the backend has none.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn lanes_of<T>(self, kind: Kind) -> Option<Lanes<T>> {
         match (self.0, kind) {
@@ -179,8 +179,8 @@ impl Backend {
 
 /// Digests each of `messages` and appends the results to `ids`, in the order of the messages.
 ///
-/// A result is an error if its message holds a block of a known kind of SHA-1 collision attack; the
-/// others are not affected. For more than one batch use a [`ManyDigester`].
+/// A result is [`Collision`] if its message contains a block of a known type of SHA-1 collision
+/// attack. The other results are not affected. For several batches use a [`ManyDigester`].
 pub fn digest_many(
     kind: Kind,
     messages: &[Message<'_>],
@@ -189,5 +189,5 @@ pub fn digest_many(
     ManyDigester::new(kind).digest(messages, ids);
 }
 
-/// The largest number of messages in one plan. It bounds the memory for the plan.
+/// The maximum number of messages in one plan, which limits its memory.
 const MESSAGES_MAX: usize = 1 << 16;

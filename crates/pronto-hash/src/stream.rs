@@ -1,4 +1,4 @@
-//! Digests messages that arrive one after another, many at a time.
+//! Digests messages that arrive one after another, several at once.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use crate::lanes::{HEADER_MAX, Lanes};
 use crate::{Backend, Collision, Kind, ObjectId, digest};
 
-/// A body that can be given to a [`DigestStream`], which owns it until it has been digested.
+/// A message body for a [`DigestStream`], which owns the body until the message has been digested.
 ///
 /// Implemented for borrowed bytes, `Vec<u8>`, and anything with bytes in an [`Arc`].
 pub trait Body: sealed::Bytes {}
 
 mod sealed {
-    /// Bytes that stay where they are when `self` is moved.
+    /// Bytes whose address does not change when `self` is moved.
     pub trait Bytes {
-        /// The content.
+        /// Returns the content.
         fn bytes(&self) -> &[u8];
     }
 }
@@ -41,16 +41,16 @@ impl Body for &[u8] {}
 impl Body for Vec<u8> {}
 impl<T: AsRef<[u8]> + ?Sized> Body for Arc<T> {}
 
-/// Digests messages as they come, as many at once as the processor can.
+/// Digests messages as they arrive, as many at once as the processor supports.
 ///
-/// For objects that are produced one after the other, of very different lengths: a message waits
-/// only for there to be as many as there are lanes, and a long one does not hold up the others. So
-/// there is nothing to be gained from making batches; with [`ManyDigester`](crate::ManyDigester)
-/// batches end with most lanes idle.
+/// For objects of very different lengths that are produced one after another. A message waits only
+/// until there are as many messages as lanes, and a long message does not delay the others. The
+/// caller need not form batches: at the end of each batch of a
+/// [`ManyDigester`](crate::ManyDigester), most lanes are idle.
 ///
-/// Each message comes with a token `T` for the caller to know it by. Ids are given to a closure,
-/// in no particular order, together with the token and the body, whose memory can be used again.
-/// At most some dozens of messages are on their way at any time.
+/// Each message has a token `T`, which identifies it for the caller. A closure receives the ids, in
+/// no particular order, together with the token and the body, whose memory can be reused. At most
+/// some dozens of messages are in the stream at any time.
 ///
 /// ```
 /// use pronto_hash::{DigestStream, Kind, ObjectId};
@@ -74,13 +74,13 @@ pub struct DigestStream<B, T> {
 }
 
 impl<B: Body, T> DigestStream<B, T> {
-    /// An empty one, for the fastest backend of this processor.
+    /// Creates an empty stream with the fastest backend of this processor.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         DigestStream::with_backend(kind, Backend::fastest(kind))
     }
 
-    /// An empty one that works in the given way; the ids are the same for all of them.
+    /// Creates an empty stream with the given backend. All backends compute the same ids.
     #[must_use]
     #[cfg_attr(
         not(target_arch = "x86_64"),
@@ -96,10 +96,11 @@ impl<B: Body, T> DigestStream<B, T> {
         }
     }
 
-    /// Adds a message that consists of `header` and `body`. `ended` is called for messages that end
-    /// meanwhile, perhaps this one among them.
+    /// Adds a message that consists of `header` and `body`. `ended` is called for each message that
+    /// ends during the call, which can include this message.
     ///
-    /// An id is an error if its message holds a block of a known kind of SHA-1 collision attack.
+    /// An id is [`Collision`] if its message contains a block of a known type of SHA-1 collision
+    /// attack.
     pub fn push(
         &mut self,
         header: &[u8],
@@ -117,9 +118,9 @@ impl<B: Body, T> DigestStream<B, T> {
         ended(body, token, id);
     }
 
-    /// Digests what is left. The stream is empty then and can be used again.
+    /// Digests the remaining messages. The stream is then empty and can be reused.
     ///
-    /// What is left of a stream that is dropped instead is not digested.
+    /// A stream that is dropped without this call does not digest its remaining messages.
     pub fn finish(&mut self, ended: &mut impl FnMut(B, T, Result<ObjectId, Collision>)) {
         #[cfg(target_arch = "x86_64")]
         if let Some(lanes) = &mut self.lanes {
@@ -130,7 +131,7 @@ impl<B: Body, T> DigestStream<B, T> {
     }
 }
 
-/// [`DigestStream::push`] where there are lanes.
+/// Implements [`DigestStream::push`] with lanes.
 #[cfg(target_arch = "x86_64")]
 #[expect(
     unsafe_code,

@@ -1,13 +1,13 @@
-//! Digests for checksums at the end of files.
+//! Computes the checksums at the end of files.
 
 use sha2::Digest as _;
 
 use crate::{Kind, ObjectId};
 
-/// Digests a file for the checksum at its end, without collision detection.
+/// Computes the trailing checksum of a file, without collision detection.
 ///
-/// The trailer of a pack or an index guards against accidents: an attacker who can forge the file
-/// can forge the trailer. SHA-1 is considerably faster without the detection.
+/// The checksum of a pack or an index protects against accidental corruption. An attacker who can
+/// forge the file can also forge the checksum. SHA-1 is considerably faster without the detection.
 #[derive(Clone)]
 pub struct TrailerDigester(State);
 
@@ -18,11 +18,12 @@ enum State {
 }
 
 impl TrailerDigester {
-    /// Begins an empty file.
+    /// Creates a digester for an empty file.
     ///
     /// # Panics
     ///
-    /// For a kind of hash this crate was not built with; there are none today.
+    /// Panics if this crate was built without the hash function `kind`. All hash functions are
+    /// built at present.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         TrailerDigester(match kind {
@@ -32,7 +33,7 @@ impl TrailerDigester {
         })
     }
 
-    /// Appends `bytes`.
+    /// Appends `bytes` to the file.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             State::Sha1(hasher) => hasher.update(bytes),
@@ -40,7 +41,7 @@ impl TrailerDigester {
         }
     }
 
-    /// Ends the file and gives the checksum.
+    /// Returns the checksum of the file.
     #[must_use]
     pub fn finish(self) -> ObjectId {
         match self.0 {

@@ -2,7 +2,7 @@
 
 use pronto_io::short::Short as _;
 
-/// Splits `count` bytes off the front, if there are as many.
+/// Removes `count` bytes from the front and returns them; `None` if there are fewer.
 #[inline]
 pub(crate) fn take<'a>(input: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     let (head, tail) = input.split_at_checked(count)?;
@@ -10,7 +10,8 @@ pub(crate) fn take<'a>(input: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     Some(head)
 }
 
-/// Splits the bytes before the first `end` off the front, and drops that `end`.
+/// Removes the bytes before the first `end` and the `end` from the front. Returns the bytes before
+/// `end`.
 #[inline]
 pub(crate) fn take_until<'a>(input: &mut &'a [u8], end: u8) -> Option<&'a [u8]> {
     let at = input.position_of(end)?;
@@ -19,7 +20,7 @@ pub(crate) fn take_until<'a>(input: &mut &'a [u8], end: u8) -> Option<&'a [u8]> 
     Some(head)
 }
 
-/// Takes a big-endian number of four bytes.
+/// Removes a big-endian number of four bytes from the front and returns it.
 #[inline]
 pub(crate) fn take_u32(input: &mut &[u8]) -> Option<u32> {
     let head = input.first_chunk::<4>()?;
@@ -27,29 +28,29 @@ pub(crate) fn take_u32(input: &mut &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*head))
 }
 
-/// Takes a big-endian number of eight bytes.
+/// Removes a big-endian number of eight bytes from the front and returns it.
 pub(crate) fn take_u64(input: &mut &[u8]) -> Option<u64> {
     let head = input.first_chunk::<8>()?;
     *input = &input[8..];
     Some(u64::from_be_bytes(*head))
 }
 
-/// The big-endian number of four bytes at `at`.
+/// Returns the big-endian number of four bytes at `at`.
 #[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let field = bytes.get(at..)?.first_chunk::<4>()?;
     Some(u32::from_be_bytes(*field))
 }
 
-/// The big-endian number of two bytes at `at`.
+/// Returns the big-endian number of two bytes at `at`.
 #[inline]
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     let field = bytes.get(at..)?.first_chunk::<2>()?;
     Some(u16::from_be_bytes(*field))
 }
 
-/// Takes a number in Git's offset encoding: seven bits a byte, most significant first, each
-/// continuation adding one.
+/// Removes a number in Git's offset encoding from the front and returns it. Each byte holds seven
+/// bits, most significant first, and each continuation adds one.
 pub(crate) fn take_varint(input: &mut &[u8]) -> Option<u64> {
     let (&first, mut rest) = input.split_first()?;
     let mut value = u64::from(first & 0x7f);

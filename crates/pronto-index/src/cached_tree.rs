@@ -1,4 +1,4 @@
-//! The `TREE` extension: cached trees, the known tree ids of directories of the index.
+//! The cached trees (`TREE` extension): the tree ids of directories of the index.
 
 use crate::bytes::{take, take_until};
 use crate::nesting::{self, Nesting};
@@ -8,18 +8,19 @@ use pronto_io::short::Short as _;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// Deeper trees are dropped: they only save work.
+/// The nesting depth above which cached trees are discarded; they only save work.
 const DEEPEST: usize = 2048;
 
-/// The known trees, one node a directory. A node that is not valid has no object: its directory
-/// has changed since.
+/// The cached trees (cache-tree), with one node for each directory. The node of a directory that
+/// has changed since is invalid and has no tree id.
 ///
-/// A child is found by its name in logarithmic time, however many directories are beside it.
+/// A child is found by its name in logarithmic time, independent of the number of its siblings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedTree {
-    /// In the order of the file: a node, then all below it. Never empty.
+    /// The nodes in the order of the file: each node precedes all nodes below. Never empty.
     nodes: Vec<Node>,
-    /// The positions of the children of all nodes, those of one together and in order.
+    /// The positions of the children of all nodes; the children of a node are consecutive and
+    /// ordered.
     children: Vec<u32>,
     /// Whether the children of each node are in Git's order.
     is_sorted: bool,
@@ -28,17 +29,17 @@ pub struct CachedTree {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     name: BString,
-    /// The number of index entries below, if the node is valid.
+    /// The number of index entries below the directory, if the node is valid.
     entries: Option<u32>,
     id: ObjectId,
     children: u32,
-    /// The position of its children in the list.
+    /// The position in `children` of the first child.
     first_child: u32,
     /// The position after all nodes below.
     end: usize,
 }
 
-/// Git's order of the directories in a directory.
+/// Compares the names of two subdirectories of a directory in Git's order.
 fn order(one: &BStr, two: &BStr) -> Ordering {
     one.len().cmp(&two.len()).then_with(|| one.cmp(two))
 }
@@ -51,7 +52,7 @@ pub struct Directory<'a> {
 }
 
 impl CachedTree {
-    /// Reads the extension. `None` if it is damaged.
+    /// Parses the extension; `None` if the extension is malformed.
     pub(crate) fn parse(mut data: &[u8], kind: Kind) -> Option<CachedTree> {
         let mut nodes: Vec<Node> = Vec::new();
         let mut nesting = Nesting::default();
@@ -69,8 +70,8 @@ impl CachedTree {
         }
     }
 
-    /// The tree of the top directory and how many entries it stands for, if it is known, without
-    /// a look at the rest.
+    /// Returns the tree id of the top directory and the number of its index entries, if the node is
+    /// valid. Parses only the first node.
     pub(crate) fn parse_root(mut data: &[u8], kind: Kind) -> Option<(ObjectId, usize)> {
         let node = parse_node(&mut data, kind)?;
         Some((node.id, node.entries? as usize))
@@ -86,7 +87,7 @@ impl CachedTree {
         tree
     }
 
-    /// Lists the children of all nodes. Linear.
+    /// Fills the list of the children of all nodes. Linear.
     fn list_children(&mut self) {
         self.children.clear();
         self.is_sorted = true;
@@ -104,7 +105,7 @@ impl CachedTree {
         }
     }
 
-    /// Appends the extension's content.
+    /// Appends the encoded content of the extension.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         for node in &self.nodes {
             out.extend_from_slice(&node.name);
@@ -116,12 +117,12 @@ impl CachedTree {
         }
     }
 
-    /// The top directory.
+    /// Returns the top directory.
     pub fn root(&self) -> Directory<'_> {
         Directory { tree: self, at: 0 }
     }
 
-    /// The directory at `path` (empty for the top), if it is known.
+    /// Returns the directory at `path` (empty for the top directory), if it has a node.
     pub fn lookup(&self, path: &BStr) -> Option<Directory<'_>> {
         let mut directory = self.root();
         if !path.is_empty() {
@@ -132,7 +133,7 @@ impl CachedTree {
         Some(directory)
     }
 
-    /// Returns the number of directories whose tree object is known.
+    /// Returns the number of directories with a valid tree id.
     pub fn known_count(&self) -> usize {
         self.nodes
             .iter()
@@ -140,8 +141,8 @@ impl CachedTree {
             .count()
     }
 
-    /// Forgets the trees of all directories above `path`, because its entry changes. A directory
-    /// of the same name is forgotten altogether.
+    /// Invalidates all directories above `path`, because the entry of `path` changes. If `path`
+    /// itself is a directory, removes its node.
     pub fn invalidate(&mut self, path: &BStr) {
         let mut at = 0;
         let mut above = Vec::new();
@@ -178,7 +179,7 @@ impl CachedTree {
         self.list_children();
     }
 
-    /// Starts to build the trees from the top one, in a walk over tree objects.
+    /// Returns a builder that starts at the tree `root` of the top directory.
     pub fn builder(root: ObjectId) -> Builder {
         Builder {
             nodes: vec![Building::new("".into(), root)],
@@ -218,34 +219,35 @@ impl<'a> Directory<'a> {
         &self.tree.nodes[self.at]
     }
 
-    /// The tree object, if it is known.
+    /// Returns the tree id, if the node is valid.
     pub fn id(&self) -> Option<&'a oid> {
         self.node().entries.map(|_| self.node().id.as_ref())
     }
 
-    /// The tree object that was last made of this directory by the [`Builder`] this tree comes
-    /// from, even if the index does not hold what that says (entries that are only announced). Of
-    /// a tree that was read from a file, or changed since, only [`id`](Self::id) counts.
+    /// Returns the tree id that the [`Builder`] last recorded for this directory. Unlike
+    /// [`id`](Self::id), the result includes directories that are invalid because the index does
+    /// not match the tree (intent-to-add entries). The result has no meaning for a node that was
+    /// read from a file or has been invalidated since.
     pub fn made_id(&self) -> &'a oid {
         self.node().id.as_ref()
     }
 
-    /// Returns the number of index entries below, if the tree object is known.
+    /// Returns the number of index entries below the directory, if the node is valid.
     pub fn entry_count(&self) -> Option<usize> {
         self.node().entries.map(|count| count as usize)
     }
 
-    /// Returns the id that stands for an unknown object.
+    /// Returns the null id, which represents an unknown object.
     pub(crate) fn null(&self) -> ObjectId {
         self.node().id.kind().null()
     }
 
-    /// The name within its parent; empty for the top.
+    /// Returns the name of the directory in its parent; empty for the top directory.
     pub fn name(&self) -> &'a BStr {
         self.node().name.as_bstr()
     }
 
-    /// The directories directly below.
+    /// Returns the direct subdirectories.
     pub fn children(&self) -> impl Iterator<Item = Directory<'a>> + use<'a> {
         let tree = self.tree;
         let at = |at: &u32| Directory {
@@ -261,7 +263,7 @@ impl<'a> Directory<'a> {
         self.tree.children.get(range).unwrap_or_default()
     }
 
-    /// The directory called `name` directly below. Logarithmic, if they are in Git's order.
+    /// Returns the direct subdirectory `name`. Logarithmic, if the children are in Git's order.
     pub fn child(&self, name: &BStr) -> Option<Directory<'a>> {
         if !self.tree.is_sorted {
             return self.children().find(|child| child.name() == name);
@@ -277,8 +279,8 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// Builds a [`CachedTree`]: [`enter`](Builder::enter) and [`leave`](Builder::leave) each
-/// directory, and count the entries directly in it.
+/// Builds a [`CachedTree`]. For each directory, the caller calls [`enter`](Builder::enter) and
+/// [`leave`](Builder::leave), and adds the number of entries directly in the directory.
 #[derive(Debug)]
 pub struct Builder {
     nodes: Vec<Building>,
@@ -289,7 +291,7 @@ pub struct Builder {
 struct Building {
     name: BString,
     id: ObjectId,
-    /// `None` once something below is not known.
+    /// The number of index entries; `None` if the directory or a directory below is invalid.
     entries: Option<u32>,
     children: Vec<usize>,
 }
@@ -306,7 +308,7 @@ impl Building {
 }
 
 impl Builder {
-    /// Goes down into the directory `name`, whose tree object is `id`.
+    /// Enters the subdirectory `name`, whose tree id is `id`.
     pub fn enter(&mut self, name: &BStr, id: ObjectId) {
         let at = self.nodes.len();
         self.nodes.push(Building::new(name.to_owned(), id));
@@ -316,14 +318,15 @@ impl Builder {
         self.open.push(at);
     }
 
-    /// The tree object of the current directory, where it was not known when it was entered.
+    /// Sets the tree id of the current directory, if it was not known when the directory was
+    /// entered.
     pub fn set_id(&mut self, id: ObjectId) {
         if let Some(&at) = self.open.last() {
             self.nodes[at].id = id;
         }
     }
 
-    /// Counts `count` entries of the index that are directly in the current directory.
+    /// Adds `count` to the number of index entries directly in the current directory.
     pub fn add_entries(&mut self, count: usize) {
         if let Some(&at) = self.open.last() {
             let building = &mut self.nodes[at];
@@ -335,18 +338,18 @@ impl Builder {
         }
     }
 
-    /// The index does not hold what the tree of the current directory says: no tree object is
-    /// known for it, nor for those above.
+    /// Marks the current directory and all directories above as invalid, because the index does not
+    /// match the tree of the current directory.
     pub fn spoil(&mut self) {
         if let Some(&at) = self.open.last() {
             self.nodes[at].entries = None;
         }
     }
 
-    /// Takes over what is known of `directory`, which the current directory is, and of all below.
+    /// Copies the nodes of `directory` and all directories below to the current directory.
     pub fn copy(&mut self, directory: Directory<'_>) {
         self.count_files(directory);
-        // The positions at which the entered directories end.
+        // The end positions of the entered directories.
         let mut ends = Vec::new();
         for at in directory.at + 1..directory.node().end {
             while ends.pop_if(|end| *end <= at).is_some() {
@@ -360,12 +363,12 @@ impl Builder {
         ends.into_iter().for_each(|_| self.leave());
     }
 
-    /// Does the same as [`copy`](Self::copy), but takes the trees of `below` for the directories
-    /// at their paths, which end with a slash.
+    /// Does the same as [`copy`](Self::copy), but replaces the directories whose paths are keys of
+    /// `below` with the cached trees in `below`. These paths end with a slash.
     pub(crate) fn graft(&mut self, top: Directory<'_>, below: &HashMap<BString, CachedTree>) {
         self.count_files(top);
         let (nodes, mut path) = (&top.tree.nodes, BString::default());
-        // The directories that are entered: where each ends, and the length of the path above.
+        // The entered directories: the end position, and the length of the parent path.
         let mut entered: Vec<(usize, usize)> = Vec::new();
         let mut at = top.at + 1;
         while at < top.node().end {
@@ -390,7 +393,7 @@ impl Builder {
         entered.into_iter().for_each(|_| self.leave());
     }
 
-    /// Counts the entries that are directly in `directory`, which the current directory is.
+    /// Adds the number of index entries directly in `directory`, which is the current directory.
     fn count_files(&mut self, directory: Directory<'_>) {
         let below = directory.children().map(|child| child.entry_count());
         let below: usize = below.map(Option::unwrap_or_default).sum();
@@ -400,7 +403,7 @@ impl Builder {
         }
     }
 
-    /// Goes back up from the current directory.
+    /// Leaves the current directory and returns to its parent.
     pub fn leave(&mut self) {
         let Some(child) = self.open.pop() else { return };
         let below = self.nodes[child].entries;
@@ -413,7 +416,8 @@ impl Builder {
         }
     }
 
-    /// The trees, as Git would store them. Directories that were not left are left.
+    /// Returns the cached trees as Git would store them. Directories that are still entered are
+    /// left.
     pub fn finish(mut self) -> CachedTree {
         while !self.open.is_empty() {
             self.leave();
@@ -427,7 +431,7 @@ impl Builder {
             self.nodes[at].children = children;
         }
         let mut nodes: Vec<Node> = Vec::with_capacity(self.nodes.len());
-        // A position to visit, or one whose nodes are all there.
+        // A position to visit, or a position whose nodes are complete.
         let mut todo = vec![Ok(0)];
         while let Some(step) = todo.pop() {
             match step {

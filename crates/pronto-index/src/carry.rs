@@ -1,4 +1,4 @@
-//! Determines which caches of an index stay valid for other entries.
+//! Carries the caches of an index over to a changed list of entries.
 
 use crate::entry::EntryRef;
 use crate::extension;
@@ -7,8 +7,8 @@ use crate::index::Index;
 use crate::untracked::UntrackedCache;
 use std::borrow::Cow;
 
-/// The untracked cache of `base`, encoded, without what the paths that come and go matter for.
-/// Linear.
+/// Returns the encoded untracked cache of `base`, with the directories invalidated in which paths
+/// were added or removed. Linear.
 pub(crate) fn untracked<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option<Cow<'a, [u8]>> {
     let data = base.extension(extension::UNTRACKED)?;
     let mut changed = Vec::new();
@@ -43,7 +43,8 @@ pub(crate) fn untracked<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option
     Some(Cow::Owned(encoded))
 }
 
-/// Returns the monitor's data, encoded: changed entries must be examined. Linear.
+/// Returns the encoded data of the file system monitor, with changed entries marked to be examined.
+/// Linear.
 pub(crate) fn fsmonitor<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option<Cow<'a, [u8]>> {
     let told = base.fsmonitor().ok().flatten()?;
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The digest at the end of an index file.
+//! The checksum at the end of an index file.
 
 use crate::error::Error;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};

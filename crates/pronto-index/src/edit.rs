@@ -1,4 +1,4 @@
-//! Changes to an index, which itself stays unchanged.
+//! Changes to an immutable index.
 
 use crate::cached_tree::CachedTree;
 use crate::carry;
@@ -14,8 +14,9 @@ use bstr::{BStr, BString};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A set of changes to an index: entries set and removed by path and stage, and stat data refreshed
-/// by position. [`content`](Edit::content) merges both, ready to be written.
+/// A set of changes to an index: entries that are set and removed by path and stage, and entries
+/// whose stat data are refreshed by position. [`content`](Edit::content) merges the index with the
+/// changes, ready to be written.
 #[derive(Debug)]
 pub struct Edit<'a> {
     base: &'a Index,
@@ -34,7 +35,7 @@ enum TreeChange {
 }
 
 impl<'a> Edit<'a> {
-    /// No changes yet.
+    /// Returns an empty set of changes to `base`.
     pub fn new(base: &'a Index) -> Edit<'a> {
         Edit {
             base,
@@ -47,12 +48,12 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// The index below the changes.
+    /// Returns the index without the changes.
     pub fn base(&self) -> &'a Index {
         self.base
     }
 
-    /// Whether there is nothing to write.
+    /// Returns whether there are no changes to write.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
             && self.refreshed.is_empty()
@@ -62,8 +63,8 @@ impl<'a> Edit<'a> {
             && self.fsmonitor.is_none()
     }
 
-    /// Adds `entry`, or replaces the one with its path and stage. Other stages stay. Cached trees
-    /// above are discarded if this changes the path.
+    /// Adds `entry`, or replaces the entry with the same path and stage. Entries of other stages
+    /// stay. Invalidates the cached trees above if this changes the path.
     pub fn set(&mut self, entry: Entry) {
         let before = self.get(entry.path.as_ref(), entry.stage());
         let same = before.is_some_and(|before| {
@@ -79,7 +80,7 @@ impl<'a> Edit<'a> {
             .insert((entry.path.clone(), entry.stage()), Some(entry));
     }
 
-    /// Removes the entry of `path` at `stage`, if there is one.
+    /// Removes the entry of `path` at `stage`, if it exists.
     pub fn remove(&mut self, path: &BStr, stage: u8) {
         if self.get(path, stage).is_some() {
             self.invalidate(path);
@@ -99,12 +100,13 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Records new stat data and flags for the entry at `position` of the base. Its object stays.
+    /// Records new stat data and flags for the entry at `position` of the base. The object id
+    /// stays.
     pub fn refresh(&mut self, position: usize, stat: Stat, flags: Flags) {
         self.refreshed.insert(position, (stat, flags));
     }
 
-    /// The entry of `path` at `stage`, changes included.
+    /// Returns the entry of `path` at `stage`, with the changes applied.
     pub fn get(&self, path: &BStr, stage: u8) -> Option<EntryRef<'_>> {
         match self.changes.get(&(path.to_owned(), stage)) {
             Some(change) => change.as_ref().map(Entry::as_ref),
@@ -116,8 +118,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Paths and stages of the entries below `directory` (without a slash at its end), changes
-    /// included. Linear in what is found, all of which is copied.
+    /// Returns the paths and stages of the entries below `directory` (without a trailing slash),
+    /// with the changes applied. Linear in the number of results, which are copied.
     pub fn below(&self, directory: &BStr) -> Vec<(BString, u8)> {
         let base = self.base.below(directory).map(|at| self.base.entry(at));
         let mut found: Vec<(BString, u8)> = base
@@ -138,17 +140,17 @@ impl<'a> Edit<'a> {
         found
     }
 
-    /// Replaces the cached trees, including earlier changes, by `tree`.
+    /// Replaces the cached trees with `tree`, which includes earlier changes.
     pub fn set_cached_tree(&mut self, tree: Option<CachedTree>) {
         self.tree = TreeChange::Replace(tree);
     }
 
-    /// Replaces the resolved conflicts by `undo`.
+    /// Replaces the resolve-undo data with `undo`.
     pub fn set_resolve_undo(&mut self, undo: Option<ResolveUndo>) {
         self.resolve_undo = Some(undo);
     }
 
-    /// Replaces the untracked cache by `cache`.
+    /// Replaces the untracked cache with `cache`.
     pub fn set_untracked_cache(&mut self, cache: Option<&UntrackedCache<'_>>) {
         self.untracked = Some(cache.map(|cache| {
             let mut encoded = Vec::new();
@@ -157,7 +159,7 @@ impl<'a> Edit<'a> {
         }));
     }
 
-    /// Replaces the data of the file system monitor by `told`. Its positions are those of the
+    /// Replaces the data of the file system monitor with `told`, whose positions refer to the
     /// merged entries.
     pub fn set_fsmonitor(&mut self, told: Option<&Fsmonitor>) {
         self.fsmonitor = Some(told.map(|told| {
@@ -184,7 +186,7 @@ impl<'a> Edit<'a> {
         entry
     }
 
-    /// Base and changes as one, with the extensions that still hold. Linear.
+    /// Merges the index with the changes, and keeps the extensions that are still valid. Linear.
     pub fn content(&self) -> Content<'_> {
         let data = |signature| self.base.extension(signature).map(Cow::Borrowed);
         let entries = self.entries();

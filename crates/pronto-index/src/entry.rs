@@ -1,54 +1,55 @@
-//! An entry of the index.
+//! The entries of an index.
 
 use crate::stat::Stat;
 use bstr::{BStr, BString};
 use pronto_hash::{ObjectId, oid};
 
-/// The modes an entry can have.
+/// The modes of index entries.
 pub mod mode {
-    /// A file.
+    /// A regular file.
     pub const FILE: u32 = 0o100644;
-    /// A file that its owner may execute.
+    /// A regular file that is executable.
     pub const EXECUTABLE: u32 = 0o100755;
     /// A symbolic link.
     pub const SYMLINK: u32 = 0o120000;
-    /// A commit of another repository.
+    /// A submodule: the commit of another repository.
     pub const GITLINK: u32 = 0o160000;
-    /// A directory as one entry (sparse index).
+    /// A directory as a single entry (sparse index).
     pub const TREE: u32 = 0o040000;
-    /// The bits that tell the type.
+    /// The bits that encode the type.
     pub const TYPE: u32 = 0o170000;
 }
 
-/// The flags of an entry, laid out as Git lays them out in memory: the lower half is what every
-/// version stores, the upper half is the extended flags, and what is in neither is never stored.
+/// The flags of an entry, in the layout that Git uses in memory. The lower half contains the flags
+/// that every version stores, the upper half contains the extended flags, and other bits are never
+/// stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u32);
 
 impl Flags {
-    /// `update-index --assume-unchanged`.
+    /// The file is assumed to be unchanged (`git update-index --assume-unchanged`).
     pub const ASSUME_VALID: Flags = Flags(0x8000);
-    /// The path is not to be in the worktree.
+    /// The path is outside the sparse checkout (`git update-index --skip-worktree`).
     pub const SKIP_WORKTREE: Flags = Flags(1 << 30);
-    /// `add --intent-to-add`: the entry has no content yet.
+    /// The entry has no content yet (`git add --intent-to-add`).
     pub const INTENT_TO_ADD: Flags = Flags(1 << 29);
     /// The file was examined in this run and matches the entry. Never stored.
     pub const UP_TO_DATE: Flags = Flags(1 << 18);
 
     pub(crate) const EXTENDED: u32 = 0x4000;
-    /// [`SKIP_WORKTREE`](Self::SKIP_WORKTREE) as the second pair of bytes has it.
+    /// The bit of [`SKIP_WORKTREE`](Self::SKIP_WORKTREE) in the stored extended flags.
     pub(crate) const STORED_SKIP_WORKTREE: u16 = (Self::SKIP_WORKTREE.0 >> 16) as u16;
     const STAGE: u32 = 0x3000;
     const STORED_EXTENDED: u32 = Self::SKIP_WORKTREE.0 | Self::INTENT_TO_ADD.0;
 
-    /// The flags from the two fields of the file. `None` if there is one that is not known.
+    /// Decodes the flags from the two fields of the file; `None` if an unknown flag is set.
     pub(crate) fn from_stored(flags: u16, extended: u16) -> Option<Flags> {
         let upper = u32::from(extended) << 16;
         (upper & !Self::STORED_EXTENDED == 0)
             .then_some(Flags((u32::from(flags) & (0x8000 | Self::STAGE)) | upper))
     }
 
-    /// The two fields of the file, without the length of the name.
+    /// Encodes the two fields of the file, without the length of the name.
     pub(crate) fn to_stored(self) -> (u16, u16) {
         let extended = self.0 & Self::STORED_EXTENDED;
         let mark = if extended == 0 { 0 } else { Self::EXTENDED };
@@ -58,40 +59,40 @@ impl Flags {
         )
     }
 
-    /// Flags with nothing but a stage (0 to 3; more is cut off).
+    /// Returns the flags with the stage replaced by `stage` (0 to 3; higher bits are ignored).
     #[must_use]
     pub fn with_stage(self, stage: u8) -> Flags {
         Flags(self.0 & !Self::STAGE | (u32::from(stage & 3) << 12))
     }
 
-    /// The stage: zero for a merged entry, 1 for the common ancestor, 2 for ours, 3 for theirs.
+    /// Returns the stage: 0 for a merged entry, 1 for the merge base, 2 for ours, 3 for theirs.
     pub fn stage(self) -> u8 {
         ((self.0 & Self::STAGE) >> 12) as u8
     }
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The flags with those of `other` added.
+    /// Returns the flags with the bits of `other` set.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 
-    /// The flags with those of `other` taken away.
+    /// Returns the flags with the bits of `other` cleared.
     #[must_use]
     pub fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
 
-    /// Whether an index with this entry needs version 3 or more.
+    /// Returns whether an index with this entry requires version 3 or later.
     pub fn is_extended(self) -> bool {
         self.0 & Self::STORED_EXTENDED != 0
     }
 
-    /// All bits, as `git ls-files --debug` shows them (less the length of the name).
+    /// Returns all bits, as `git ls-files --debug` shows them (without the length of the name).
     pub fn bits(self) -> u32 {
         self.0
             | if self.is_extended() {
@@ -107,33 +108,33 @@ impl Flags {
 pub struct Entry {
     /// The path from the top of the worktree.
     pub path: BString,
-    /// The object that is staged.
+    /// The id of the staged object.
     pub id: ObjectId,
-    /// One of [`mode`]'s.
+    /// The mode of the entry, one of the constants in [`mode`].
     pub mode: u32,
-    /// Stage and marks.
+    /// The stage and the flags.
     pub flags: Flags,
-    /// The stat data of the file when it last equalled the object.
+    /// The stat data of the file from the last time at which the file matched the object.
     pub stat: Stat,
 }
 
-/// An entry within an index.
+/// An entry that borrows its path and object id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryRef<'a> {
     /// The path from the top of the worktree.
     pub path: &'a BStr,
-    /// The object that is staged.
+    /// The id of the staged object.
     pub id: &'a oid,
-    /// One of [`mode`]'s.
+    /// The mode of the entry, one of the constants in [`mode`].
     pub mode: u32,
-    /// Stage and marks.
+    /// The stage and the flags.
     pub flags: Flags,
-    /// The stat data of the file when it last equalled the object.
+    /// The stat data of the file from the last time at which the file matched the object.
     pub stat: Stat,
 }
 
 impl Entry {
-    /// A view of the entry.
+    /// Returns a borrowed view of the entry.
     pub fn as_ref(&self) -> EntryRef<'_> {
         EntryRef {
             path: self.path.as_ref(),
@@ -144,7 +145,7 @@ impl Entry {
         }
     }
 
-    /// The stage, see [`Flags::stage`].
+    /// Returns the stage, see [`Flags::stage`].
     pub fn stage(&self) -> u8 {
         self.flags.stage()
     }
@@ -159,7 +160,7 @@ impl<'a> EntryRef<'a> {
         }
     }
 
-    /// A copy that owns its path.
+    /// Returns a copy that owns its path.
     pub fn to_owned(&self) -> Entry {
         Entry {
             path: self.path.to_owned(),
@@ -170,17 +171,17 @@ impl<'a> EntryRef<'a> {
         }
     }
 
-    /// The stage, see [`Flags::stage`].
+    /// Returns the stage, see [`Flags::stage`].
     pub fn stage(&self) -> u8 {
         self.flags.stage()
     }
 
-    /// Returns whether the entry is a submodule, which a pathspec for a directory can mean.
+    /// Returns whether the entry is a submodule, which a pathspec with a trailing slash can match.
     pub fn is_submodule(&self) -> bool {
         self.mode & mode::TYPE == mode::GITLINK
     }
 
-    /// Whether the entry represents a whole directory (sparse index).
+    /// Returns whether the entry represents a whole directory (sparse index).
     pub fn is_sparse_directory(&self) -> bool {
         self.mode == mode::TREE && self.path.ends_with(b"/")
     }

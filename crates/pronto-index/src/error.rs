@@ -4,15 +4,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The file is not an index, or it is damaged.
+    /// The file is not an index, or is malformed.
     Corrupt,
-    /// The index has a version or an extension that is not known.
+    /// The version or a required extension of the index is not supported.
     Unsupported,
-    /// The file could not be read or written.
+    /// The file cannot be read or written.
     Io,
     /// Another process holds `index.lock`.
     Locked,
-    /// The bytes do not have the digest that the trailer says.
+    /// The checksum in the trailer does not match the content.
     Checksum,
 }
 

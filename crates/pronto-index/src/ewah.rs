@@ -1,21 +1,21 @@
-//! Compressed bitmaps: sets of positions in the `link` and `FSMN` extensions.
+//! EWAH bitmaps: compressed sets of positions in the `link` and `FSMN` extensions.
 
 use pronto_io::ewah::{Builder, Ewah, Run};
 
 use crate::error::{Error, corrupt};
 
-/// A set of positions, sorted.
+/// A sorted set of positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bitmap {
-    /// The number of positions in the bitmap.
+    /// The number of positions in the bitmap, set or not.
     len: u32,
     set: Vec<u32>,
 }
 
 impl Bitmap {
-    /// Reads one bitmap off the front of `input`.
+    /// Removes one bitmap from the front of `input` and returns it.
     ///
-    /// Positions at or after `limit` are an error: they would be outside of the index.
+    /// Fails if a position is not less than `limit`, and is therefore outside the index.
     pub(crate) fn parse(input: &mut &[u8], limit: usize) -> Result<Bitmap, Error> {
         Self::parse_inner(input, limit).ok_or_else(|| corrupt("corrupt ewah bitmap"))
     }
@@ -53,7 +53,7 @@ impl Bitmap {
         Some(Bitmap { len, set })
     }
 
-    /// The set of `positions`, which rise.
+    /// Returns the set of the ascending `positions`.
     pub(crate) fn new(positions: impl IntoIterator<Item = u32>) -> Bitmap {
         let set: Vec<u32> = positions.into_iter().collect();
         Bitmap {
@@ -80,12 +80,12 @@ impl Bitmap {
         builder.write(self.len, out);
     }
 
-    /// Whether `position` is in the set. Logarithmic.
+    /// Returns whether `position` is in the set. Logarithmic.
     pub fn contains(&self, position: usize) -> bool {
         u32::try_from(position).is_ok_and(|position| self.set.binary_search(&position).is_ok())
     }
 
-    /// The positions in rising order.
+    /// Iterates over the positions in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.set.iter().map(|&position| position as usize)
     }
@@ -95,7 +95,7 @@ impl Bitmap {
         self.len as usize
     }
 
-    /// Whether no position is set.
+    /// Returns whether no position is set.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
     }

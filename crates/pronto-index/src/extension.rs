@@ -36,13 +36,13 @@ pub(crate) struct Extensions {
 }
 
 impl Extensions {
-    /// Finds the extensions in `bytes[from..to]` without looking into them.
+    /// Locates the extensions in `bytes[from..to]` without parsing them.
     pub(crate) fn locate(bytes: &[u8], from: usize, to: usize) -> Result<Extensions, Error> {
         let mut found = Extensions::default();
         let mut rest = bytes
             .get(from..to)
             .ok_or_else(|| corrupt("index file corrupt"))?;
-        // Git, too, takes fewer bytes than a header to be padding.
+        // Like Git, treats fewer bytes than an extension header as padding.
         while rest.len() >= 8 {
             let at = to - rest.len();
             let cut = || corrupt("index extension is cut short").at_offset(at as u64);
@@ -69,8 +69,8 @@ impl Extensions {
         Ok(found)
     }
 
-    /// The headers of all extensions that start before `end`, one after the other: what the digest
-    /// of `EOIE` is of.
+    /// Returns the concatenated headers of all extensions that start before `end`, whose hash is
+    /// stored in the `EOIE` extension.
     pub(crate) fn headers(&self, bytes: &[u8], end: usize) -> Vec<u8> {
         let before = self.starts.iter().filter(|start| **start < end);
         let headers = before.filter_map(|&start| bytes.get(start..start + 8));

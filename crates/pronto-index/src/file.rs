@@ -1,4 +1,4 @@
-//! The bytes of an index file.
+//! Reads or maps an index file.
 
 use crate::error::{Error, ErrorKind, corrupt};
 use crate::identity::Identity;
@@ -6,7 +6,7 @@ use pronto_io::error::IoContext;
 use pronto_io::view::{Access, Advice, View};
 use std::path::{Path, PathBuf};
 
-/// The bytes of a file: mapped where that is safe.
+/// The bytes of an index file, mapped where this is safe.
 #[derive(Debug)]
 pub(crate) enum Data {
     Mapped(View, PathBuf),
@@ -14,9 +14,9 @@ pub(crate) enum Data {
 }
 
 impl Data {
-    /// All of it will be read.
+    /// Announces to the kernel that the whole file will be read.
     pub(crate) fn advise(&self) {
-        // A smaller one comes into memory with its first page.
+        // A smaller file is read with its first page.
         if let Data::Mapped(view, _) = self
             && view.len() > READ_AHEAD_BYTES
         {
@@ -37,10 +37,10 @@ impl std::ops::Deref for Data {
     }
 }
 
-/// The smallest read of a system for a missing page.
+/// The smallest read-ahead of the kernel for a missing page.
 const READ_AHEAD_BYTES: u64 = 64 * 1024;
 
-/// Reads the file at `path`, with its identity; `None` if there is none.
+/// Reads the file at `path` with its identity; `None` if the file does not exist.
 pub(crate) fn read_file(path: &Path) -> Result<Option<(Data, Identity)>, Error> {
     let view = match View::open(path, Access::Auto) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

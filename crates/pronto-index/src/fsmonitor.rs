@@ -1,5 +1,5 @@
-//! The `FSMN` extension: the token of the file system monitor, and the entries that it does not
-//! vouch for.
+//! The data of the file system monitor (`FSMN` extension): the token of the monitor, and the
+//! entries that must be examined.
 
 use crate::bytes::{take, take_u32, take_u64, take_until};
 use crate::error::{Error, corrupt};
@@ -9,21 +9,21 @@ use bstr::BString;
 /// The content of the extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fsmonitor {
-    /// The token to ask the monitor with next time. Version 1 holds a number of nanoseconds.
+    /// The token for the next query of the monitor. In version 1, a number of nanoseconds.
     pub token: BString,
-    /// The entries that may have changed.
+    /// The positions of the entries that may have changed since the token.
     pub dirty: Bitmap,
 }
 
 impl Fsmonitor {
-    /// Creates the extension from the monitor's next `token` and the positions of entries that must
+    /// Returns the extension with the monitor's next `token` and the positions of entries that must
     /// be examined, in ascending order.
     pub fn new(token: BString, dirty: impl IntoIterator<Item = u32>) -> Fsmonitor {
         let dirty = Bitmap::new(dirty);
         Fsmonitor { token, dirty }
     }
 
-    /// Appends the extension's content as Git writes it, in version 2.
+    /// Appends the encoded content of the extension in version 2, as Git writes it.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&2u32.to_be_bytes());
         out.extend_from_slice(&self.token);

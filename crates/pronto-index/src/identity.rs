@@ -47,7 +47,7 @@ impl Identity {
         ]
     }
 
-    /// When the file was written.
+    /// Returns the modification time of the file.
     pub fn time(&self) -> Time {
         Time {
             seconds: self.seconds as u32,

@@ -1,4 +1,4 @@
-//! An index as read from its file.
+//! An index that was read from its file.
 
 use crate::cached_tree::CachedTree;
 use crate::entry::{EntryRef, Key};
@@ -19,24 +19,24 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::path::Path;
 
-/// The index as it was read: immutable, `Send + Sync`, entries in order.
+/// An immutable index with its ordered entries. `Send + Sync`.
 #[derive(Debug)]
 pub struct Index {
     outline: Outline,
-    /// Entries that could not be used where they lie in the file.
+    /// A copy of the entries, if the entries cannot be used in place in the file.
     unpacked: Option<Vec<u8>>,
     starts: Vec<u32>,
-    /// The end of the last entry, if entries were located by going from one to the next.
+    /// The end of the last entry, if the entries were located one after the other.
     found_end: Option<usize>,
     split: bool,
     sparse: bool,
-    /// The cached trees, in place of those in the file, once entries that stand for directories
-    /// have been replaced by what is in them.
+    /// The cached trees after sparse directories were expanded, which replace the cached trees in
+    /// the file.
     expanded: Option<Option<CachedTree>>,
 }
 
 impl Index {
-    /// The index of a repository that has none yet.
+    /// Returns the index of a repository without an index file.
     pub fn empty(kind: Kind) -> Index {
         Index {
             outline: Outline::empty(kind),
@@ -49,11 +49,11 @@ impl Index {
         }
     }
 
-    /// The index that `outline` is of, which is not [split](Outline::is_split). Costs the pass over
-    /// the entries that opening the outline has saved.
+    /// Returns the index of `outline`, which must not be [split](Outline::is_split). Costs the pass
+    /// over the entries that opening only the outline has avoided.
     ///
     /// # Errors
-    /// As [`open`](Index::open).
+    /// Fails as [`open`](Index::open) does.
     pub fn of(outline: Outline) -> Result<Index, Error> {
         Self::whole(outline)?.complete()
     }
@@ -65,10 +65,11 @@ impl Index {
         Ok(self)
     }
 
-    /// Reads an index from memory. A split one is refused: its other half is a file.
+    /// Parses an index from memory. Fails for a split index, because its shared index is another
+    /// file.
     ///
     /// # Errors
-    /// As [`open`](Index::open).
+    /// Fails as [`open`](Index::open) does.
     pub fn from_bytes(file: Vec<u8>, kind: Kind) -> Result<Index, Error> {
         Self::whole(Outline::of_bytes(file, kind)?)
     }
@@ -84,10 +85,11 @@ impl Index {
         Ok(index)
     }
 
-    /// Reads from memory what is to take the place of this index, and is judged by its time.
+    /// Parses the bytes that will replace this index. For the racy check, the result has the time
+    /// of this index.
     ///
     /// # Errors
-    /// As [`from_bytes`](Index::from_bytes).
+    /// Fails as [`from_bytes`](Index::from_bytes) does.
     pub fn successor(&self, file: Vec<u8>) -> Result<Index, Error> {
         let outline = Outline::of_bytes(file, self.kind())?;
         Self::whole(outline.at_time_of(&self.outline))
@@ -110,21 +112,22 @@ impl Index {
         })
     }
 
-    /// Stores the positions of the entries in a file of pronto's own beside the index, so the next
-    /// reader need not locate each entry. The file is only used with this very index. Does nothing
-    /// if the file exists, for an index of few entries, of version 4 or that is split, and on
-    /// network file systems. Costs one pass over the starts of the entries.
+    /// Stores the positions of the entries in pronto's own file beside the index, so that the next
+    /// reader need not locate each entry. The file is used only with exactly this index. Does
+    /// nothing if the file exists, on network file systems, and for an index that has few entries,
+    /// is of version 4 or is split. Costs one pass over the starts of the entries.
     ///
-    /// Call it only for an index that was not written just now. Two indexes written within one tick
-    /// of the clock, with the same size and without a digest, could not be distinguished.
+    /// The caller must not call this function for an index that was written just now. Two indexes
+    /// written within one tick of the clock, with the same size and without a checksum, could not
+    /// be distinguished.
     pub fn keep_lengths(&self) {
         if let Some(end) = self.found_end.filter(|_| self.unpacked.is_none()) {
-            // It only saves time.
+            // An error is ignored, because the file only saves time.
             let _ = self.outline.keep_lengths(&self.starts, end);
         }
     }
 
-    /// The file and its extensions.
+    /// Returns the outline: the file and its extensions.
     pub fn outline(&self) -> &Outline {
         &self.outline
     }
@@ -134,50 +137,51 @@ impl Index {
         self.starts.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns whether the index has no entries.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// The entry at `position`.
+    /// Returns the entry at `position`.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than [`len`](Self::len).
     #[inline]
     pub fn entry(&self, position: usize) -> EntryRef<'_> {
         layout::read(self.rows(), self.starts[position] as usize, self.hash_len())
     }
 
-    /// The path of the entry at `position`: cheaper than all of it.
+    /// Returns the path of the entry at `position`. Costs less than [`entry`](Self::entry).
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than [`len`](Self::len).
     #[inline]
     pub fn path(&self, position: usize) -> &BStr {
         self.key(position).path.as_bstr()
     }
 
-    /// The path of the entry at `position` from its byte `from` on, as calls of the system want
-    /// it: up to a NUL, if it has one in it.
+    /// Returns the path of the entry at `position`, from its byte `from` on, as a C string for
+    /// system calls. A path that contains a NUL is truncated there.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than [`len`](Self::len).
     #[inline]
     pub fn c_path(&self, position: usize, from: usize) -> Option<&CStr> {
         let start = self.starts[position] as usize;
         layout::terminated(self.rows(), start, self.hash_len(), from)
     }
 
-    /// The entry at `position`, if no flag says anything of it and its path from the byte `from` on
-    /// is one name: a fraction of what [`entry`](Self::entry) and [`c_path`](Self::c_path) cost.
+    /// Returns the entry at `position` as a [`Plain`] entry, if no flag is set and its path from
+    /// the byte `from` on contains no slash. Costs a fraction of [`entry`](Self::entry) and
+    /// [`c_path`](Self::c_path).
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than [`len`](Self::len).
     #[inline]
     pub fn plain(&self, position: usize, from: usize) -> Option<Plain<'_>> {
         let rows = self.rows();
-        // A caller that reads one entry mostly reads the next one after a call that takes longer
-        // than a memory access.
+        // Prefetches the next entry: a caller usually reads it after a system call that takes
+        // longer than a memory access.
         if let Some(&next) = self.starts.get(position + 1) {
             prefetch(rows, next as usize);
             prefetch(rows, next as usize + LINE_BYTES);
@@ -186,7 +190,7 @@ impl Index {
         Plain::read(rows, start, self.hash_len(), from)
     }
 
-    /// All entries in order.
+    /// Iterates over all entries in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = EntryRef<'_>> + Clone + '_ {
         let (rows, hash_len) = (self.rows(), self.hash_len());
         self.starts
@@ -194,10 +198,10 @@ impl Index {
             .map(move |&start| layout::read(rows, start as usize, hash_len))
     }
 
-    /// The position of the entry of `path` at `stage`, or where it would be. Logarithmic.
+    /// Returns the position of the entry of `path` at `stage`. Logarithmic.
     ///
     /// # Errors
-    /// The position at which such an entry would have to be added.
+    /// Returns the position at which such an entry would be inserted, if it does not exist.
     pub fn find(&self, path: &BStr, stage: u8) -> Result<usize, usize> {
         let (rows, hash_len) = (self.rows(), self.hash_len());
         self.starts.binary_search_by(|&start| {
@@ -205,8 +209,8 @@ impl Index {
         })
     }
 
-    /// The positions of all entries below `directory` (without a slash at its end); all of them
-    /// for an empty one. Logarithmic.
+    /// Returns the range of the entries below `directory` (without a trailing slash), or of all
+    /// entries if `directory` is empty. Logarithmic.
     pub fn below(&self, directory: &BStr) -> Range<usize> {
         if directory.is_empty() {
             return 0..self.len();
@@ -216,7 +220,7 @@ impl Index {
         first..end
     }
 
-    /// The positions of the entries of `path`, of all stages.
+    /// Returns the range of the entries of `path` at all stages.
     pub fn stages(&self, path: &BStr) -> Range<usize> {
         let first = self.partition(|other| other < path.as_bytes());
         let count = (first..self.len())
@@ -231,8 +235,8 @@ impl Index {
             .partition_point(|&start| before(layout::key(rows, start as usize, hash_len).path))
     }
 
-    /// The cached trees (`TREE`), parsed now. `None` if there are none or they are damaged, as in
-    /// Git: they only save work.
+    /// Parses and returns the cached trees (`TREE`). Returns `None` if the extension is missing or
+    /// malformed, as Git does; the cached trees only save work.
     pub fn cached_tree(&self) -> Option<CachedTree> {
         match &self.expanded {
             Some(cached) => cached.clone(),
@@ -240,18 +244,18 @@ impl Index {
         }
     }
 
-    /// The resolved conflicts (`REUC`), parsed now.
+    /// Parses and returns the resolve-undo data (`REUC`).
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`].
+    /// Fails with [`ErrorKind::Corrupt`] if the extension is malformed.
     pub fn resolve_undo(&self) -> Result<Option<ResolveUndo>, Error> {
         self.outline.resolve_undo()
     }
 
-    /// Parses the extension of the file system monitor (`FSMN`).
+    /// Parses and returns the data of the file system monitor (`FSMN`).
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`].
+    /// Fails with [`ErrorKind::Corrupt`] if the extension is malformed.
     pub fn fsmonitor(&self) -> Result<Option<Fsmonitor>, Error> {
         match self.extension(extension::FSMONITOR) {
             Some(_) => self.outline.fsmonitor_of(self.len()),
@@ -259,28 +263,28 @@ impl Index {
         }
     }
 
-    /// The untracked cache (`UNTR`), parsed now. `None` if there is none or it is damaged, as in
-    /// Git: it only saves work.
+    /// Parses and returns the untracked cache (`UNTR`). Returns `None` if the extension is missing
+    /// or malformed, as Git does; the untracked cache only saves work.
     pub fn untracked_cache(&self) -> Option<UntrackedCache<'_>> {
         self.outline.untracked_cache()
     }
 
-    /// Whether there is an untracked cache, sound or not.
+    /// Returns whether there is an untracked cache, which may be malformed.
     pub fn has_untracked_cache(&self) -> bool {
         self.outline.has_untracked_cache()
     }
 
-    /// Whether entries may stand for whole directories (`sdir`).
+    /// Returns whether entries may represent whole directories (`sdir`, sparse index).
     pub fn is_sparse(&self) -> bool {
         self.sparse
     }
 
-    /// Whether it was [expanded](Index::expand), as a whole or in part.
+    /// Returns whether the index was [expanded](Index::expand), completely or in part.
     pub fn is_expanded(&self) -> bool {
         self.expanded.is_some()
     }
 
-    /// Whether the entries came from two files.
+    /// Returns whether the entries were merged from a split index and its shared index.
     pub fn is_split(&self) -> bool {
         self.split
     }
@@ -291,18 +295,18 @@ impl Index {
         self.outline.ignored_extensions()
     }
 
-    /// The kind of its object ids.
+    /// Returns the hash function of object ids.
     pub fn kind(&self) -> Kind {
         self.outline.kind()
     }
 
-    /// The version of the file, or zero if there was none.
+    /// Returns the version of the file; zero if there was no file.
     pub fn version(&self) -> u32 {
         self.outline.version()
     }
 
-    /// When the file was written; zero if it was not read from a file. Racy entries are judged by
-    /// it.
+    /// Returns the modification time of the file, which identifies racy entries; zero if the index
+    /// was not read from a file.
     pub fn timestamp(&self) -> Time {
         self.outline.timestamp()
     }
@@ -312,38 +316,38 @@ impl Index {
         self.outline.identity()
     }
 
-    /// The digest at the end of the file; all zeros with `index.skipHash`.
+    /// Returns the checksum at the end of the file; all zeros with `index.skipHash`.
     pub fn checksum(&self) -> Option<ObjectId> {
         self.outline.checksum()
     }
 
-    /// Whether the content has the digest that its end says. A digest of zeros is not checked.
-    /// Reads all of the file.
+    /// Checks that the content matches the checksum at the end of the file. A checksum of zeros is
+    /// not checked. Reads the whole file.
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`] if it does not.
+    /// Fails with [`ErrorKind::Checksum`] if the checksum does not match.
     pub fn verify(&self) -> Result<(), Error> {
         self.outline.verify()
     }
 
-    /// Whether all that was read of this index until now was what its file holds: if someone cuts
-    /// a mapped file short, what is gone reads as zeros. To be called once a result is there,
-    /// before it is used; [`encode`](crate::Writer::encode) calls it.
+    /// Checks that the bytes read from this index so far are the contents of the file. If another
+    /// process truncates a mapped file, missing bytes read as zeros. Call this function after
+    /// computing a result and before using it; [`encode`](crate::Writer::encode) calls it.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the file was cut short; from then on always.
+    /// Fails with [`ErrorKind::Io`] if the file was truncated; all later calls fail, too.
     pub fn intact(&self) -> Result<(), Error> {
         self.outline.intact()
     }
 
-    /// Whether the file at `path` is the one this index was read from, unchanged. One system call;
-    /// where files are not mapped, the file is read again and compared.
+    /// Returns whether the file at `path` is unchanged since this index was read from it. Costs one
+    /// system call; if files are not mapped, the file is read again and compared.
     pub fn is_current(&self, path: &Path) -> bool {
         self.outline.is_current(path)
     }
 
     pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
-        // The monitor's data are for other positions.
+        // The positions in the monitor's data refer to the entries before the expansion.
         let holds = signature != extension::FSMONITOR || !self.is_expanded();
         self.outline.extension(signature).filter(|_| holds)
     }
@@ -352,13 +356,13 @@ impl Index {
         self.outline.hash_len()
     }
 
-    /// Sets the entries of a split index, which those that were read differ from the shared ones to.
+    /// Sets the entries of a split index, after the merge with the shared index.
     pub(crate) fn set_merged(&mut self, entries: Unpacked) {
         (self.unpacked, self.starts) = (Some(entries.bytes), entries.starts);
         self.split = true;
     }
 
-    /// Replaces the entries that were read.
+    /// Replaces the entries of the index.
     pub(crate) fn replace_entries(
         &mut self,
         entries: Unpacked,
@@ -370,11 +374,11 @@ impl Index {
         self.expanded = Some(cached);
     }
 
-    /// Takes the mark [`SKIP_WORKTREE`](crate::Flags::SKIP_WORKTREE) from the entries at `positions`, in
-    /// memory. Copies all entries once if there is one.
+    /// Clears the flag [`SKIP_WORKTREE`](crate::Flags::SKIP_WORKTREE) of the entries at
+    /// `positions`, in memory. Copies all entries once if `positions` is not empty.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if a position is not less than [`len`](Self::len).
     pub fn unskip(&mut self, positions: &[usize]) {
         if positions.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! The layout of entries in memory: as in a file of version 2 or 3, with a table of their starts.
-//! Entries of version 4 and of split indexes are converted to this form when they are read.
+//! The layout of entries in memory: as in a file of version 2 or 3, with a table of the starts of
+//! entries. Entries of version 4 and of split indexes are converted to this layout on reading.
 
 use crate::bytes::{take_varint, u16_at};
 use crate::entry::{EntryRef, Flags, Key};
@@ -10,13 +10,13 @@ use pronto_hash::oid;
 use pronto_io::view::prefetch;
 use std::ffi::CStr;
 
-/// The bytes of an entry before its object id.
+/// The length of the stat data and the mode, which precede the object id of an entry.
 pub(crate) const STAT_BYTES: usize = 40;
-/// Numbers of an entry before its mode.
+/// The number of four-byte fields before the mode.
 const FIELDS_BEFORE_MODE: usize = 6;
-/// A length of the name that means "look for the NUL".
+/// The value of the length field of a long name, whose length is determined by its NUL.
 pub(crate) const LONG_NAME: u16 = 0xfff;
-/// Longer paths are refused in version 4, where a few bytes could claim any number of them.
+/// The longest path in version 4, where a few bytes of the file can declare arbitrarily long paths.
 const LONGEST_PATH_BYTES: usize = 32 * 1024;
 
 /// The prefetch distance: about twenty entries.
@@ -31,11 +31,11 @@ pub(crate) struct Table {
     pub(crate) end: usize,
 }
 
-/// The fields before the name, checked to be there.
+/// The fields of an entry before its name, with checked bounds.
 struct Fixed {
     flags: u16,
     extended: u16,
-    /// Bytes up to the name.
+    /// The number of bytes before the name.
     len: usize,
 }
 
@@ -85,12 +85,12 @@ pub(crate) fn unskip(bytes: &mut [u8], at: usize, hash_len: usize) {
     }
 }
 
-/// The bytes that an entry takes at least.
+/// Returns the smallest length of an entry before its name.
 pub(crate) fn least_len(hash_len: usize) -> usize {
     STAT_BYTES + hash_len + 2
 }
 
-/// A table of `count` entries cannot need more room than the file has bytes for.
+/// Allocates a table for `count` entries, or fails if the file is too small for so many entries.
 fn reserve(bytes: &[u8], count: usize, hash_len: usize) -> Result<Vec<u32>, Error> {
     if bytes.len() > u32::MAX as usize {
         return Err(corrupt("index file is larger than 4 GiB"));
@@ -101,7 +101,7 @@ fn reserve(bytes: &[u8], count: usize, hash_len: usize) -> Result<Vec<u32>, Erro
     Ok(Vec::with_capacity(count))
 }
 
-/// Locates the entries of a file of version 2 or 3. Reads a few bytes of each.
+/// Locates the entries of a file of version 2 or 3. Reads a few bytes of each entry.
 pub(crate) fn locate(
     bytes: &[u8],
     from: usize,
@@ -111,8 +111,8 @@ pub(crate) fn locate(
     let mut starts = reserve(bytes, count, hash_len)?;
     let mut at = from;
     for _ in 0..count {
-        // Where an entry starts is known only from the one before: without this each would wait for
-        // the memory.
+        // The start of an entry depends on the previous one; without the prefetch, each iteration
+        // would wait for memory.
         prefetch(bytes, at + AHEAD_BYTES);
         prefetch(bytes, at + AHEAD_BYTES + LINE_BYTES);
         let fixed = fixed(bytes, at, hash_len).ok_or_else(|| damaged(at))?;
@@ -133,7 +133,7 @@ pub(crate) fn locate(
     Ok(Table { starts, end: at })
 }
 
-/// Entries in a buffer of their own.
+/// Entries in a separate buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Unpacked {
     pub(crate) bytes: Vec<u8>,
@@ -152,7 +152,7 @@ impl Unpacked {
         Ok(())
     }
 
-    /// Corrects the length of the name in the fixed part, which a split index leaves at zero.
+    /// Sets the length of the name in the fixed part, which is zero in a split index.
     pub(crate) fn fix_last_name_len(&mut self, hash_len: usize, path_len: usize) {
         let Some(&start) = self.starts.last() else {
             return;
@@ -166,7 +166,7 @@ impl Unpacked {
     }
 }
 
-/// Unpacks the entries of a file of version 4; the end of the last one comes second.
+/// Unpacks the entries of a file of version 4. Returns the end of the last entry, too.
 pub(crate) fn unpack(
     bytes: &[u8],
     from: usize,
@@ -206,13 +206,13 @@ pub(crate) fn unpack(
     Ok((unpacked, at))
 }
 
-/// The bytes of the entry at `start` before its path.
+/// Returns the bytes of the entry at `start` before its path.
 pub(crate) fn fixed_part(bytes: &[u8], start: usize, hash_len: usize) -> &[u8] {
     let len = fixed(bytes, start, hash_len).map_or(0, |fixed| fixed.len);
     &bytes[start..start + len]
 }
 
-/// The key of the entry at `start`, which [`locate`] or [`unpack`] has checked.
+/// Returns the key of the entry at `start`, which [`locate`] or [`unpack`] has checked.
 #[inline]
 pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> Key<'_> {
     let Some(fixed) = fixed(bytes, start, hash_len) else {
@@ -232,8 +232,9 @@ pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> Key<'_> {
     }
 }
 
-/// The path of the entry at `start` from its byte `from` on, up to the NUL that ends it or one
-/// before; `None` if there is none. For calls of the system, which want it so.
+/// Returns the path of the entry at `start` from its byte `from` on, as a C string for system
+/// calls. A path that contains a NUL is truncated there. Returns `None` if the path is shorter than
+/// `from`.
 #[inline]
 pub(crate) fn terminated(
     bytes: &[u8],
@@ -246,7 +247,7 @@ pub(crate) fn terminated(
     CStr::from_bytes_until_nul(name).ok()
 }
 
-/// The entry at `start`, which [`locate`] or [`unpack`] has checked.
+/// Returns the entry at `start`, which [`locate`] or [`unpack`] has checked.
 #[inline]
 pub(crate) fn read(bytes: &[u8], start: usize, hash_len: usize) -> EntryRef<'_> {
     let row = &bytes[start..];
@@ -270,7 +271,7 @@ pub(crate) fn read(bytes: &[u8], start: usize, hash_len: usize) -> EntryRef<'_> 
         id: oid::from_bytes_unchecked(id),
         mode: field(6),
         flags: Flags::from_stored(flags, extended).unwrap_or_default(),
-        // The mode is between the inode and the owner.
+        // The mode is between the inode number and the owner.
         stat: Stat::from_fields([
             field(0),
             field(1),
@@ -285,8 +286,8 @@ pub(crate) fn read(bytes: &[u8], start: usize, hash_len: usize) -> EntryRef<'_> 
     }
 }
 
-/// The numbers of an entry in the order in which files have them: the mode is between the inode and
-/// the owner.
+/// Returns the numbers of an entry in the order of the file format: the mode is between the inode
+/// number and the owner.
 #[inline]
 pub(crate) fn numbers(stat: &Stat, mode: u32) -> [u32; Stat::FIELDS + 1] {
     let fields = stat.fields();
@@ -296,7 +297,7 @@ pub(crate) fn numbers(stat: &Stat, mode: u32) -> [u32; Stat::FIELDS + 1] {
     numbers
 }
 
-/// Appends the part of `entry` before its path as the file holds it.
+/// Appends the part of `entry` before its path in the format of the file.
 pub(crate) fn push_fixed(out: &mut Vec<u8>, entry: &EntryRef<'_>) {
     for number in numbers(&entry.stat, entry.mode) {
         out.extend_from_slice(&number.to_be_bytes());

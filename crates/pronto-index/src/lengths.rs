@@ -1,5 +1,5 @@
-//! The lengths of all entries of an index, kept in a file beside it, so that entries can be located
-//! without reading them.
+//! The lengths of all entries of an index, stored in a file beside the index, so that entries can
+//! be located without reading them.
 //!
 //! The file (`index.pronto`) belongs to pronto; Git ignores it. All numbers are little-endian:
 //!
@@ -7,15 +7,15 @@
 //! |---|---|
 //! | 4 | `PIEL` |
 //! | 4 | version: 1 |
-//! | 8 × 5 | of the index file: device, inode, size, seconds and nanoseconds of its time |
-//! | 20 or 32 | what the index file ends with: its digest, or zeros |
-//! | 4 | how many entries there are |
+//! | 8 × 5 | of the index file: device, inode, size, seconds and nanoseconds of its modification time |
+//! | 20 or 32 | the end of the index file: its checksum, or zeros |
+//! | 4 | the number of entries |
 //! | 1 each | the length of each entry, in units of 8 bytes |
-//! | 4 | CRC-32 of all before |
+//! | 4 | CRC-32 of all preceding bytes |
 //!
 //! If the file is missing, truncated or belongs to another index, only time is lost: entries are
-//! then located one after the other. The file is not replaced by a rename: a reader of a
-//! half-written file finds that its length or CRC is wrong.
+//! then located one after the other. The file is not replaced by a rename: a reader of an
+//! incomplete file detects that its length or CRC is wrong.
 //!
 //! Cost of reading for n entries: one open, one `fstat`, two reads, one close; n bytes read, 4 n
 //! written. A pass over the entries themselves reads 100 n bytes of memory.
@@ -30,10 +30,10 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 4] = b"PIEL";
 const VERSION: u32 = 1;
-/// Lengths are multiples of this in versions 2 and 3.
+/// The alignment of entries in versions 2 and 3, which divides all lengths.
 const UNIT: usize = 8;
 const CRC_BYTES: usize = 4;
-/// Fewer entries are located faster than a file is opened.
+/// The number of entries from which reading this file is faster than locating the entries.
 pub(crate) const WORTH_ENTRIES: usize = 4096;
 
 /// Returns the path of the file with the lengths of the entries of the index at `index`.
@@ -43,7 +43,7 @@ fn beside(index: &Path) -> PathBuf {
     path.into()
 }
 
-/// An index file, as the file beside it names it.
+/// An index file, as the lengths file identifies it.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) file: &'a [u8],
@@ -67,8 +67,8 @@ impl Subject<'_> {
     }
 }
 
-/// Reads the positions of the entries of `subject`, the index at `path`, from the file beside it,
-/// if it describes this index.
+/// Reads the positions of the entries of `subject`, the index at `path`, from the lengths file, if
+/// the file describes this index.
 pub(crate) fn read(path: &Path, subject: &Subject<'_>, from: usize) -> Option<Table> {
     if subject.count < WORTH_ENTRIES {
         return None;
@@ -93,7 +93,7 @@ fn parse(bytes: &[u8], head: &[u8], subject: &Subject<'_>, from: usize) -> Optio
     }
     let hash_len = subject.kind.len_in_bytes();
     let limit = subject.file.len().checked_sub(hash_len)?;
-    // An entry has at least a name of one byte, and a NUL.
+    // An entry has a name of at least one byte, and a NUL.
     let least = (layout::least_len(hash_len) + 2).div_ceil(UNIT);
     let shortest = lengths.iter().min().copied().unwrap_or_default();
     if usize::from(shortest) < least || limit > u32::MAX as usize {
@@ -106,18 +106,18 @@ fn parse(bytes: &[u8], head: &[u8], subject: &Subject<'_>, from: usize) -> Optio
         at = at.wrapping_add(u32::from(length) * UNIT as u32);
         start
     }));
-    // The sum cannot wrap, so it also shows that no earlier sum did.
+    // The sum cannot overflow, so comparing it also proves that no partial sum did.
     let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
     let end = usize::try_from(from as u64 + total * UNIT as u64).ok()?;
     (end <= limit).then_some(Table { starts, end })
 }
 
 /// Writes the lengths of the entries of `subject`, the index at `path`, which start at `starts`;
-/// the last one ends at `end`. Writes nothing for few entries, or if one is longer than 2,040
-/// bytes.
+/// the last entry ends at `end`. Writes nothing for few entries, or if an entry is longer than
+/// 2,040 bytes.
 ///
 /// # Errors
-/// Those of writing. A partial file is ignored by readers.
+/// Fails if the file cannot be written. Readers ignore an incomplete file.
 pub(crate) fn write(
     path: &Path,
     subject: &Subject<'_>,
@@ -140,7 +140,7 @@ pub(crate) fn write(
     make(&beside(path))?.write_all(&bytes)
 }
 
-/// Creates the file exclusively, so that nothing is written through a link.
+/// Creates the file exclusively, so that nothing is written through a symbolic link.
 fn make(path: &Path) -> std::io::Result<File> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -149,8 +149,8 @@ fn make(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
-/// Returns whether lengths beside the index are useful: only for a mapped index. A file that is
-/// read as a whole has its entries in memory already.
+/// Returns whether a lengths file is useful, which requires a mapped index. If the index file is
+/// read as a whole, its entries are in memory already.
 pub(crate) fn pays(file: &Data, version: u32) -> bool {
     matches!(file, Data::Mapped(..)) && matches!(version, 2 | 3)
 }

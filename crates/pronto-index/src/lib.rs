@@ -1,10 +1,10 @@
 //! The index file: read in place, edited as a merge, written as Git writes it.
 //!
-//! - [`Index`] reads versions 2, 3 and 4 with SHA-1 or SHA-256, including split indexes. Entries of
-//!   versions 2 and 3 are read in place; extensions are parsed on demand.
+//! - [`Index`] reads versions 2, 3 and 4 with SHA-1 or SHA-256, including split indexes. Entries
+//!   of versions 2 and 3 are read in place; extensions are parsed on demand.
 //! - [`Outline`] reads the file and its extensions without the entries.
-//! - [`Stat`] holds the recorded stat data of a file, and [`Rules`] says how they are compared.
-//! - [`SharedIndex`] is the common part of split indexes, and [`Writer`] writes both.
+//! - [`Stat`] holds the recorded stat data of a file, and [`Rules`] selects the compared fields.
+//! - [`SharedIndex`] is the shared index of split indexes, and [`Writer`] writes both files.
 //! - [`Edit`] collects changes to an index, [`Writer`] encodes entries and extensions, and
 //!   [`Lock`] replaces the index by one rename.
 //!

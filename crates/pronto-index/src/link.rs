@@ -1,4 +1,4 @@
-//! Split indexes: a small file with the differences from a shared one.
+//! Reads split indexes: a small file with the differences from a shared index.
 
 use crate::bytes::take;
 use crate::error::{Error, corrupt};
@@ -15,7 +15,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The id of the shared index alone: it has to be read before the bitmaps can be judged.
+    /// Parses only the id of the shared index, which must be read before the bitmaps can be
+    /// checked.
     pub(crate) fn base_of(mut data: &[u8], hash_len: usize) -> Result<ObjectId, Error> {
         take(&mut data, hash_len)
             .map(ObjectId::from_bytes_or_panic)
@@ -39,7 +40,7 @@ impl Link {
         }
     }
 
-    /// The entries that `split` stands for, seen over the shared index `base`.
+    /// Merges the entries of the split index `split` with the shared index `base`.
     pub(crate) fn merge(&self, base: &Index, split: &Index) -> Result<Unpacked, Error> {
         let hash_len = base.hash_len();
         let mut replacements = 0;

@@ -1,5 +1,5 @@
-//! `index.lock`: the file that prevents other processes from writing the index, and becomes the new
-//! one.
+//! The lock file `index.lock`, which prevents other processes from writing the index and becomes
+//! the new index.
 
 use crate::error::{Error, ErrorKind};
 use crate::identity::Identity;
@@ -13,51 +13,53 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A [`LockFile`] of the index, with symbolic links followed. The lock is held while this lives,
-/// and given back when it is dropped.
+/// The [`LockFile`] of the index, with symbolic links followed. The lock is released on drop.
 #[derive(Debug)]
 pub struct Lock(LockFile);
 
 impl Lock {
-    /// Takes the lock of the index at `index`, which need not exist. Waits up to
-    /// [`PATIENCE`] for another process that holds it.
+    /// Takes the lock of the index at `index`, which need not exist. Waits up to [`PATIENCE`] if
+    /// another process holds the lock.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] in Git's words if it is held for longer, [`ErrorKind::Io`] if it
-    /// cannot be made.
+    /// Fails with [`ErrorKind::Locked`] and Git's message if the lock is held for longer, and with
+    /// [`ErrorKind::Io`] if the lock file cannot be created.
     pub fn acquire(index: &Path) -> Result<Lock, Error> {
         Self::acquire_within(index, PATIENCE)
     }
 
-    /// Like [`acquire`](Self::acquire), waiting up to `patience`.
+    /// Does the same as [`acquire`](Self::acquire) with the timeout `patience`.
     ///
     /// # Errors
-    /// As for [`acquire`](Self::acquire).
+    /// Fails as [`acquire`](Self::acquire) does.
     pub fn acquire_within(index: &Path, patience: Duration) -> Result<Lock, Error> {
         let acquired = LockFile::acquire(lock_file::follow(index), Marking::Marked, patience);
         acquired.map(Lock).map_err(from_lock)
     }
 
-    /// Has the new index waited for before it is put in place.
+    /// Sets the method to flush the new index before the rename (`core.fsync`, `core.fsyncMethod`).
     #[must_use]
     pub fn waits(mut self, sync: SyncMethod) -> Lock {
         self.0.wait_for(sync);
         self
     }
 
-    /// Writes `bytes` as the new index and renames it into place.
+    /// Writes `bytes` to the lock file and renames it to the index.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]; the old index then stays and the lock is released.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be written or renamed; the old index then
+    /// stays and the lock is released.
     pub fn commit(self, bytes: &[u8]) -> Result<Identity, Error> {
         let index = self.0.target().to_owned();
         self.commit_to(bytes, &index)
     }
 
-    /// Writes `bytes` and renames them to `target`, on the same file system; the index stays.
+    /// Writes `bytes` to the lock file and renames it to `target` on the same file system; the
+    /// index stays.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]; the old file then stays and the lock is released.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be written or renamed; the old file then
+    /// stays and the lock is released.
     pub fn commit_to(mut self, bytes: &[u8], target: &Path) -> Result<Identity, Error> {
         self.0.write(bytes).map_err(from_lock)?;
         let metadata = match self.0.file() {
@@ -70,7 +72,7 @@ impl Lock {
         Ok(Identity::of(&metadata))
     }
 
-    /// The path of the lock file.
+    /// Returns the path of the lock file.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -83,19 +85,19 @@ fn from_lock(error: lock_file::Error) -> Error {
     })
 }
 
-/// Replaces the index at `path` by `bytes`, if it is still the file that `read` was read from. The
-/// lock is held only for the comparison and the rename: the new file is complete before, and `sync`
-/// says how to flush it. Returns `false` if another process holds the lock or has changed the
-/// index.
+/// Replaces the index at `path` with `bytes`, if the file is still the one from which `read` was
+/// read. The new file is written and flushed with the method `sync` before the lock is taken; the
+/// lock is held only for the comparison and the rename. Returns `false` if another process holds
+/// the lock or has changed the index.
 ///
 /// # Errors
-/// [`ErrorKind::Io`]; the old index then stays.
+/// Fails with [`ErrorKind::Io`] if the file cannot be written or renamed; the old index then stays.
 pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Result<bool, Error> {
     let index = lock_file::follow(path);
     let mut lock_path = index.clone().into_os_string();
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);
-    // There is no wait for a lock that is held.
+    // Does not wait for a lock that another process holds.
     if lock_path.symlink_metadata().is_ok() || !read.is_current(&index) {
         return Ok(false);
     }
@@ -116,7 +118,7 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Res
     match std::fs::hard_link(&prepared, &lock_path) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
-        // A file system without links.
+        // The file system does not support hard links.
         Err(_) => {
             let Ok(lock) = Lock::acquire_within(&index, Duration::ZERO) else {
                 return Ok(false);

@@ -1,7 +1,7 @@
-//! Directories in file order: each is followed by everything below it. Shared by cached trees and
-//! the untracked cache.
+//! Directories in file order: each directory is followed by everything below it. Shared by cached
+//! trees and the untracked cache.
 
-/// Follows directories in file order and determines where each ends.
+/// Determines the end of each directory from the directories in file order.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
     open: Vec<Open>,
@@ -10,21 +10,21 @@ pub(crate) struct Nesting {
 #[derive(Debug)]
 struct Open {
     at: usize,
-    /// Directories directly below that are still to come.
+    /// The number of direct subdirectories that follow.
     left: u64,
-    /// The last one that came.
+    /// The position of the last subdirectory so far.
     child: Option<usize>,
 }
 
 impl Nesting {
-    /// The directory above the next one, and the one before it there.
+    /// Returns the parent of the next directory, and the previous subdirectory of this parent.
     pub(crate) fn above(&self) -> Option<(usize, Option<usize>)> {
         self.open.last().map(|open| (open.at, open.child))
     }
 
-    /// Enters the directory at `at`, which is the next one, with `children` directly below it.
-    /// Calls `ended` for all directories that end with it. Returns `false` if it is nested deeper
-    /// than `deepest`.
+    /// Enters the next directory at position `at`, with `children` direct subdirectories. Calls
+    /// `ended` for all directories that end with this one. Returns `false` if the directory is
+    /// nested deeper than `deepest`.
     pub(crate) fn push(
         &mut self,
         at: usize,
@@ -50,13 +50,13 @@ impl Nesting {
         true
     }
 
-    /// Whether all directories that were announced have come.
+    /// Returns whether all announced directories have been entered.
     pub(crate) fn is_complete(&self) -> bool {
         self.open.is_empty()
     }
 }
 
-/// Returns the positions of the directories directly below the one at `at`. `end` returns the
+/// Returns the positions of the direct subdirectories of the directory at `at`. `end` returns the
 /// position after everything below a directory.
 pub(crate) fn children(at: usize, end: impl Fn(usize) -> usize) -> impl Iterator<Item = usize> {
     let last = end(at);

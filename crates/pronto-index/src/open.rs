@@ -1,4 +1,4 @@
-//! Opens indexes, also those that are split into two files.
+//! Opens indexes, including split indexes.
 
 use crate::error::Error;
 use crate::extension;
@@ -13,26 +13,28 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// The directory of the shared half of a split index, if it is not the index's own.
+    /// The directory of the shared index of a split index, if it is not the directory of the index.
     pub shared_directory: Option<PathBuf>,
 }
 
 impl Index {
-    /// Reads the index at `path`; an empty one if there is no file. Costs one pass over the
-    /// entries, which reads a few bytes of each; version 4 and split indexes are unpacked.
+    /// Opens the index at `path`; if the file does not exist, the index is empty. Costs one pass
+    /// over the entries, which reads a few bytes of each entry; version 4 and split indexes are
+    /// unpacked.
     ///
     /// # Errors
-    /// [`Io`](crate::ErrorKind::Io), [`Corrupt`](crate::ErrorKind::Corrupt), or
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for an unknown
-    /// version or an unknown required extension.
+    /// Fails with [`Io`](crate::ErrorKind::Io) if the file cannot be read, with
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) if it is malformed, and with
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for an unknown version or an unknown required
+    /// extension.
     pub fn open(path: &Path, kind: Kind) -> Result<Index, Error> {
         Self::open_with(path, kind, &OpenOptions::default())
     }
 
-    /// [`open`](Index::open) with options.
+    /// Does the same as [`open`](Index::open) with options.
     ///
     /// # Errors
-    /// As [`open`](Index::open).
+    /// Fails as [`open`](Index::open) does.
     pub fn open_with(path: &Path, kind: Kind, options: &OpenOptions) -> Result<Index, Error> {
         let outline = Outline::open(path, kind)?;
         let mut index = Self::parse(outline).map_err(|it| it.at_path(path))?;
@@ -46,7 +48,8 @@ impl Index {
     }
 }
 
-/// Merges the shared file, which lies `beside` the index or in the directory `other`.
+/// Merges the shared index, which is in the directory `other`, or else in the directory of the
+/// index.
 fn merge_shared(index: &mut Index, beside: &Path, other: Option<&Path>) -> Result<(), Error> {
     let data = index.extension(extension::LINK).unwrap_or_default();
     let base = Link::base_of(data, index.hash_len())?;

@@ -1,9 +1,9 @@
 //! The outline of an index file: the positions of its parts, without reading entries.
 //!
-//! Cost for an index with the end of its entries (`EOIE`): one open, one `fstat`, one map; the
-//! bytes of the header, the headers of extensions, and the requested extensions are read. Nothing
-//! is done for each entry. In other indexes the entries must be located, which reads some bytes of
-//! each.
+//! Cost for an index with the end of its entries (`EOIE`): one open, one `fstat`, one map; only the
+//! file header, the headers of extensions, and the requested extensions are read. The cost does not
+//! depend on the number of entries. In other indexes the entries must be located, which reads some
+//! bytes of each entry.
 
 use crate::bytes::{take_u32, u32_at};
 use crate::cached_tree::CachedTree;
@@ -23,11 +23,11 @@ use pronto_io::error::IoContext;
 use std::path::{Path, PathBuf};
 
 const HEADER_BYTES: usize = 12;
-/// The message about a malformed header, after the one that says what is wrong with it.
+/// The second message about a malformed header, after the message about the cause.
 const BAD_HEADER: &str = "index file corrupt";
 
-/// An index file whose entries have not been located, if it states where they end. Immutable, `Send
-/// + Sync`. [`Index::of`](crate::Index::of) makes an index of it.
+/// An index file whose entries have not been located, if the file records their end (`EOIE`).
+/// Immutable, `Send + Sync`. [`Index::of`](crate::Index::of) converts an outline to an index.
 #[derive(Debug)]
 pub struct Outline {
     kind: Kind,
@@ -36,19 +36,19 @@ pub struct Outline {
     file: Data,
     extensions: Extensions,
     identity: Option<Identity>,
-    /// If they had to be located to find the extensions.
+    /// The located entries, if they were necessary to find the extensions.
     rows: Option<Rows>,
-    /// The path of the file, if it is one.
+    /// The path of the file; `None` for an index in memory.
     path: Option<PathBuf>,
 }
 
-/// Entries as they were located.
+/// The positions of located entries.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    /// Those that could not be used where they lie in the file.
+    /// A copy of the entries, if the entries cannot be used in place in the file.
     pub(crate) unpacked: Option<Vec<u8>>,
     pub(crate) starts: Vec<u32>,
-    /// The end of the last entry, unless it was known from the [`lengths`].
+    /// The end of the last entry; `None` if the entries were located with the [`lengths`].
     pub(crate) found_end: Option<usize>,
 }
 
@@ -66,23 +66,24 @@ impl Outline {
         }
     }
 
-    /// Of bytes that take the place of the file of `before`, and are judged by its time.
+    /// Sets the time of `before`, whose file the bytes of this outline will replace, for the racy
+    /// check.
     pub(crate) fn at_time_of(mut self, before: &Outline) -> Outline {
         self.identity = before.identity;
         self
     }
 
-    /// Reads the file at `path`; an empty index if there is none. Of entries and extensions only
-    /// the positions are checked here.
+    /// Reads the file at `path`; an empty index if the file does not exist. Checks only the
+    /// positions of entries and extensions.
     ///
     /// # Errors
-    /// As [`Index::open`](crate::Index::open).
+    /// Fails as [`Index::open`](crate::Index::open) does.
     pub fn open(path: &Path, kind: Kind) -> Result<Outline, Error> {
         let Some((file, identity)) = read_file(path)? else {
             return Ok(Outline::empty(kind));
         };
         Self::of_data(file, kind, Some((path, identity))).map_err(|error| {
-            // The message about a header names no file, as in Git.
+            // As in Git, the message about a malformed header does not contain the path.
             match error.reported_before() {
                 Some(_) => error,
                 None => error.at_path(path),
@@ -126,7 +127,8 @@ impl Outline {
         Ok(outline)
     }
 
-    /// Returns the extensions, if the file states where the entries end and the rest is consistent.
+    /// Returns the extensions, if the file records the end of its entries (`EOIE`) and is
+    /// consistent.
     fn told_end(&self) -> Option<Extensions> {
         let end = self.file.len() - self.hash_len();
         let size = 4 + self.hash_len();
@@ -149,7 +151,7 @@ impl Outline {
         (digest.as_slice() == told).then_some(extensions)
     }
 
-    /// Locates the entries, and by their end the extensions.
+    /// Locates the entries, and from their end the extensions.
     pub(crate) fn locate(&mut self) -> Result<Rows, Error> {
         if let Some(rows) = self.rows.take() {
             return Ok(rows);
@@ -209,7 +211,8 @@ impl Outline {
         Some(bytes)
     }
 
-    /// The index as the file of [`lengths`] names it, with its path, if that may help.
+    /// Returns the index as the [`lengths`] file identifies it, with its path, if the file may be
+    /// useful.
     fn subject(&self) -> Option<(&Path, Subject<'_>)> {
         let (path, identity) = (self.path.as_deref()?, self.identity?);
         let subject = Subject {
@@ -221,7 +224,7 @@ impl Outline {
         lengths::pays(&self.file, self.version).then_some((path, subject))
     }
 
-    /// Returns the positions of the entries and of the extensions, which end at `end`, if they are
+    /// Returns the positions of the entries, and of the extensions, which end at `end`, if both are
     /// known without reading the entries.
     fn known_rows(&self, end: usize) -> Option<(Vec<u32>, Extensions)> {
         let (path, subject) = self.subject()?;
@@ -238,27 +241,27 @@ impl Outline {
         }
     }
 
-    /// Returns the number of entries; of a split index, in this half.
+    /// Returns the number of entries in this file; for a split index, without the shared index.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is no entry.
+    /// Returns whether this file has no entries.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The kind of its object ids.
+    /// Returns the hash function of object ids.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The version of the file, or zero if there was none.
+    /// Returns the version of the file; zero if there was no file.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// When the file was written; zero if it was not read from a file.
+    /// Returns the modification time of the file; zero if the index was not read from a file.
     pub fn timestamp(&self) -> Time {
         self.identity
             .map(|identity| identity.time())
@@ -270,17 +273,17 @@ impl Outline {
         self.identity
     }
 
-    /// Whether entries may stand for whole directories (`sdir`).
+    /// Returns whether entries may represent whole directories (`sdir`, sparse index).
     pub fn is_sparse(&self) -> bool {
         self.has(extension::SPARSE_DIRECTORIES)
     }
 
-    /// Whether the other half of the entries is in another file.
+    /// Returns whether this is a split index, with further entries in a shared index.
     pub fn is_split(&self) -> bool {
         self.has(extension::LINK)
     }
 
-    /// Whether there is an untracked cache, sound or not.
+    /// Returns whether there is an untracked cache, which may be malformed.
     pub fn has_untracked_cache(&self) -> bool {
         self.has(extension::UNTRACKED)
     }
@@ -289,32 +292,32 @@ impl Outline {
         self.extensions.range(signature).is_some()
     }
 
-    /// The cached trees (`TREE`), parsed now. `None` if there are none or they are damaged, as in
-    /// Git: they only save work.
+    /// Parses and returns the cached trees (`TREE`). Returns `None` if the extension is missing or
+    /// malformed, as Git does; the cached trees only save work.
     pub fn cached_tree(&self) -> Option<CachedTree> {
         CachedTree::parse(self.extension(extension::TREE)?, self.kind)
     }
 
-    /// The cached tree of the top directory, and the number of its entries, if it is valid.
+    /// Returns the cached tree of the top directory and the number of its entries, if it is valid.
     pub fn root_tree(&self) -> Option<(ObjectId, usize)> {
         CachedTree::parse_root(self.extension(extension::TREE)?, self.kind)
     }
 
-    /// The resolved conflicts (`REUC`), parsed now.
+    /// Parses and returns the resolve-undo data (`REUC`).
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`].
+    /// Fails with [`ErrorKind::Corrupt`] if the extension is malformed.
     pub fn resolve_undo(&self) -> Result<Option<ResolveUndo>, Error> {
         let data = self.extension(extension::RESOLVE_UNDO);
         data.map(|data| ResolveUndo::parse(data, self.kind))
             .transpose()
     }
 
-    /// Parses the extension of the file system monitor (`FSMN`). Not for a split index, whose
-    /// positions are those of both halves.
+    /// Parses and returns the data of the file system monitor (`FSMN`). Must not be called for a
+    /// split index, because the positions refer to the merged entries.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`].
+    /// Fails with [`ErrorKind::Corrupt`] if the extension is malformed.
     pub fn fsmonitor(&self) -> Result<Option<Fsmonitor>, Error> {
         match self.is_split() {
             true => Ok(None),
@@ -327,8 +330,8 @@ impl Outline {
         data.map(|data| Fsmonitor::parse(data, entries)).transpose()
     }
 
-    /// The untracked cache (`UNTR`), parsed now. `None` if there is none or it is damaged, as in
-    /// Git: it only saves work.
+    /// Parses and returns the untracked cache (`UNTR`). Returns `None` if the extension is missing
+    /// or malformed, as Git does; the untracked cache only saves work.
     pub fn untracked_cache(&self) -> Option<UntrackedCache<'_>> {
         UntrackedCache::parse(self.extension(extension::UNTRACKED)?, self.kind)
     }
@@ -339,17 +342,17 @@ impl Outline {
         self.extensions.ignored()
     }
 
-    /// The digest at the end of the file; all zeros with `index.skipHash`.
+    /// Returns the checksum at the end of the file; all zeros with `index.skipHash`.
     pub fn checksum(&self) -> Option<ObjectId> {
         let at = self.file.len().checked_sub(self.hash_len())?;
         Some(ObjectId::from_bytes_or_panic(&self.file[at..]))
     }
 
-    /// Whether the content has the digest that its end says. A digest of zeros is not checked.
-    /// Reads all of the file.
+    /// Checks that the content matches the checksum at the end of the file. A checksum of zeros is
+    /// not checked. Reads the whole file.
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`] if it does not.
+    /// Fails with [`ErrorKind::Checksum`] if the checksum does not match.
     pub fn verify(&self) -> Result<(), Error> {
         let Some(expected) = self.checksum().filter(|checksum| !checksum.is_null()) else {
             return Ok(());
@@ -365,12 +368,12 @@ impl Outline {
         }
     }
 
-    /// Checks that everything read from this file so far was its content. If another process
-    /// truncates a mapped file, missing bytes read as zeros. Call it after computing a result and
-    /// before using it.
+    /// Checks that the bytes read from this file so far are its contents. If another process
+    /// truncates a mapped file, missing bytes read as zeros. Call this function after computing a
+    /// result and before using it.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the file was truncated; from then on always.
+    /// Fails with [`ErrorKind::Io`] if the file was truncated; all later calls fail, too.
     pub fn intact(&self) -> Result<(), Error> {
         match &self.file {
             Data::Mapped(view, path) => {
@@ -381,15 +384,15 @@ impl Outline {
         }
     }
 
-    /// Whether the file at `path` is this one, unchanged. One system call; where files are not
-    /// mapped, the file is read again and compared.
+    /// Returns whether the file at `path` is this file, unchanged. Costs one system call; if files
+    /// are not mapped, the file is read again and compared.
     pub fn is_current(&self, path: &Path) -> bool {
         let now = std::fs::metadata(path).ok();
         if now.as_ref().map(Identity::of) != self.identity {
             return false;
         }
         match &self.file {
-            // The map keeps the file from being another one of the same number.
+            // The mapping prevents the inode number from being reused for another file.
             Data::Mapped(..) => true,
             Data::Owned(bytes) => {
                 now.is_none() || std::fs::read(path).is_ok_and(|now| now == *bytes)

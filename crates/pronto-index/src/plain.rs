@@ -5,22 +5,23 @@ use crate::layout::{LONG_NAME, STAT_BYTES, numbers};
 use crate::stat::{Stat, Time};
 use std::ffi::CStr;
 
-/// The position of the device among the numbers of an entry. It is not compared.
+/// The position of the device among the numbers of an entry. The device is not compared.
 const DEVICE: usize = 4;
 
-/// An entry of which no flag says anything: neither in conflict, nor assumed to be unchanged, nor
-/// left out, nor only intended to be added. Borrows from its index; `Send + Sync`.
+/// An entry without flags: merged, and neither assume-unchanged nor skip-worktree nor
+/// intent-to-add. Borrows from its index; `Send + Sync`.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a> {
     numbers: &'a [u8; STAT_BYTES],
-    /// With the NUL that ends it.
+    /// The path, including the NUL at its end.
     path: &'a [u8],
-    /// The start of the name in its path.
+    /// The offset of the file name in the path.
     from: usize,
 }
 
 impl<'a> Plain<'a> {
-    /// The entry at `start`, if it is one, and if its path from the byte `from` on is one name.
+    /// Returns the entry at `start`, if no flag is set and its path from the byte `from` on
+    /// contains no slash.
     #[inline]
     pub(crate) fn read(
         rows: &'a [u8],
@@ -44,22 +45,25 @@ impl<'a> Plain<'a> {
         })
     }
 
-    /// The name, as calls of the system want it: up to a NUL, if it has one in it.
+    /// Returns the file name as a C string for system calls. A name that contains a NUL is
+    /// truncated there.
     #[inline]
     pub fn name(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(&self.path[self.from..]).unwrap_or_default()
     }
 
-    /// The path likewise.
+    /// Returns the path as a C string for system calls. A path that contains a NUL is truncated
+    /// there.
     #[inline]
     pub fn path(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(self.path).unwrap_or_default()
     }
 
-    /// Returns whether a file with the stat data `now` and the mode it would be staged with
-    /// certainly matches the entry, by any [`Rules`](crate::Rules): everything but the device is
-    /// equal, was recorded well before `index_time`, and the size is not the mark of an entry whose
-    /// content must be examined. `false` says nothing.
+    /// Returns whether the file certainly matches the entry under any [`Rules`](crate::Rules),
+    /// given its stat data `now` and the mode with which it would be staged. All fields except the
+    /// device must be equal, the modification time must be well before `index_time`, and the size
+    /// must not mark an entry whose content must be examined. If the result is `false`, the file
+    /// may still match.
     #[inline]
     pub fn is_certainly(&self, now: &Stat, mode: u32, index_time: Time) -> bool {
         let mut differing = 0;
@@ -68,7 +72,8 @@ impl<'a> Plain<'a> {
             let difference = u32::from_be_bytes(*number) ^ now;
             differing |= if at == DEVICE { 0 } else { difference };
         }
-        // A file of this time or the next second could be changed without a trace.
+        // A file with this or the next second could have been changed without a difference in its
+        // stat data.
         let is_old = now.mtime.seconds.saturating_add(1) < index_time.seconds;
         differing == 0 && now.size_bytes != 0 && is_old
     }
@@ -76,14 +81,15 @@ impl<'a> Plain<'a> {
 
 const _: () = assert!(STAT_BYTES == 4 * (Stat::FIELDS + 1));
 
-/// Whether there is a slash in `name`. Names are short: eight bytes at a time, here and now.
+/// Returns whether `name` contains a slash. Compares eight bytes at a time, because names are
+/// short.
 #[inline]
 fn has_slash(name: &[u8]) -> bool {
     let (words, rest) = name.as_chunks::<8>();
     let mut found = 0;
     for word in words {
         let differences = u64::from_le_bytes(*word) ^ SLASHES;
-        // The topmost bit of each byte that is zero, and perhaps of some above one.
+        // Sets the topmost bit of each zero byte, and possibly of bytes above a zero byte.
         found |= differences.wrapping_sub(ONES) & !differences & (ONES << 7);
     }
     found != 0 || rest.contains(&b'/')

@@ -1,23 +1,23 @@
-//! The `REUC` extension: the stages of a path before its conflict was resolved.
+//! The resolve-undo data (`REUC` extension): the stages of a path before its conflict was resolved.
 
 use crate::bytes::{take, take_until};
 use crate::error::{Error, corrupt};
 use bstr::BString;
 use pronto_hash::{Kind, ObjectId};
 
-/// The stages of one path: ancestor, ours, theirs.
+/// The stages of one path: merge base, ours, theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmerged {
     /// The path.
     pub path: BString,
-    /// Mode and object of stages 1, 2 and 3.
+    /// The mode and the object id of stages 1, 2 and 3.
     pub stages: [Option<(u32, ObjectId)>; 3],
 }
 
-/// All resolved paths that can be brought back, in the order of paths.
+/// All paths whose conflicts can be recreated, in the order of paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResolveUndo {
-    /// One record a path.
+    /// The stages of each path.
     pub paths: Vec<Unmerged>,
 }
 

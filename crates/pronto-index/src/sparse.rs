@@ -1,13 +1,13 @@
-//! Sparse indexes (`sdir`): expands entries that stand for whole directories, and collapses
-//! directories into such entries.
+//! Sparse indexes (`sdir`): expands sparse directory entries, and collapses directories to such
+//! entries.
 //!
-//! Such an entry has mode `040000`, a slash at the end of its path, the skip-worktree bit, and a
-//! tree as its object; its cached tree is known, counts one entry and has no children. The format
-//! is described in Git's `technical/sparse-index` and in the `gitformat-index` manual page.
+//! A sparse directory entry has mode `040000`, a trailing slash in its path, the skip-worktree bit,
+//! and a tree as its object; its cached tree is valid, counts one entry and has no children. The
+//! format is described in Git's `technical/sparse-index` and in the `gitformat-index` manual page.
 //!
-//! Costs: [`Index::expand`] is one copy of all entries and one read of each tree below the entries
-//! that stand for directories. [`Content::collapse`] is linear in the entries of directories of
-//! which a part stays, and copies no path and no id.
+//! Costs: [`Index::expand`] copies all entries once, and reads each tree below sparse directory
+//! entries once. [`Content::collapse`] is linear in the entries of directories that stay in part,
+//! and copies no paths and no ids.
 
 use crate::cached_tree::{Builder, CachedTree, Directory};
 use crate::entry::{EntryRef, Flags};
@@ -29,10 +29,11 @@ pub struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// Adds the entry of `path`, from the top of the worktree.
+    /// Adds the entry of `path`, which is relative to the top of the worktree.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the entries take more than 4 GiB.
+    /// Fails with [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the entries need more than 4
+    /// GiB.
     pub fn push(&mut self, path: &BStr, mode: u32, id: &oid) -> Result<(), Error> {
         let entry = EntryRef {
             path,
@@ -48,12 +49,13 @@ impl Filler<'_> {
 }
 
 impl Index {
-    /// The index with entries that stand for directories replaced by what is in them: `fill`
-    /// pushes that and gives the trees from there on, or gives nothing to keep the entry. What a
-    /// file system monitor said is forgotten, as in Git: it counted other entries.
+    /// Returns the index with sparse directory entries replaced by the entries below them. `fill`
+    /// pushes these entries and returns the cached trees of the directory, or returns `None` to
+    /// keep the sparse directory entry. The data of the file system monitor are discarded, as in
+    /// Git, because its positions refer to the old entries.
     ///
     /// # Errors
-    /// Those of `fill`.
+    /// Fails with the error of `fill`.
     pub fn expand<E>(
         mut self,
         mut fill: impl FnMut(EntryRef<'_>, &mut Filler<'_>) -> Result<Option<CachedTree>, E>,
@@ -91,25 +93,26 @@ impl Index {
     }
 }
 
-/// The extent to which a directory is in a sparse checkout.
+/// The extent to which a sparse checkout contains a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cover {
-    /// All of it.
+    /// The whole directory.
     Whole,
-    /// Its files, and some of the directories in it.
+    /// The files of the directory, and some of its subdirectories.
     Part,
-    /// Nothing.
+    /// No file of the directory.
     Nothing,
 }
 
 impl<'a> Content<'a> {
-    /// Replaces each directory that is completely outside of the patterns by one entry, if `trees`
-    /// knows its tree. `cover` decides for a path without a trailing slash. Directories with
-    /// submodules, or with a present file, stay as they are; so does everything if there are
-    /// conflicts. The data of a file system monitor are discarded, as in Git.
+    /// Replaces each directory that is completely outside of the sparse checkout with one entry, if
+    /// `trees` contains its tree. `cover` returns the extent of a path without a trailing slash.
+    /// Directories with submodules, or with a file that is present in the worktree, are kept; if
+    /// there are conflicts, nothing is collapsed. The data of the file system monitor are
+    /// discarded, as in Git.
     ///
-    /// The second value says whether everything was collapsed: not if directories remain whose
-    /// trees are unknown. Then it may be called again with more trees.
+    /// The second returned value is `false` if directories remain whose trees are unknown. Then the
+    /// caller may call this function again with more trees.
     #[must_use]
     pub fn collapse(
         mut self,
@@ -149,17 +152,17 @@ struct Collapse<'a, 'c> {
 
 /// A directory of the index that is being collapsed.
 struct Level<'a> {
-    /// The position after its entries.
+    /// The position after the entries of the directory.
     end: usize,
-    /// The length of its path with its slash.
+    /// The length of the path of the directory, including its trailing slash.
     prefix_len: usize,
-    /// May be out of date; what is below it need not be.
+    /// The cached tree of the directory, which may be invalid; subdirectories may be valid.
     known: Option<Directory<'a>>,
 }
 
 impl<'a> Collapse<'a, '_> {
-    /// Walks all entries. The directories that it is in are on a stack on the heap: paths are
-    /// nested deeper than the stacks of threads permit.
+    /// Visits all entries. The stack of open directories is on the heap, because paths can be
+    /// nested deeper than the stack of a thread permits.
     fn run(&mut self, root: Directory<'a>) {
         let entries = self.entries;
         let mut level = self.level(0..entries.len(), 0, Some(root));
@@ -214,8 +217,8 @@ impl<'a> Collapse<'a, '_> {
         }
     }
 
-    /// Adds the entries of the directory at `path`, which ends with a slash, or returns that they
-    /// are added one by one.
+    /// Adds the entries of the directory at `path`, which ends with a slash. Returns `true` if the
+    /// caller must enter the directory instead and visit its entries.
     fn enters(
         &mut self,
         range: Range<usize>,
@@ -250,7 +253,7 @@ impl<'a> Collapse<'a, '_> {
     }
 }
 
-/// The tree of a directory with `count` entries, if it is known.
+/// Returns the tree id of a directory with `count` entries, if its cached tree is valid.
 fn id_of(known: Option<Directory<'_>>, count: usize) -> Option<&oid> {
     known
         .filter(|known| known.entry_count() == Some(count))

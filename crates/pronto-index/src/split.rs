@@ -1,4 +1,4 @@
-//! Writes a split index: the differences from a shared file, and that file.
+//! Writes a split index and its shared index.
 
 use crate::bytes::take;
 use crate::entry::EntryRef;
@@ -13,7 +13,7 @@ use pronto_hash::{Kind, ObjectId};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
-/// The file that several split indexes may share.
+/// A shared index, which several split indexes may use (`sharedindex.<id>`).
 #[derive(Debug)]
 pub struct SharedIndex {
     entries: Index,
@@ -21,15 +21,16 @@ pub struct SharedIndex {
 }
 
 impl SharedIndex {
-    /// Returns the path of the shared file `id` in the directory of a repository.
+    /// Returns the path of the shared index `id` in the Git directory `directory`.
     pub fn path(directory: &Path, id: &ObjectId) -> PathBuf {
         directory.join(format!("sharedindex.{id}"))
     }
 
-    /// Reads the shared file `id` in `directory`.
+    /// Reads the shared index `id` in `directory`.
     ///
     /// # Errors
-    /// As [`Index::open`]; [`ErrorKind::Corrupt`] if it is another one.
+    /// Fails as [`Index::open`] does, and with [`ErrorKind::Corrupt`] if the checksum of the file
+    /// is not `id`.
     pub fn open(directory: &Path, id: ObjectId, kind: Kind) -> Result<SharedIndex, Error> {
         let path = Self::path(directory, &id);
         let shared = Outline::open(&path, kind)?;
@@ -43,19 +44,19 @@ impl SharedIndex {
         Ok(SharedIndex { entries, id })
     }
 
-    /// Its entries.
+    /// Returns the entries of the shared index.
     pub fn index(&self) -> &Index {
         &self.entries
     }
 
-    /// The digest at its end, by which it is named.
+    /// Returns the checksum of the shared index, which is part of its file name.
     pub fn id(&self) -> ObjectId {
         self.id
     }
 }
 
 impl Outline {
-    /// The shared file that it says how it differs from, if it is split and has one.
+    /// Returns the id of the shared index, if this is a split index with a shared index.
     pub fn shared_id(&self) -> Option<ObjectId> {
         let mut data = self.extension(extension::LINK)?;
         let id = take(&mut data, self.hash_len()).map(ObjectId::from_bytes_or_panic)?;
@@ -64,18 +65,20 @@ impl Outline {
 }
 
 impl Index {
-    /// The shared file that it was read from beside its own, if it is split and has one.
+    /// Returns the id of the shared index from which this index was read, if it is split and has
+    /// one.
     pub fn shared_id(&self) -> Option<ObjectId> {
         self.outline().shared_id()
     }
 }
 
 impl Writer {
-    /// The file that indexes of this content and of those that will follow can share: the entries
-    /// and nothing else, with a digest whatever is configured, because it is named by that.
+    /// Returns a new shared index for split indexes of this and later content, with its bytes. The
+    /// file contains only the entries. It always has a checksum, independent of the configuration,
+    /// because the checksum is part of its file name.
     ///
     /// # Errors
-    /// As [`encode`](Writer::encode).
+    /// Fails as [`encode`](Writer::encode) does.
     pub fn encode_shared(&self, content: &Content<'_>) -> Result<(SharedIndex, Vec<u8>), Error> {
         let plain = Content {
             base: content.base,
@@ -96,10 +99,10 @@ impl Writer {
         Ok((SharedIndex { entries, id }, bytes))
     }
 
-    /// The bytes of an index that says how `content` differs from `shared`.
+    /// Returns the bytes of a split index with the differences of `content` from `shared`.
     ///
     /// # Errors
-    /// As [`encode`](Writer::encode).
+    /// Fails as [`encode`](Writer::encode) does.
     pub fn encode_split(
         &self,
         content: &Content<'_>,
@@ -118,14 +121,14 @@ impl Writer {
     }
 }
 
-/// Returns the number of entries of `content` that are not in `shared`, whatever they hold. Linear.
+/// Returns the number of entries of `content` whose path and stage are not in `shared`. Linear.
 pub(crate) fn count_new(content: &Content<'_>, shared: &SharedIndex) -> usize {
     Difference::of(content, &shared.entries).added.len()
 }
 
 impl Content<'_> {
     /// Returns whether more than `percent` of all entries are not in `shared`, so that a new shared
-    /// file is due (`splitIndex.maxPercentChange`). Linear.
+    /// index is due (`splitIndex.maxPercentChange`). Linear.
     pub fn outgrows(&self, shared: &SharedIndex, percent: usize) -> bool {
         match percent {
             0 => true,
@@ -135,13 +138,13 @@ impl Content<'_> {
     }
 }
 
-/// The differences of the entries of a shared file.
+/// The differences of the entries from those of a shared index.
 #[derive(Default)]
 struct Difference<'a> {
-    /// Positions in the shared file.
+    /// The positions of deleted entries in the shared index.
     deleted: Vec<u32>,
     replaced: Vec<u32>,
-    /// The entries that replace them, without the path, which the shared entry has.
+    /// The replaced entries, without the path, which the shared entry contains.
     replacements: Vec<EntryRef<'a>>,
     added: Vec<EntryRef<'a>>,
 }
@@ -178,7 +181,7 @@ impl<'a> Difference<'a> {
     }
 }
 
-/// Whether a file holds the same of both.
+/// Returns whether the two entries have the same stored form.
 fn is_same(one: &EntryRef<'_>, two: &EntryRef<'_>) -> bool {
     one.id == two.id
         && one.mode == two.mode

@@ -3,12 +3,12 @@
 
 use std::fmt;
 
-/// A moment as the index records it: seconds and nanoseconds, each cut to 32 bits.
+/// A time as the index records it: seconds and nanoseconds, each truncated to 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time {
     /// Seconds since the epoch, modulo 2³².
     pub seconds: u32,
-    /// Nanoseconds within the second. Zero means that they are not known.
+    /// Nanoseconds within the second; zero if they are unknown.
     pub nanoseconds: u32,
 }
 
@@ -28,29 +28,29 @@ impl Time {
 /// The recorded stat data of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// When the inode last changed.
+    /// The time of the last change of the inode.
     pub ctime: Time,
-    /// When the content last changed.
+    /// The time of the last change of the content.
     pub mtime: Time,
-    /// The device, modulo 2³².
+    /// The device number, modulo 2³².
     pub device: u32,
-    /// The inode, modulo 2³².
+    /// The inode number, modulo 2³².
     pub inode: u32,
-    /// The owner.
+    /// The user id of the owner.
     pub uid: u32,
-    /// The group.
+    /// The group id of the owner.
     pub gid: u32,
-    /// The size modulo 2³², see [`Stat::recorded_size`].
+    /// The size in bytes, modulo 2³²; see [`Stat::recorded_size`].
     pub size_bytes: u32,
 }
 
-/// The fields of stat data that are compared, by configuration.
+/// The stat data fields that are compared (`core.trustCtime`, `core.checkStat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// `core.trustCtime`: whether a changed ctime means a changed file.
+    /// Treat a changed ctime as a change of the file (`core.trustCtime`).
     pub trust_ctime: bool,
-    /// `core.checkStat=default`. With `minimal` (false) only the seconds of the mtime and the
-    /// size count.
+    /// Compare all fields (`core.checkStat=default`). If `false` (`core.checkStat=minimal`), only
+    /// the seconds of the mtime and the size are compared.
     pub check_stat: bool,
 }
 
@@ -63,30 +63,30 @@ impl Default for Rules {
     }
 }
 
-/// The differences between two [`Stat`]s: a set of bits.
+/// The set of differences between two [`Stat`]s.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Change(u8);
 
 impl Change {
-    /// Nothing differs.
+    /// No differences.
     pub const NONE: Change = Change(0);
-    /// The time of the content differs.
+    /// The modification time of the content differs.
     pub const MTIME: Change = Change(1);
-    /// The time of the inode differs.
+    /// The change time of the inode differs.
     pub const CTIME: Change = Change(2);
-    /// Owner or group differ.
+    /// The owner or the group differs.
     pub const OWNER: Change = Change(4);
     /// The inode number differs.
     pub const INODE: Change = Change(8);
-    /// The size differs, so the content does.
+    /// The size differs, so the content differs, too.
     pub const SIZE: Change = Change(16);
 
-    /// Whether nothing differs.
+    /// Returns whether there are no differences.
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether one of `other`'s bits is set.
+    /// Returns whether at least one bit of `other` is set.
     pub fn intersects(self, other: Change) -> bool {
         self.0 & other.0 != 0
     }
@@ -185,8 +185,8 @@ impl Stat {
         }
     }
 
-    /// Returns the same stat data with times in whole seconds, so fractions never differ, as in a
-    /// Git that is built without nanoseconds.
+    /// Returns the same stat data with times in whole seconds, so that fractions never differ, as
+    /// in a Git that is built without nanoseconds.
     #[must_use]
     pub fn without_nanoseconds(mut self) -> Stat {
         (self.mtime.nanoseconds, self.ctime.nanoseconds) = (0, 0);
@@ -211,18 +211,18 @@ impl Stat {
         change
     }
 
-    /// Returns whether the recorded stat data match `now` as far as `rules` compare them. `true`
-    /// says nothing about a racy entry: see [`is_racy`](Stat::is_racy).
+    /// Returns whether the recorded stat data match `now` in the fields that `rules` selects. For a
+    /// racy entry, `true` does not mean that the file is unchanged: see [`is_racy`](Stat::is_racy).
     pub fn matches(&self, now: &Stat, rules: Rules) -> bool {
         self.changes(now, rules).is_none()
     }
 
-    /// Returns whether the file may have changed without a difference in its stat data after they
-    /// were recorded in an index written at `index_time`: its time is not safely before that of the
-    /// index.
+    /// Returns whether the entry is racy: the file may have changed without a difference in its
+    /// stat data, because its modification time is not safely before `index_time`, at which the
+    /// index was written.
     ///
-    /// With nanoseconds on both sides "safely" means by more than a tick of the kernel's
-    /// clock (10 ms); without, it means in an earlier second, as in Git.
+    /// If both times have nanoseconds, "safely" means by more than a tick of the kernel's clock (10
+    /// ms); otherwise it means in an earlier second, as in Git.
     pub fn is_racy(&self, index_time: Time) -> bool {
         if index_time.seconds == 0 {
             return false;
@@ -233,14 +233,14 @@ impl Stat {
         index_time.as_nanoseconds() <= self.mtime.as_nanoseconds() + TICK_NANOSECONDS
     }
 
-    /// The same question as Git asks it: nanoseconds do not count. This decides which entries a
-    /// writer has to look at again, so that Git sees through them too.
+    /// Returns whether the entry is racy by Git's rule, which ignores nanoseconds. A writer must
+    /// examine such entries again, so that Git recognises changed files, too.
     pub fn is_racy_by_second(&self, index_time: Time) -> bool {
         index_time.seconds != 0 && index_time.seconds <= self.mtime.seconds
     }
 }
 
-/// The longest step of the clock that file systems take their times from.
+/// The longest tick of the clock from which file systems take their times.
 const TICK_NANOSECONDS: u64 = 10_000_000;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The `UNTR` extension: the untracked names of each directory, and the stat data of the directory
-//! and its ignore file at that time.
+//! The untracked cache (`UNTR` extension): the untracked names of each directory, with the stat
+//! data of the directory and the id of its ignore file.
 
 mod names;
 
@@ -14,73 +14,74 @@ use std::sync::OnceLock;
 
 pub use names::Names;
 
-/// Deeper caches are dropped: they only save work.
+/// The nesting depth above which the untracked cache is discarded; it only saves work.
 const DEEPEST: usize = 1024;
 
-/// The entry of the cache for an ignore file that holds for the whole worktree.
+/// The cached state of an ignore file that applies to the whole worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExcludeFile {
     /// The stat data of the file.
     pub stat: Stat,
-    /// Its content; null if there is no such file.
+    /// The object id of the content; the null id if the file does not exist.
     pub id: ObjectId,
 }
 
-/// The untracked cache. What was read from a file is borrowed from there. `Send + Sync`.
+/// The untracked cache. Data that were read from a file are borrowed. `Send + Sync`.
 #[derive(Clone, Debug)]
 pub struct UntrackedCache<'a> {
-    /// The places in which the cache may be used: strings that each end with a NUL, of which the
-    /// first counts.
+    /// The systems and worktrees for which the cache is valid: strings that each end with a NUL.
+    /// Only the first string is compared.
     pub ident: Cow<'a, [u8]>,
-    /// `info/exclude`.
+    /// The state of `info/exclude`.
     pub info_exclude: ExcludeFile,
-    /// `core.excludesFile`.
+    /// The state of the file of `core.excludesFile`.
     pub excludes_file: ExcludeFile,
-    /// The mode of the walk: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
+    /// The mode of the directory walk: [`NORMAL`](Self::NORMAL) or [`ALL`](Self::ALL).
     pub flags: u32,
-    /// The name of the ignore files of directories.
+    /// The name of the ignore file in each directory (`.gitignore`).
     pub exclude_per_directory: Cow<'a, BStr>,
-    /// In the order of the file: a directory, then all below it. The top comes first; empty if
-    /// nothing is known.
+    /// The directories in the order of the file: each directory precedes all directories below, and
+    /// the top directory is first. Empty if no directory is known.
     directories: Vec<UntrackedDirectory<'a>>,
-    /// Built at the first lookup by name.
+    /// The index of subdirectories, built at the first lookup by name.
     children: OnceLock<Children>,
 }
 
-/// The directories directly below each, so that one is found by its name.
+/// The subdirectories of each directory, sorted for lookups by name.
 #[derive(Clone, Debug)]
 struct Children {
-    /// The start of each directory's positions in `positions`; they end at the start of the next.
+    /// The start of the positions of each directory in `positions`; they end at the next start.
     starts: Vec<u32>,
     positions: Vec<u32>,
 }
 
-/// The entry of a directory.
+/// The cached state of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntrackedDirectory<'a> {
-    /// Its name within its parent; empty for the top.
+    /// The name of the directory in its parent; empty for the top directory.
     pub name: Cow<'a, BStr>,
-    /// Untracked names in it; those of directories end with a slash.
+    /// The untracked names in the directory; names of directories end with a slash.
     pub untracked: Names<'a>,
-    /// Whether the data below were verified since the index last changed here.
+    /// Whether the cached data are valid: no index entry that affects them has changed since.
     pub is_valid: bool,
-    /// Whether the walk only checked that there is something untracked in it.
+    /// Whether the walk only checked that the directory contains an untracked file.
     pub check_only: bool,
-    /// The stat data of the directory; zeros unless it is valid.
+    /// The stat data of the directory; zeros if `is_valid` is false.
     pub stat: Stat,
-    /// Its ignore file; null if there was none.
+    /// The object id of the ignore file of the directory; the null id if there is none.
     pub exclude_id: ObjectId,
     /// The position after all directories below.
     end: u32,
 }
 
 impl<'a> UntrackedCache<'a> {
-    /// Directories without tracked files are named as a whole, if there is something in them.
+    /// The flags for `--untracked-files=normal`: an untracked directory that is not empty is listed
+    /// as a whole.
     pub const NORMAL: u32 = 6;
-    /// Each file is named.
+    /// The flags for `--untracked-files=all`: each untracked file is listed.
     pub const ALL: u32 = 0;
 
-    /// Creates an empty cache for the place that `ident` states (without a NUL).
+    /// Returns an empty cache for the system and worktree `ident` (without a NUL).
     pub fn new(ident: &[u8], flags: u32, kind: Kind) -> UntrackedCache<'a> {
         let nothing = ExcludeFile {
             stat: Stat::default(),
@@ -97,10 +98,10 @@ impl<'a> UntrackedCache<'a> {
         }
     }
 
-    /// Reads the extension. `None` if it is damaged: it only saves work. One pass; a few
-    /// allocations for all of it, none for each directory.
+    /// Parses the extension; `None` if the extension is malformed, because the cache only saves
+    /// work. Costs one pass, and a constant number of allocations.
     pub fn parse(mut data: &'a [u8], kind: Kind) -> Option<UntrackedCache<'a>> {
-        // A NUL guards the end, whatever comes before.
+        // The extension ends with a NUL.
         data = data.strip_suffix(b"\0")?;
         let ident_len = usize::try_from(take_varint(&mut data)?).ok()?;
         let ident = take(&mut data, ident_len)?;
@@ -123,7 +124,7 @@ impl<'a> UntrackedCache<'a> {
             children: OnceLock::new(),
         };
         cache.exclude_per_directory = Cow::Borrowed(take_until(&mut data, 0)?.as_bstr());
-        // Without a directory the count is the NUL that was taken off.
+        // Without directories, the count is the NUL that was removed.
         if data.is_empty() {
             return Some(cache);
         }
@@ -132,7 +133,7 @@ impl<'a> UntrackedCache<'a> {
         data.is_empty().then_some(cache)
     }
 
-    /// Appends the extension's content as Git writes it.
+    /// Appends the encoded content of the extension as Git writes it.
     pub fn encode(&self, out: &mut Vec<u8>) {
         push_varint(out, self.ident.len() as u64);
         out.extend_from_slice(&self.ident);
@@ -179,12 +180,13 @@ impl<'a> UntrackedCache<'a> {
         out.push(0);
     }
 
-    /// Which directories are written as valid. One that is not loses the mark that it was only
-    /// asked about, and Git would name all that is in it: so those above it must be read again.
+    /// Returns which directories are written as valid. The file stores `check_only` only for valid
+    /// directories; for an invalid one, Git would list all names in it. So all directories above an
+    /// invalid one are written as invalid, too.
     fn writable(&self) -> Vec<bool> {
         let mut valid: Vec<bool> = self.directories.iter().map(|it| it.is_valid).collect();
         for at in (0..valid.len()).rev() {
-            // As Git itself forgets: up to the top.
+            // As in Git, invalidates all parents up to the top directory.
             if self.flags != Self::ALL && self.children(at).any(|child| !valid[child]) {
                 valid[at] = false;
             }
@@ -197,36 +199,36 @@ impl<'a> UntrackedCache<'a> {
         self.directories.len()
     }
 
-    /// Whether no directory is known.
+    /// Returns whether no directory is known.
     pub fn is_empty(&self) -> bool {
         self.directories.is_empty()
     }
 
-    /// The directory at `position`; the top is at zero.
+    /// Returns the directory at `position`; the top directory is at zero.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than [`len`](Self::len).
     pub fn directory(&self, position: usize) -> &UntrackedDirectory<'a> {
         &self.directories[position]
     }
 
-    /// The position after the last directory below the one at `position`.
+    /// Returns the position after the last directory below the directory at `position`.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than [`len`](Self::len).
     pub fn end(&self, position: usize) -> usize {
         self.directories[position].end as usize
     }
 
-    /// The positions of the directories directly below the one at `position`, in the order of
-    /// their names.
+    /// Returns the positions of the direct subdirectories of the directory at `position`, in order
+    /// of names.
     pub fn children(&self, position: usize) -> impl Iterator<Item = usize> + '_ {
         let end = |at: usize| self.directories.get(at).map_or(0, |it| it.end as usize);
         nesting::children(position, end)
     }
 
-    /// The position of the directory called `name` directly below the one at `position`.
-    /// Logarithmic in how many there are; the first call is linear in all directories.
+    /// Returns the position of the direct subdirectory `name` of the directory at `position`.
+    /// Logarithmic in the number of subdirectories; the first call is linear in all directories.
     pub fn child(&self, position: usize, name: &BStr) -> Option<usize> {
         let children = self.children.get_or_init(|| self.find_children());
         let (start, end) = (
@@ -255,8 +257,8 @@ impl<'a> UntrackedCache<'a> {
         children
     }
 
-    /// Forgets what is known about the directories that an entry at `path` matters for, because
-    /// it comes or goes.
+    /// Invalidates the directories whose state depends on the index entry at `path`, because the
+    /// entry is added or removed.
     pub fn invalidate(&mut self, path: &BStr) {
         let Some((mut at, mut rest)) = (!self.is_empty()).then_some((0, path)) else {
             return;
@@ -274,10 +276,10 @@ impl<'a> UntrackedCache<'a> {
         }
     }
 
-    /// Forgets what is known about the directory at `position` and, with `below`, about all below.
+    /// Invalidates the directory at `position`, and all directories below if `below`.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than [`len`](Self::len).
     pub fn invalidate_directory(&mut self, position: usize, below: bool) {
         let end = if below {
             self.end(position)
@@ -289,8 +291,8 @@ impl<'a> UntrackedCache<'a> {
         }
     }
 
-    /// Starts on a cache with the same settings, directory by directory. The positions that are
-    /// returned by [`open`](Self::open) are to be [closed](Self::close) in reverse.
+    /// Returns an empty cache with the same settings, to be filled directory by directory. Each
+    /// position that [`open`](Self::open) returns must be [closed](Self::close), in reverse order.
     #[must_use]
     pub fn successor(&self) -> UntrackedCache<'a> {
         UntrackedCache {
@@ -311,27 +313,27 @@ impl<'a> UntrackedCache<'a> {
         }
     }
 
-    /// Adds `directory` below the one that was opened last. Those of one parent come in the order
-    /// of their names.
+    /// Adds `directory` below the directory that was opened last. The subdirectories of a directory
+    /// must be added in order of names.
     pub fn open(&mut self, directory: UntrackedDirectory<'a>) -> usize {
         self.children = OnceLock::new();
         self.directories.push(directory);
         self.directories.len() - 1
     }
 
-    /// Ends the directory at `position`: what is added then is no longer below it.
+    /// Ends the directory at `position`: directories that are added later are not below it.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than [`len`](Self::len).
     pub fn close(&mut self, position: usize) {
         self.children = OnceLock::new();
         self.directories[position].end = self.directories.len() as u32;
     }
 
-    /// Adds the directory at `position` of `other` and all below it.
+    /// Adds the directory at `position` of `other` and all directories below.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is not less than the length of `other`.
     pub fn copy(&mut self, other: &UntrackedCache<'a>, position: usize) {
         self.children = OnceLock::new();
         let (start, end) = (self.directories.len(), other.end(position));
@@ -343,7 +345,7 @@ impl<'a> UntrackedCache<'a> {
     }
 }
 
-/// Whether the same is known: how it is looked up does not count.
+/// Compares the cached data, and ignores the index of subdirectories.
 impl PartialEq for UntrackedCache<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.ident == other.ident
@@ -358,7 +360,7 @@ impl PartialEq for UntrackedCache<'_> {
 impl Eq for UntrackedCache<'_> {}
 
 impl<'a> UntrackedDirectory<'a> {
-    /// A directory about which nothing is known, not even whether there are tracked files in it.
+    /// Returns a directory without cached data.
     pub fn unknown(name: Cow<'a, BStr>, kind: Kind) -> UntrackedDirectory<'a> {
         UntrackedDirectory {
             name,
@@ -377,7 +379,7 @@ fn parse_directories<'a>(
     count: usize,
     kind: Kind,
 ) -> Option<Vec<UntrackedDirectory<'a>>> {
-    // Each takes three bytes or more.
+    // Each directory needs at least three bytes.
     if count == 0 || count > data.len() / 3 {
         return None;
     }
@@ -385,7 +387,7 @@ fn parse_directories<'a>(
     let mut nesting = Nesting::default();
     for at in 0..count {
         let (directory, children) = parse_directory(data, kind)?;
-        // Git sorts those of one directory and searches them in this order.
+        // Git sorts the subdirectories of a directory and searches them in this order.
         if let Some((_, Some(before))) = nesting.above()
             && directories[before].name >= directory.name
         {
@@ -420,12 +422,12 @@ fn parse_directories<'a>(
     Some(directories)
 }
 
-/// One directory, and how many are directly below.
+/// Parses one directory. Returns the number of its direct subdirectories, too.
 fn parse_directory<'a>(data: &mut &'a [u8], kind: Kind) -> Option<(UntrackedDirectory<'a>, u64)> {
     let count = usize::try_from(take_varint(data)?).ok()?;
     let children = take_varint(data)?;
     let name = take_until(data, 0)?.as_bstr();
-    // Each name takes two bytes or more.
+    // Each name needs at least two bytes.
     if count > data.len() {
         return None;
     }

@@ -1,29 +1,29 @@
-//! The list of all untracked files of a worktree, kept in a file beside the index, for a status that
-//! names every untracked file and asks a file system monitor.
+//! The list of all untracked files of a worktree, stored in a file beside the index. It serves a
+//! status that lists every untracked file (`--untracked-files=all`) and uses a file system monitor.
 //!
-//! The untracked cache of the index serves one kind of status: by default the one that names an
-//! untracked directory as a whole. This file (`index.pronto-untracked`) serves the other kind. It
+//! The untracked cache of the index serves one mode of status: by default the mode that lists an
+//! untracked directory as a whole. This file (`index.pronto-untracked`) serves the other mode. It
 //! belongs to pronto; Git ignores it. Numbers are big-endian:
 //!
 //! | bytes | |
 //! |---|---|
 //! | 4 | `PIUL` |
 //! | 4 | version: 1 |
-//! | 8 × 5 | of the index file: device, inode, size, seconds and nanoseconds of its time |
-//! | 20 or 32 | the end of the index file: its digest, or zeros |
+//! | 8 × 5 | of the index file: device, inode, size, seconds and nanoseconds of its modification time |
+//! | 20 or 32 | the end of the index file: its checksum, or zeros |
 //! | 4, n | the token of the monitor: its length, and the token |
 //! | 4 | the number of directories |
 //! | 16 each | a digest of the tracked names of each directory |
 //! | 4, n | the untracked cache: its length, and the content of an `UNTR` extension |
-//! | 4 | CRC-32 of everything before |
+//! | 4 | CRC-32 of all preceding bytes |
 //!
-//! The list holds for the moment of the token. If the index has changed since, directories whose
+//! The list is valid for the time of the token. If the index has changed since, directories whose
 //! tracked names have another digest must be read again. If the file is missing, truncated or
-//! damaged, only time is lost. It is not replaced by a rename: a reader of a half-written file finds
-//! that the CRC is wrong.
+//! malformed, only time is lost. The file is not replaced by a rename: a reader of an incomplete
+//! file detects that the CRC is wrong.
 //!
-//! Cost of reading: one open, one `fstat`, one read and one close; about 120 bytes for each directory
-//! of the worktree, and the names of untracked files.
+//! Cost of reading: one open, one `fstat`, one read and one close; about 120 bytes for each
+//! directory of the worktree, and the names of untracked files.
 
 use crate::bytes::{take, take_u32};
 use crate::outline::Outline;
@@ -38,16 +38,16 @@ use std::path::{Path, PathBuf};
 
 const HEAD: &[u8; 8] = b"PIUL\0\0\0\x01";
 const CRC_BYTES: usize = 4;
-/// Larger files are ignored.
+/// The size above which the file is ignored.
 const LARGEST_BYTES: u64 = 1 << 30;
 
 /// A digest of the tracked names of a directory.
 pub type NamesDigest = [u8; 16];
 
-/// All untracked files of a worktree at the moment of a monitor's token.
+/// All untracked files of a worktree at the time of a monitor's token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntrackedList<'a> {
-    /// The identity of the index for which it was written.
+    /// The identity of the index for which the list was written.
     index: Cow<'a, [u8]>,
     /// The monitor's token.
     pub token: Cow<'a, BStr>,
@@ -58,7 +58,7 @@ pub struct UntrackedList<'a> {
 }
 
 impl<'a> UntrackedList<'a> {
-    /// Makes a list for `index`. `None` if that was not read from a file.
+    /// Returns a list for `index`; `None` if `index` was not read from a file.
     pub fn new(
         index: &Outline,
         token: Cow<'a, BStr>,
@@ -74,7 +74,7 @@ impl<'a> UntrackedList<'a> {
         })
     }
 
-    /// Reads the content of the file. `None` if it is damaged.
+    /// Parses the content of the file; `None` if the file is malformed.
     pub fn parse(bytes: &'a [u8], kind: Kind) -> Option<UntrackedList<'a>> {
         let (content, crc) = bytes.split_last_chunk::<CRC_BYTES>()?;
         if crc32fast::hash(content).to_be_bytes() != *crc {
@@ -98,7 +98,7 @@ impl<'a> UntrackedList<'a> {
         })
     }
 
-    /// Appends the content of the file.
+    /// Appends the encoded content of the file.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(HEAD);
@@ -113,23 +113,23 @@ impl<'a> UntrackedList<'a> {
         out.extend_from_slice(&crc.to_be_bytes());
     }
 
-    /// Returns whether it was written for `index`, unchanged.
+    /// Returns whether the list was written for exactly this `index`.
     pub fn is_for(&self, index: &Outline) -> bool {
         index.identity_bytes().is_some_and(|own| own == *self.index)
     }
 }
 
 impl Outline {
-    /// Reads the file of the list of untracked files that is kept beside this index, for
-    /// [`UntrackedList::parse`]. `None` if there is none.
+    /// Reads the file with the list of untracked files beside this index, for
+    /// [`UntrackedList::parse`]. Returns `None` if the file does not exist.
     pub fn read_untracked_list(&self) -> Option<Vec<u8>> {
         untrusted::read(&beside(self.path()?), Links::Refuse, LARGEST_BYTES).ok()
     }
 
-    /// Stores `list` beside this index, for which it was [made](UntrackedList::new).
+    /// Writes `list` to the file beside this index, for which it was [made](UntrackedList::new).
     ///
     /// # Errors
-    /// Those of writing. A partial file is ignored by readers.
+    /// Fails if the file cannot be written. Readers ignore an incomplete file.
     pub fn write_untracked_list(&self, list: &UntrackedList<'_>) -> std::io::Result<()> {
         let Some(path) = self.path().map(beside) else {
             return Ok(());
@@ -140,7 +140,7 @@ impl Outline {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // Exclusively, so that nothing is written through a link.
+        // Creates the file exclusively, so that nothing is written through a symbolic link.
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).open(path)?;
         file.write_all(&bytes)

@@ -12,34 +12,34 @@ use crate::{bytes, layout, mode};
 use pronto_hash::Kind;
 use std::borrow::Cow;
 
-/// All that an index file holds.
+/// The complete content of an index file.
 #[derive(Debug)]
 pub struct Content<'a> {
-    /// The kind of the object ids.
+    /// The hash function of object ids.
     pub kind: Kind,
-    /// The index that entries are borrowed from, whose file must be unchanged.
+    /// The index from which entries are borrowed; its file must be unchanged.
     pub base: Option<&'a Index>,
-    /// The version of the file these entries come from; `None` for a new one.
+    /// The version of the file from which the entries were read; `None` for a new index.
     pub version: Option<u32>,
-    /// When that file was written; zero for a new one.
+    /// The modification time of that file; zero for a new index.
     pub timestamp: Time,
     /// The entries in order.
     pub entries: Vec<EntryRef<'a>>,
     /// The cached trees.
     pub tree: Option<Cow<'a, CachedTree>>,
-    /// The resolved conflicts, encoded.
+    /// The encoded resolve-undo data.
     pub resolve_undo: Option<Cow<'a, [u8]>>,
-    /// The untracked cache, encoded.
+    /// The encoded untracked cache.
     pub untracked: Option<Cow<'a, [u8]>>,
-    /// The encoded extension of the file system monitor.
+    /// The encoded data of the file system monitor.
     pub fsmonitor: Option<Cow<'a, [u8]>>,
-    /// Whether entries stand for whole directories.
+    /// Whether entries may represent whole directories (sparse index).
     pub sparse: bool,
 }
 
 impl<'a> Content<'a> {
-    /// A new index of `entries`, which are in order, without extensions: what a clone writes once
-    /// it has set the cached trees.
+    /// Returns the content of a new index with the ordered `entries` and without extensions. A
+    /// clone writes such an index after it has set the cached trees.
     pub fn new(kind: Kind, entries: impl IntoIterator<Item = EntryRef<'a>>) -> Content<'a> {
         Content {
             kind,
@@ -55,27 +55,27 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Takes over the caches of `base` as far as they hold for these entries: what was untracked,
-    /// and what a file system monitor said.
+    /// Takes over the untracked cache and the data of the file system monitor of `base`, as far as
+    /// they are valid for these entries.
     pub fn keep_caches(&mut self, base: &'a Index) {
         self.untracked = crate::carry::untracked(base, &self.entries);
         self.fsmonitor = crate::carry::fsmonitor(base, &self.entries);
     }
 
-    /// Parses the data of the file system monitor for these entries.
+    /// Parses and returns the data of the file system monitor for these entries.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt).
+    /// Fails with [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the data are malformed.
     pub fn told(&self) -> Result<Option<Fsmonitor>, Error> {
         let told = self.fsmonitor.as_deref();
         told.map(|told| Fsmonitor::parse(told, self.entries.len()))
             .transpose()
     }
 
-    /// Marks racily clean entries for the next reader, as Git does before it writes. `is_modified`
-    /// is called for each entry that was not examined in this run and may have changed unnoticed
-    /// since its index file was written. It returns whether the stat data of the file match while
-    /// its content does not.
+    /// Marks racily clean entries for the next reader by setting their size to zero, as Git does
+    /// before it writes an index. Calls `is_modified` for each racy entry that was not examined in
+    /// this run. `is_modified` returns whether the stat data of the file match the entry while its
+    /// content does not.
     pub fn smudge(&mut self, mut is_modified: impl FnMut(&EntryRef<'_>) -> bool) {
         for entry in &mut self.entries {
             let verified = entry.flags.contains(crate::Flags::UP_TO_DATE);
@@ -90,39 +90,40 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The version of a new index. An existing one keeps its own, except that 2 and 3 change into
-/// each other as extended flags come and go.
+/// The version of a new index. An existing index keeps its version, except for versions 2 and 3,
+/// whose choice depends on the presence of extended flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// 2, or 3 if an entry needs it.
+    /// Version 2, or 3 if an entry requires it.
     #[default]
     Two,
-    /// 4: paths without what they share with the one before.
+    /// Version 4, with prefix-compressed paths.
     Four,
 }
 
-/// Whether the file contains the positions of its entries, for readers with many threads.
+/// Settings of the table of entry offsets (`IEOT`), which is for readers with several threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OffsetTable {
-    /// `index.threads`, where 0 means as many as there are cores. `None` if it is not set.
+    /// The number of threads of readers (`index.threads`), where 0 means the number of cores.
+    /// `None` if the setting is missing.
     pub threads: Option<usize>,
-    /// The cores, for `threads` of 0.
+    /// The number of cores, which applies if `threads` is 0.
     pub cores: usize,
-    /// `index.recordEndOfIndexEntries`, if it is set.
+    /// Whether the end of the entries is recorded (`index.recordEndOfIndexEntries`), if set.
     pub record_end: Option<bool>,
-    /// `index.recordOffsetTable`, if it is set.
+    /// Whether the entry offsets are recorded (`index.recordOffsetTable`), if set.
     pub record_offsets: Option<bool>,
 }
 
 impl OffsetTable {
-    /// Entries that are worth a thread.
+    /// The smallest number of entries for each thread.
     const ENTRIES_PER_THREAD: usize = 10_000;
 
     fn is_threaded(&self) -> bool {
         self.threads.is_some_and(|threads| threads != 1)
     }
 
-    /// Returns the number of entries of each block, if the index is to have blocks.
+    /// Returns the number of entries of each block; `None` if the index is written without blocks.
     fn block_len(&self, entries: usize) -> Option<usize> {
         if !self.is_threaded() || !self.record_offsets.unwrap_or(true) {
             return None;
@@ -135,50 +136,51 @@ impl OffsetTable {
     }
 }
 
-/// Whether an index is written in one file or in two. The caller chooses by this between
-/// [`encode`](Writer::encode) and [`encode_split`](Writer::encode_split).
+/// The division of an index into one or two files (`core.splitIndex`). The caller chooses between
+/// [`encode`](Writer::encode) and [`encode_split`](Writer::encode_split) accordingly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Splitting {
-    /// As it was.
+    /// Keep the division of the index that was read.
     #[default]
     AsRead,
-    /// In two, of which the shared one is kept if it can be.
+    /// Write a split index, and keep the shared index if possible.
     Split,
-    /// In two, of which the shared one is new.
+    /// Write a split index with a new shared index.
     Renew,
-    /// In one.
+    /// Write one file.
     Join,
 }
 
-/// Encodes indexes. The default is what Git does without configuration.
+/// Encodes indexes. The defaults are those of Git without configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     /// The version of a new index (`index.version`).
     pub new_version: Version,
-    /// The version, instead of the present one (`update-index --index-version`).
+    /// The version that replaces the current one (`git update-index --index-version`).
     pub force_version: Option<Version>,
-    /// `index.skipHash`: end with zeros instead of a digest.
+    /// Write zeros instead of the checksum (`index.skipHash`).
     pub skip_hash: bool,
-    /// Offsets for readers with many threads.
+    /// Settings of the table of entry offsets (`index.threads`, `index.recordOffsetTable`).
     pub offset_table: OffsetTable,
-    /// One file or two.
+    /// The division into one or two files (`core.splitIndex`).
     pub splitting: Splitting,
 }
 
 impl Writer {
-    /// The bytes of the file. Byte for byte what Git writes for the same content, except that
-    /// what a monitor said is followed by `EOIE`, unless `index.recordEndOfIndexEntries` forbids
-    /// it.
+    /// Encodes the bytes of the index file. The bytes are identical to those of Git for the same
+    /// content, except that the data of a file system monitor are followed by `EOIE`, unless
+    /// `index.recordEndOfIndexEntries` is false.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if an entry has no object, or if entries are not in order;
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if the base was cut short meanwhile.
+    /// Fails with [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if an entry has a null object
+    /// id or if entries are not in order, and with [`ErrorKind::Io`](crate::ErrorKind::Io) if the
+    /// file of the base was truncated meanwhile.
     pub fn encode(&self, content: &Content<'_>) -> Result<Vec<u8>, Error> {
         self.encode_rows(content, &content.entries, None)
     }
 
-    /// The bytes of a file of `rows`, which are those of `content` or how these differ from the
-    /// shared file that `link` names.
+    /// Encodes a file with `rows`: all entries of `content`, or their differences from the shared
+    /// index that `link` names.
     pub(crate) fn encode_rows(
         &self,
         content: &Content<'_>,
@@ -262,7 +264,7 @@ impl Writer {
         if content.sparse || content.entries.iter().any(stands_for_all) {
             push_extension(out, &mut headers, extension::SPARSE_DIRECTORIES, &[])?;
         }
-        // With a monitor, status need not look at any entry if it knows where they end.
+        // With a file system monitor, status reads no entry if the end of the entries is recorded.
         let is_worth = self.offset_table.is_threaded() || content.fsmonitor.is_some();
         if self.offset_table.record_end.unwrap_or(is_worth) {
             let mut data = offset_u32(end_of_entries)?.to_be_bytes().to_vec();
@@ -282,7 +284,7 @@ impl Version {
     }
 }
 
-/// A run of entries that can be read without those before it.
+/// A run of entries that can be read without the previous entries.
 struct Block {
     start: u32,
     count: u32,

@@ -1,23 +1,26 @@
-//! The memory that requests may hold: charged before it is held, and given back when the request ends.
+//! Memory budgets of requests. A request charges memory before it allocates the memory, and returns
+//! the charge at its end.
 //!
-//! A [`Budget`] belongs to one request. It draws on accounts that it shares with others: that of its user or
-//! address, and that of the whole server. A charge succeeds if every account has room.
+//! A [`Budget`] belongs to one request. The budget draws on accounts that several requests share:
+//! the account of the user or address, and the account of the whole server. A charge succeeds if
+//! every account has room.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The memory that several requests may hold together. `Send + Sync`.
+/// A memory limit that several requests share. `Send + Sync`.
 #[derive(Debug)]
 pub struct Account {
-    /// The owner, for messages.
+    /// The owner of the account, for messages.
     owner: &'static str,
     most: u64,
     held: AtomicU64,
 }
 
 impl Account {
-    /// Returns an account that may hold `most` bytes. `owner` completes the sentence "the requests of … hold".
+    /// Returns an account with a limit of `most` bytes. `owner` completes the sentence "the
+    /// requests of … hold".
     pub fn new(owner: &'static str, most: u64) -> Self {
         Account {
             owner,
@@ -26,7 +29,7 @@ impl Account {
         }
     }
 
-    /// Returns the bytes that are held.
+    /// Returns the number of bytes that are charged to the account.
     pub fn held(&self) -> u64 {
         self.held.load(Relaxed)
     }
@@ -43,14 +46,15 @@ impl Account {
     }
 }
 
-/// The memory of one request. What it was charged is given back when it is dropped. `Send + Sync`.
+/// The memory budget of one request. Dropping the budget returns its charges to the accounts. `Send
+/// + Sync`.
 #[derive(Debug, Default)]
 pub struct Budget {
     accounts: Vec<Arc<Account>>,
     held: AtomicU64,
 }
 
-/// An account has no room for a charge.
+/// The error of a charge for which an account has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted {
     owner: &'static str,
@@ -70,7 +74,7 @@ impl fmt::Display for Exhausted {
 impl std::error::Error for Exhausted {}
 
 impl Budget {
-    /// Returns a budget that draws on `accounts`; without any it has no limit.
+    /// Returns a budget that draws on `accounts`. A budget without accounts has no limit.
     pub fn new(accounts: Vec<Arc<Account>>) -> Self {
         Budget {
             accounts,
@@ -78,10 +82,11 @@ impl Budget {
         }
     }
 
-    /// Charges `bytes` that are about to be held. Costs one atomic change for each account.
+    /// Charges `bytes` before the caller allocates them. Costs one atomic operation for each
+    /// account.
     ///
     /// # Errors
-    /// An account has no room. Nothing is charged then.
+    /// Fails with [`Exhausted`] if an account has no room. No account is charged then.
     pub fn charge(&self, bytes: u64) -> Result<(), Exhausted> {
         for (at, account) in self.accounts.iter().enumerate() {
             if !account.take(bytes) {
@@ -98,24 +103,24 @@ impl Budget {
         Ok(())
     }
 
-    /// Returns the bytes that were charged.
+    /// Returns the number of bytes that are charged to this budget.
     pub fn held(&self) -> u64 {
         self.held.load(Relaxed)
     }
 
-    /// Gives back `bytes` that were charged, because they are not held any more.
+    /// Returns `bytes` of the charge after the caller has freed the memory.
     pub fn give_back(&self, bytes: u64) {
         let taken = self
             .held
             .fetch_update(Relaxed, Relaxed, |held| Some(held.saturating_sub(bytes)));
-        // No more is given back than was charged.
+        // Limits the returned bytes to the charge of this budget.
         let bytes = bytes.min(taken.unwrap_or(0));
         for account in &self.accounts {
             account.give_back(bytes);
         }
     }
 
-    /// Gives back all that was charged, because it is not held any more.
+    /// Returns the whole charge after the caller has freed the memory.
     pub fn release(&self) {
         let held = self.held.swap(0, Relaxed);
         for account in &self.accounts {

@@ -1,7 +1,7 @@
-//! Starts child processes and records them in the trace. No other module makes a [`Command`].
+//! Starts child processes and records them in the trace. No other module creates a [`Command`].
 //!
-//! A program is never taken from the current directory because of an empty or relative entry of
-//! `PATH`: the current directory may be a worktree with files of an attacker.
+//! Empty and relative entries of `PATH` are skipped when a program is searched, because the current
+//! directory may be a worktree with files of an attacker.
 
 mod script;
 
@@ -16,14 +16,14 @@ use std::process::{Child as Process, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-/// The search path without a `PATH`.
+/// The search path if `PATH` is not set.
 const USUAL_PATH: &str = "/usr/bin:/bin";
 
-/// A directory that does not exist, and that only the administrator could make.
+/// A directory that does not exist. Only the administrator can create it.
 const NOWHERE: &str = "/nonexistent";
 
-/// Creates a command for `program`: a path, or a name that is searched in the absolute directories
-/// of `PATH`. A missing program fails to start with `ENOENT`.
+/// Creates a command for `program`, which is a path, or a name that is searched in the absolute
+/// directories of `PATH`. If the program does not exist, the start fails with `ENOENT`.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let program = program.as_ref();
     let path = search_path();
@@ -34,33 +34,34 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(searched(program, &path).unwrap_or_else(|| program.into()))
 }
 
-/// Standard error of this process, for the standard output of a child: where Git lets most hooks print. No other child
-/// gets the new descriptor.
+/// Returns a duplicate of this process's standard error, to be used as the standard output of a
+/// child. Git runs most hooks this way. No other child inherits the new descriptor.
 pub fn standard_error() -> Stdio {
     let copy = io::stderr().as_fd().try_clone_to_owned();
     copy.map_or(Stdio::null(), Stdio::from)
 }
 
-/// A command that lets the shell run `script`, which sees `name` as `$0` and later arguments as
-/// `$1` and so on.
+/// Creates a command that runs `script` in the shell. The script sees `name` as `$0` and later
+/// arguments as `$1` and so on.
 pub fn shell(script: impl AsRef<OsStr>, name: impl AsRef<OsStr>) -> Command {
     let mut command = command("/bin/sh");
     command.arg("-c").arg(script).arg(name);
     command
 }
 
-/// Returns whether a shell is needed to run the command line `line`, as Git decides: whether it has a
-/// character that means something to a shell.
+/// Returns whether the command line `line` needs a shell, by Git's rule: whether `line` contains a
+/// shell metacharacter.
 pub fn needs_shell(line: &[u8]) -> bool {
     line.iter()
         .any(|byte| b"|&;<>()$`\\\"' \t\n*?[#~=%".contains(byte))
 }
 
-/// Starts `command`. As in Git, a program that the kernel cannot run because it has no interpreter line
-/// (`ENOEXEC`) is a script for `/bin/sh`.
+/// Starts `command`. As in Git, a program that the kernel refuses with `ENOEXEC`, because the file
+/// has no interpreter line, runs as a script of `/bin/sh`.
 ///
 /// # Errors
-/// Neither can be started.
+/// Fails with the error of `execve(2)` if the program cannot be started, neither directly nor by
+/// the shell.
 pub fn spawn(command: &mut Command) -> io::Result<Process> {
     match command.spawn() {
         Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
@@ -71,23 +72,23 @@ pub fn spawn(command: &mut Command) -> io::Result<Process> {
     }
 }
 
-/// Runs `command` like [`spawn`], and waits for its end.
+/// Runs `command` like [`spawn`], and waits until the process exits.
 ///
 /// # Errors
-/// It cannot be started.
+/// Fails with the errors of [`spawn`] and of `waitpid(2)`.
 pub fn status(command: &mut Command) -> io::Result<ExitStatus> {
     let mut process = spawn(command)?;
-    // A program that reads its input to the end must not wait for this process.
+    // Close the pipe first: a program that reads standard input to the end would never exit.
     drop(process.stdin.take());
     process.wait()
 }
 
-/// The niceness that a background process adds.
+/// The increment of the niceness of a background process.
 const NICENESS: i32 = 10;
 
-/// Makes `command` run in the background: without streams, in a session of its own, so that neither
-/// a signal from the terminal nor its end stops it, and with low priority for the processor and,
-/// where the kernel supports that, for the disk.
+/// Makes `command` run in the background: without standard streams, in a new session, and with low
+/// CPU priority. Because of the session, neither a signal from the terminal nor the end of the
+/// terminal stops the process. The disk priority is low, too, if the kernel supports that.
 pub fn in_background(command: &mut Command) {
     command
         .stdin(Stdio::null())
@@ -96,7 +97,7 @@ pub fn in_background(command: &mut Command) {
     // SAFETY: between `fork` and `exec` only system calls are made, and nothing is allocated.
     unsafe {
         command.pre_exec(|| {
-            // What the kernel refuses is done without.
+            // Errors are ignored: each of these calls is an optimisation.
             let _ = rustix::process::setsid();
             let _ = rustix::process::setpriority_process(None, NICENESS);
             leave_disk_to_others();
@@ -105,24 +106,24 @@ pub fn in_background(command: &mut Command) {
     }
 }
 
-/// Gives this process the input and output class `idle`.
+/// Sets the I/O scheduling class of this process to `idle`.
 fn leave_disk_to_others() {
     #[cfg(target_os = "linux")]
     {
         const THIS_PROCESS: libc::c_int = 1;
         const IDLE: libc::c_int = 3 << 13;
-        // SAFETY: it takes no pointers. A kernel without it returns an error.
+        // SAFETY: the call takes no pointers. A kernel without this call returns an error.
         let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, THIS_PROCESS, 0, IDLE) };
     }
 }
 
-/// The path of the program `name` in the absolute directories of `PATH`.
+/// Returns the path of the program `name` in the absolute directories of `PATH`.
 pub fn find(name: &OsStr) -> Option<PathBuf> {
     find_where(name, |_| true)
 }
 
-/// Returns the first program called `name` in the absolute directories of `PATH` that `accept` takes. Looks at no
-/// directory after that.
+/// Returns the first program called `name` in the absolute directories of `PATH` that `accept`
+/// accepts. The search stops at that program.
 pub fn find_where(name: &OsStr, mut accept: impl FnMut(&Metadata) -> bool) -> Option<PathBuf> {
     let path = search_path();
     let mut found = candidates(name, &path);
@@ -146,7 +147,8 @@ fn candidates<'a>(name: &'a OsStr, path: &'a OsStr) -> impl Iterator<Item = Path
     absolute.map(move |directory| directory.join(name))
 }
 
-/// Returns the path of `program`; `None` if the system's own search gives the same.
+/// Returns the path of `program`, or `None` if the search of the operating system gives the same
+/// result.
 fn searched(program: &OsStr, path: &OsStr) -> Option<OsString> {
     let is_path = program.is_empty() || program.as_bytes().contains(&b'/');
     if is_path || std::env::split_paths(path).all(|directory| directory.is_absolute()) {
@@ -156,26 +158,26 @@ fn searched(program: &OsStr, path: &OsStr) -> Option<OsString> {
     Some(found.map_or_else(|| Path::new(NOWHERE).join(program).into(), Into::into))
 }
 
-/// Returns the metadata of the executable file that `file` leads to.
+/// Returns the metadata of `file` if it is an executable file. Symbolic links are followed.
 pub fn executable(file: &Path) -> Option<Metadata> {
     use std::os::unix::fs::PermissionsExt;
     let metadata = std::fs::metadata(file).ok()?;
     (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(metadata)
 }
 
-/// A child process known to the trace; call [`ended`](Self::ended) once. Costs a load and a branch
-/// without a subscriber.
+/// A child process that is recorded in the trace. Call [`ended`](Self::ended) once. Costs a load
+/// and a branch if there is no subscriber.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "the trace expects to hear of its end"]
 pub struct Child(Option<(u64, Instant)>);
 
-/// Records in the trace that `command` is about to be started, as a child of `class` ("hook",
-/// "transport/ssh", "filter": Git's names where they exist).
+/// Records the start of `command` in the trace, as a child of `class` ("hook", "transport/ssh",
+/// "filter"; Git's class names where Git has them).
 pub fn started(class: &str, command: &Command) -> Child {
     started_as(class, &command.get_program().to_string_lossy(), command)
 }
 
-/// Does the same as [`started`] for a `command` that the trace knows as `program`.
+/// Records the start of `command` like [`started`], under the program name `program`.
 pub fn started_as(class: &str, program: &str, command: &Command) -> Child {
     if !tracing::enabled!(target: "pronto::child", tracing::Level::INFO) {
         return Child(None);
@@ -199,7 +201,7 @@ pub fn started_as(class: &str, program: &str, command: &Command) -> Child {
 }
 
 impl Child {
-    /// Records in the trace how process number `pid` ended.
+    /// Records in the trace the exit status of the process `pid`.
     pub fn ended(self, pid: u32, status: ExitStatus) {
         let Some((id, begun)) = self.0 else {
             return;
@@ -224,13 +226,13 @@ mod tests {
             let found = searched(name, path.as_ref());
             assert_eq!(found.as_deref(), Some(OsStr::new("/bin/sh")), "{path}");
         }
-        // A path is the caller's choice.
+        // A path with a slash is used as it is.
         assert_eq!(searched("./sh".as_ref(), ".".as_ref()), None);
     }
 
     #[test]
     fn a_program_of_the_current_directory_is_not_found() {
-        // Tests run in the directory of the crate, which has a file of this name.
+        // Tests run in the directory of the crate, which contains a file with this name.
         let found = searched("Cargo.toml".as_ref(), ".:".as_ref());
         let found = found.expect("the path is relative");
         assert_eq!(found, OsStr::new("/nonexistent/Cargo.toml"));

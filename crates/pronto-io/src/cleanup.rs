@@ -1,9 +1,9 @@
-//! Files and directories that exist only during an operation. A guard removes its path when it is
-//! dropped, and [`remove_all`] removes those of every live guard, the latest first, when the
-//! process ends early by a signal.
+//! Removes temporary files and directories. A guard removes its path when the guard is dropped. If
+//! a signal ends the process, [`remove_all`] removes the paths of all live guards, the latest
+//! first.
 //!
-//! The paths of guards are in a list that only grows and is read without a lock, so that a signal
-//! handler can traverse it whatever it has interrupted.
+//! The paths of guards are in a list that only grows. The list is read without a lock, so a signal
+//! handler can traverse it at any moment.
 
 use std::ffi::{CStr, CString, OsString, c_char};
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ mod in_handler;
 #[cfg(unix)]
 pub(crate) use in_handler::remove_all_in_handler;
 
-/// The path a guard watches over, as it came from [`CString::into_raw`], or null. Only the guard frees
-/// it: who ends the process takes paths out and leaves them where they are, so that a guard can
-/// read its own meanwhile.
+/// The path of a guard, from [`CString::into_raw`], or null. Only the guard frees the path. A
+/// thread that ends the process takes paths out and does not free them, because a guard may be
+/// reading its own path at that moment.
 type Slot = AtomicPtr<c_char>;
 
-/// Slots of one allocation, which is never freed, so the handler can always read them.
+/// The slots of one allocation. A block is never freed, so the signal handler can always read it.
 struct Block {
     slots: [Slot; Self::SLOTS],
     older: Option<&'static Block>,
@@ -32,42 +32,42 @@ impl Block {
     const SLOTS: usize = 32;
 }
 
-/// The newest block, from which the others are reached.
+/// The newest block. Each block points to the next older one.
 static NEWEST: AtomicPtr<Block> = AtomicPtr::new(ptr::null_mut());
 
-/// Slots that no guard has. The next one to give out stands last.
+/// Slots without a guard. The last element is used next.
 static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 
-/// Removes a file, or a directory and all that is in it, unless [kept](Guard::keep).
+/// Removes a file, or a directory with its contents, unless [`keep`](Guard::keep) is called.
 #[derive(Debug)]
 pub struct Guard {
     slot: &'static Slot,
 }
 
 impl Guard {
-    /// Watches over `path`, which need not exist yet. Takes one short global lock, whatever the number
-    /// of guards; so does giving the guard up.
+    /// Creates a guard for `path`, which need not exist yet. Takes one short global lock,
+    /// independent of the number of guards; dropping the guard does the same.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = into_c_string(path.into());
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = free.pop().unwrap_or_else(|| grow(&mut free));
         drop(free);
-        // A path with a zero byte names nothing.
+        // A path with a zero byte names no file.
         slot.store(path.map_or(ptr::null_mut(), CString::into_raw), SeqCst);
         Guard { slot }
     }
 
-    /// The path is complete: it stays.
+    /// Keeps the path: its content is complete.
     pub fn keep(self) {
-        // What is dropped next holds no path.
+        // Drop finds an empty slot.
         take(self.slot);
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The path stays in the slot until removal is complete: a signal that arrives meanwhile
-        // ends the process, and removes the rest first.
+        // The path stays in the slot until its removal is complete: if a signal ends the process
+        // meanwhile, the handler removes the rest.
         // SAFETY: only this guard frees the content of its slot.
         if let Some(path) = unsafe { self.slot.load(SeqCst).as_ref() } {
             // SAFETY: a C string that came from `into_raw`.
@@ -79,8 +79,8 @@ impl Drop for Guard {
     }
 }
 
-/// Removes what every live guard watches over, the latest first, for a process that is about to end.
-/// Any thread may call it; not for signal handlers, since it allocates.
+/// Removes the paths of all live guards, the latest first, before the process ends. May be called
+/// from any thread, but not from signal handlers, because the function allocates.
 pub fn remove_all() {
     for slot in slots() {
         let path = slot.swap(ptr::null_mut(), SeqCst);
@@ -91,7 +91,7 @@ pub fn remove_all() {
     }
 }
 
-/// Adds a block, of which the first slot is given out and the others are free.
+/// Adds a block, returns its first slot and adds the other slots to `free`.
 fn grow(free: &mut Vec<&'static Slot>) -> &'static Slot {
     let block: &'static Block = Box::leak(Box::new(Block {
         slots: [const { AtomicPtr::new(ptr::null_mut()) }; Block::SLOTS],
@@ -107,12 +107,12 @@ fn newest() -> Option<&'static Block> {
     unsafe { NEWEST.load(SeqCst).as_ref() }
 }
 
-/// All slots, those of the newest block and the last within a block first.
+/// Returns all slots: the newest block first, and the last slot of each block first.
 fn slots() -> impl Iterator<Item = &'static Slot> {
     std::iter::successors(newest(), |block| block.older).flat_map(|block| block.slots.iter().rev())
 }
 
-/// Empties the slot of a guard that is given up.
+/// Empties the slot of a guard that is dropped or kept.
 fn take(slot: &Slot) {
     let path = slot.swap(ptr::null_mut(), SeqCst);
     if !path.is_null() {
@@ -130,7 +130,8 @@ fn to_path(path: &CStr) -> PathBuf {
     unsafe { OsString::from_encoded_bytes_unchecked(path.to_bytes().to_vec()) }.into()
 }
 
-/// Other threads may still be making files inside a directory, so try more than once.
+/// Removes `path`. Retries, because other threads may still be creating files inside of a
+/// directory.
 fn remove(path: &Path) {
     for _ in 0..8 {
         let removed = match path.symlink_metadata() {

@@ -1,14 +1,15 @@
-//! Inherited descriptors, and whether they are readable.
+//! Inherited file descriptors.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Duplicates the inherited descriptor `number`. The new descriptor is closed on exec, and closing
-/// it leaves `number` open.
+/// Duplicates the inherited descriptor `number`. The new descriptor is close-on-exec. Closing it
+/// does not close `number`.
 ///
 /// # Errors
-/// `number` is not open, or no more descriptors can be opened.
+/// Fails with `EBADF` if `number` is not open, and with `EMFILE` if the process has too many open
+/// descriptors.
 pub fn duplicate(number: i32) -> io::Result<OwnedFd> {
     if number < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -19,8 +20,8 @@ pub fn duplicate(number: i32) -> io::Result<OwnedFd> {
     borrowed.try_clone_to_owned()
 }
 
-/// Whether reading from `descriptor` would not have to wait: something is there, or nothing will
-/// come any more. Always so for a file. Costs one system call.
+/// Returns whether a read from `descriptor` returns at once: bytes are available, or the end is
+/// reached. Always true for a regular file. Costs one system call.
 pub fn is_readable(descriptor: impl AsFd) -> bool {
     let mut events = [PollFd::new(&descriptor, PollFlags::IN)];
     let at_once = Timespec {

@@ -1,8 +1,9 @@
 //! Directory handles. Every call names an entry of an open directory and follows no symbolic link.
-//! So nothing is read or written outside of it, whatever other processes change meanwhile.
+//! Therefore no call reads or writes outside of the directory, even if other processes change the
+//! tree at the same time.
 //!
-//! Names are bytes: one component, except where a method takes a path. All methods may be called
-//! from several threads at once.
+//! Names are bytes: one path component, except where a method takes a path. All methods may be
+//! called from several threads at once.
 
 use std::ffi::CStr;
 use std::io;
@@ -39,46 +40,48 @@ pub struct Directory {
     fd: OwnedFd,
 }
 
-/// To read the names in it.
+/// Flags for a handle with which the entries are listed.
 const OPEN_DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// For access to its entries. This needs no read permission, and no message to a network file
-/// system.
+/// Flags for a handle with which the entries are accessed by name. Opening needs no read permission
+/// and no request to a network file system.
 #[cfg(target_os = "linux")]
 const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY.union(OFlags::PATH);
 #[cfg(not(target_os = "linux"))]
 const REACH_DIRECTORY: OFlags = OPEN_DIRECTORY;
 
 impl Directory {
-    /// Opens the directory at `path`, which the caller trusts: links in it are followed.
+    /// Opens the directory at the trusted path `path`. Symbolic links in `path` are followed.
     ///
     /// # Errors
-    /// Those of `open(2)`.
+    /// Fails with the errors of `open(2)`.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = retry(|| rustix::fs::open(path, flags, Mode::empty()))?;
         Ok(Directory { fd })
     }
 
-    /// Opens the directory at `path` (components separated by `/`, relative, empty for this
-    /// directory itself), none of whose components may be a symbolic link, to reach what is in it by
-    /// name: it need not be readable. One system call where the kernel has `openat2`, else one per
-    /// component.
+    /// Opens the directory at `path` (components separated by `/`, relative; empty for this
+    /// directory itself) to access its entries by name. No component may be a symbolic link. The
+    /// directory need not be readable. Costs one system call if the kernel has `openat2`, else one
+    /// for each component.
     ///
     /// # Errors
-    /// `ENOTDIR` or `ELOOP` when a component is a link or no directory, `ENOENT` when it is
-    /// missing.
+    /// Fails with `ENOTDIR` or `ELOOP` if a component is a link or not a directory, and with
+    /// `ENOENT` if a component is missing.
     pub fn open_beneath(&self, path: &[u8]) -> io::Result<Self> {
         self.open_as(path, REACH_DIRECTORY)
     }
 
-    /// The same to [read](Self::read_once) the names in it, too.
+    /// Opens the directory at `path` like [`open_beneath`](Self::open_beneath), for
+    /// [`read_once`](Self::read_once), too.
     ///
     /// # Errors
-    /// Those of [`open_beneath`](Self::open_beneath), and `EACCES` when it may not be read.
+    /// Fails with the errors of [`open_beneath`](Self::open_beneath), and with `EACCES` if the
+    /// directory is not readable.
     pub fn open_readable_beneath(&self, path: &[u8]) -> io::Result<Self> {
         self.open_as(path, OPEN_DIRECTORY)
     }
@@ -113,30 +116,30 @@ impl Directory {
         }
     }
 
-    /// The same open directory once more, for another thread. Asks no file system.
+    /// Duplicates the handle, for another thread. Sends no request to the file system.
     ///
     /// # Errors
-    /// When there are too many descriptors.
+    /// Fails with `EMFILE` if the process has too many open descriptors.
     pub fn try_clone(&self) -> io::Result<Directory> {
         Ok(Directory {
             fd: self.fd.try_clone()?,
         })
     }
 
-    /// Makes the directory `name`, open to all that the umask allows.
+    /// Creates the directory `name` with the mode 0777, less the umask.
     ///
     /// # Errors
-    /// Those of `mkdirat(2)`: `EEXIST` when there is anything of that name already.
+    /// Fails with the errors of `mkdirat(2)`, such as `EEXIST` if the name exists.
     pub fn make_directory(&self, name: &[u8]) -> io::Result<()> {
         Ok(retry(|| {
             rustix::fs::mkdirat(&self.fd, name, Mode::from_bits_truncate(0o777))
         })?)
     }
 
-    /// Returns the metadata of `name` itself: a link is not followed.
+    /// Returns the metadata of `name`. A symbolic link is not followed.
     ///
     /// # Errors
-    /// Those of `fstatat(2)`.
+    /// Fails with the errors of `fstatat(2)`.
     pub fn metadata(&self, name: &[u8]) -> io::Result<Metadata> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         Ok(Metadata::new(&retry(|| {
@@ -144,10 +147,11 @@ impl Directory {
         })?))
     }
 
-    /// Like [`metadata`](Self::metadata), of a name that need not be copied for the call.
+    /// Returns the metadata of `name` like [`metadata`](Self::metadata), without a copy of the
+    /// name.
     ///
     /// # Errors
-    /// Those of `fstatat(2)`.
+    /// Fails with the errors of `fstatat(2)`.
     #[inline]
     pub fn metadata_of(&self, name: &CStr) -> io::Result<Metadata> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
@@ -159,15 +163,15 @@ impl Directory {
     /// Returns the metadata of this directory.
     ///
     /// # Errors
-    /// Those of `fstat(2)`.
+    /// Fails with the errors of `fstat(2)`.
     pub fn own_metadata(&self) -> io::Result<Metadata> {
         Ok(Metadata::new(&retry(|| rustix::fs::fstat(&self.fd))?))
     }
 
-    /// Removes `name`, which is not a directory.
+    /// Removes the file or symbolic link `name`.
     ///
     /// # Errors
-    /// Those of `unlinkat(2)`.
+    /// Fails with the errors of `unlinkat(2)`.
     pub fn remove_file(&self, name: &[u8]) -> io::Result<()> {
         Ok(retry(|| {
             rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())
@@ -177,24 +181,26 @@ impl Directory {
     /// Removes the empty directory `name`.
     ///
     /// # Errors
-    /// Those of `unlinkat(2)`: `ENOTEMPTY` (or `EEXIST`) when there is something in it.
+    /// Fails with the errors of `unlinkat(2)`, such as `ENOTEMPTY` (or `EEXIST`) if the directory
+    /// has entries.
     pub fn remove_directory(&self, name: &[u8]) -> io::Result<()> {
         Ok(retry(|| {
             rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)
         })?)
     }
 
-    /// Removes `name` and, if it is a directory, all that is in it, without following a link.
-    /// Depth is bounded by memory, not by the stack.
+    /// Removes `name` and, if `name` is a directory, all of its contents, without following
+    /// symbolic links. The depth is limited by memory, not by the stack.
     ///
     /// # Errors
-    /// The first failure, after which the rest is left alone.
+    /// Stops at the first failure and returns its error. The remaining entries are not removed.
     pub fn remove_all(&self, name: &[u8]) -> io::Result<()> {
         match self.remove_file(name) {
             Err(error) if is_directory_error(&error) => {}
             done => return done,
         }
-        // Each level: the open directory, its name in the level above, and what is left in it.
+        // Each level has the open directory, its name in the parent level, and the entries that are
+        // still to be removed.
         let mut levels = vec![Level::open(self, name)?];
         while let Some(level) = levels.last_mut() {
             if let Some(child) = level.rest.pop() {
@@ -215,20 +221,20 @@ impl Directory {
         Ok(())
     }
 
-    /// Renames `from` here to `to` in `target`, replacing a file of that name.
+    /// Renames `from` in this directory to `to` in `target`. An existing file `to` is replaced.
     ///
     /// # Errors
-    /// Those of `renameat(2)`.
+    /// Fails with the errors of `renameat(2)`.
     pub fn rename(&self, from: &[u8], target: &Directory, to: &[u8]) -> io::Result<()> {
         Ok(retry(|| {
             rustix::fs::renameat(&self.fd, from, &target.fd, to)
         })?)
     }
 
-    /// Makes the symbolic link `name` that points to `target`.
+    /// Creates the symbolic link `name` that points to `target`.
     ///
     /// # Errors
-    /// Those of `symlinkat(2)`: `EEXIST` when there is anything of that name already.
+    /// Fails with the errors of `symlinkat(2)`, such as `EEXIST` if the name exists.
     pub fn make_symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
         Ok(retry(|| rustix::fs::symlinkat(target, &self.fd, name))?)
     }
@@ -236,25 +242,25 @@ impl Directory {
     /// Returns the target of the symbolic link `name`.
     ///
     /// # Errors
-    /// Those of `readlinkat(2)`: `EINVAL` when it is no link.
+    /// Fails with the errors of `readlinkat(2)`, such as `EINVAL` if `name` is not a symbolic link.
     pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let target = retry(|| rustix::fs::readlinkat(&self.fd, name, Vec::new()))?;
         Ok(target.into_bytes())
     }
 
-    /// Creates the file `name`, which must not exist in any form, for writing. `executable`
-    /// requests the mode 0777 instead of 0666, less the umask.
+    /// Creates the file `name` for writing. The name must not exist, not even as a symbolic link.
+    /// `executable` requests the mode 0777 instead of 0666, less the umask.
     ///
     /// # Errors
-    /// Those of `openat(2)`: `EEXIST` if the name exists.
+    /// Fails with the errors of `openat(2)`, such as `EEXIST` if the name exists.
     pub fn create_file(&self, name: &[u8], executable: bool) -> io::Result<NewFile> {
         self.create_with(name, OFlags::WRONLY, executable)
     }
 
-    /// Like [`create_file`](Self::create_file), for one that is to be read back, too.
+    /// Creates a file like [`create_file`](Self::create_file), for writing and reading.
     ///
     /// # Errors
-    /// As there.
+    /// Fails with the errors of [`create_file`](Self::create_file).
     pub fn create_readable_file(&self, name: &[u8], executable: bool) -> io::Result<NewFile> {
         self.create_with(name, OFlags::RDWR, executable)
     }
@@ -266,11 +272,11 @@ impl Directory {
         Ok(NewFile { fd })
     }
 
-    /// That the path `path` leads to a directory, without opening it: one system call. A link at its end
-    /// is not followed, those before it are.
+    /// Checks that `path` names a directory, without opening the directory. A symbolic link as the
+    /// last component is not followed; links before it are followed. Costs one system call.
     ///
     /// # Errors
-    /// `ENOTDIR` if it is something else, and those of `fstatat(2)`.
+    /// Fails with `ENOTDIR` if `path` names something else, and with the errors of `fstatat(2)`.
     pub fn expect_directory(&self, path: &[u8]) -> io::Result<()> {
         match self.metadata(path)?.is_directory() {
             true => Ok(()),
@@ -278,17 +284,18 @@ impl Directory {
         }
     }
 
-    /// The file system it is on. One system call, and another one the first time that a file system is
-    /// met.
+    /// Returns the file system of the directory. Costs one system call, and another one for the
+    /// first directory on each device.
     ///
     /// # Errors
-    /// Those of `fstat(2)`.
+    /// Fails with the errors of `fstat(2)`.
     pub fn file_system(&self) -> io::Result<FileSystem> {
         FileSystem::of(&self.fd)
     }
 
-    /// Returns a path that leads to this directory as long as it is open, wherever it is moved: for
-    /// calls that only accept paths. No system call. The path is valid only on Linux.
+    /// Returns a path of this directory for calls that accept only paths. The path stays valid
+    /// while the handle is open, even if the directory is renamed. Makes no system call. Valid only
+    /// on Linux.
     pub fn open_path(&self) -> std::path::PathBuf {
         use std::os::fd::AsRawFd;
         format!("/proc/self/fd/{}", self.fd.as_raw_fd()).into()
@@ -297,17 +304,18 @@ impl Directory {
     /// Opens the file `name` for reading.
     ///
     /// # Errors
-    /// Those of `openat(2)`: `ELOOP` when it is a symbolic link.
+    /// Fails with the errors of `openat(2)`, such as `ELOOP` if `name` is a symbolic link.
     pub fn open_file(&self, name: &[u8]) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         Ok(retry(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))?.into())
     }
 
-    /// Opens the file at `path` (components separated by `/`, relative) for reading, none of whose
-    /// components may be a symbolic link. One system call where the kernel has `openat2`.
+    /// Opens the file at `path` (components separated by `/`, relative) for reading. No component
+    /// may be a symbolic link. Costs one system call if the kernel has `openat2`.
     ///
     /// # Errors
-    /// As [`open_beneath`](Self::open_beneath) and [`open_file`](Self::open_file).
+    /// Fails with the errors of [`open_beneath`](Self::open_beneath) and
+    /// [`open_file`](Self::open_file).
     pub fn open_file_beneath(&self, path: &[u8]) -> io::Result<std::fs::File> {
         let Some(slash) = path.iter().rposition(|byte| *byte == b'/') else {
             return self.open_file(path);
@@ -323,11 +331,11 @@ impl Directory {
         }
     }
 
-    /// The names in this directory, without `.` and `..`, in the order the file system has them,
-    /// with the kind of each as far as the file system says it without being asked again.
+    /// Returns the names in this directory, without `.` and `..`, in the order of the file system.
+    /// Each name has the kind that the file system returned with the listing.
     ///
     /// # Errors
-    /// Those of `openat(2)` and `getdents64(2)`.
+    /// Fails with the errors of `openat(2)` and `getdents64(2)`.
     pub fn entries(&self) -> io::Result<Vec<(Vec<u8>, EntryKind)>> {
         // A separate handle, because the read position belongs to the open file.
         let fd = retry(|| rustix::fs::openat(&self.fd, ".", OPEN_DIRECTORY, Mode::empty()))?;
@@ -357,7 +365,7 @@ impl AsFd for Directory {
     }
 }
 
-/// One level of a directory that is being removed.
+/// One level of a directory tree that is being removed.
 struct Level {
     directory: Directory,
     name: Vec<u8>,
@@ -377,8 +385,8 @@ impl Level {
     }
 }
 
-/// Whether an error says that there is nothing at a path that may not lead through a link: nothing
-/// of that name, or a link or a file where a directory should be.
+/// Returns whether the error means that there is no file at a path without symbolic links: the name
+/// does not exist, or a link or a file is found where a directory is expected.
 pub fn is_missing(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
@@ -386,7 +394,8 @@ pub fn is_missing(error: &io::Error) -> bool {
     )
 }
 
-/// Linux says `EISDIR` of unlinking a directory, POSIX `EPERM`.
+/// Returns whether the error of an unlink means that the name is a directory: `EISDIR` on Linux,
+/// `EPERM` in POSIX.
 fn is_directory_error(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
@@ -394,7 +403,7 @@ fn is_directory_error(error: &io::Error) -> bool {
     )
 }
 
-/// The type of a directory entry, if the file system returns it in the listing.
+/// The type of a directory entry, as returned by a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -403,9 +412,9 @@ pub enum EntryKind {
     Directory,
     /// A symbolic link.
     Symlink,
-    /// A device, a socket, a pipe.
+    /// A device, a socket or a FIFO.
     Other,
-    /// The file system does not say: ask for its [`Metadata`].
+    /// The file system returns no kind. Read the [`Metadata`] instead.
     Unknown,
 }
 

@@ -1,5 +1,5 @@
 //! The error type of all crates: a kind that callers match, a message in Git's grammar (lower case,
-//! no full stop), and the place of the error.
+//! no full stop), and the context: path, offset and object.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ struct Repr<K> {
 }
 
 impl<K> Error<K> {
-    /// An error of `kind` that says `message`. Allocates; meant for the path of failure only.
+    /// Creates an error with a kind and a message. Allocates; meant for failures only.
     pub fn new(kind: K, message: impl Into<String>) -> Self {
         Error(Box::new(Repr {
             kind,
@@ -37,44 +37,47 @@ impl<K> Error<K> {
         }))
     }
 
-    /// Adds the file it happened in. The first path named stays: it is the closest to the fault.
+    /// Adds the path of the file in which the error occurred. A path that is already set stays,
+    /// because it is closer to the cause.
     #[must_use]
     pub fn at_path(mut self, path: impl AsRef<Path>) -> Self {
         self.0.path.get_or_insert_with(|| path.as_ref().to_owned());
         self
     }
 
-    /// Adds the offset in bytes at which it happened. The first offset named stays.
+    /// Adds the offset in bytes at which the error occurred. An offset that is already set stays.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
         self
     }
 
-    /// Adds the object it happened on, as text (a full object id). The first one named stays.
+    /// Adds the object with which the error occurred, as a full object id. An object that is
+    /// already set stays.
     #[must_use]
     pub fn on_object(mut self, object: impl fmt::Display) -> Self {
         self.0.object.get_or_insert_with(|| object.to_string());
         self
     }
 
-    /// Adds advice for the user. It is printed on separate lines, never in the message.
+    /// Adds advice for the user, which is printed on separate lines (`hint:`) and is not part of
+    /// the message.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert_with(|| hint.into());
         self
     }
 
-    /// Adds a message that is printed as an error on a line before this one. It is not part of
-    /// this error's text.
+    /// Adds a message that is printed as a separate error line before this error. The message is
+    /// not part of this error's text.
     #[must_use]
     pub fn reported_after(mut self, message: impl Into<String>) -> Self {
         self.0.reported_before.get_or_insert_with(|| message.into());
         self
     }
 
-    /// Adds the explanation of another machine, as lines that are safe to print. It is not part of this
-    /// error's text.
+    /// Adds the explanation of a remote, as lines that are safe to print. The explanation is not
+    /// part of this error's text.
     #[must_use]
     pub fn with_remote_text(mut self, text: impl Into<String>) -> Self {
         self.0.remote_text.get_or_insert_with(|| text.into());
@@ -102,42 +105,44 @@ impl<K> Error<K> {
         bare
     }
 
-    /// The message alone, without context.
+    /// Returns the message without context.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The file it happened in, if one is known.
+    /// Returns the path of the file in which the error occurred, if the path is set.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// The offset in bytes within [`path`](Self::path), if one is known.
+    /// Returns the offset in bytes within [`path`](Self::path), if the offset is set.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
 
-    /// The object it happened on, if one is known.
+    /// Returns the object with which the error occurred, if the object is set.
     pub fn object(&self) -> Option<&str> {
         self.0.object.as_deref()
     }
 
-    /// Advice for a person, if there is any.
+    /// Returns the advice for the user, if there is any.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
-    /// The message to print as an error before this one, if there is any.
+    /// Returns the message that is printed as a separate error line before this error, if there is
+    /// any.
     pub fn reported_before(&self) -> Option<&str> {
         self.0.reported_before.as_deref()
     }
 
-    /// The explanation of another machine, if it sent one.
+    /// Returns the explanation of the remote, if the remote sent one.
     pub fn remote_text(&self) -> Option<&str> {
         self.0.remote_text.as_deref()
     }
 
-    /// The same error as another kind: how an error passes from one crate to the next above.
+    /// Converts the kind of the error and keeps everything else. Crates use this to convert errors
+    /// of lower crates.
     pub fn map_kind<L>(self, map: impl FnOnce(K) -> L) -> Error<L> {
         let Repr {
             kind,
@@ -195,12 +200,13 @@ impl<K: fmt::Debug> std::error::Error for Error<K> {
     }
 }
 
-/// Says which system call failed on which path, keeping the operating system's reason.
+/// Adds the failed system call and its path to an I/O error, and keeps the operating system's
+/// reason.
 pub trait IoContext<T> {
-    /// Turns an I/O error into an [`Error`] of `kind` that says `message` about `path`.
+    /// Converts an I/O error into an [`Error`] with `kind`, `message` and `path`.
     ///
     /// # Errors
-    /// The error, if there was one.
+    /// Returns the converted error if `self` is an error.
     fn context<K>(self, kind: K, message: &str, path: impl AsRef<Path>) -> Result<T, Error<K>>;
 }
 
@@ -214,14 +220,14 @@ impl<T, E: Into<std::io::Error>> IoContext<T> for Result<T, E> {
     }
 }
 
-/// The operating system's reason in the words of `strerror`, as Git prints them.
+/// Returns the operating system's reason in the words of `strerror(3)`, as Git prints it.
 pub fn reason(error: &std::io::Error) -> String {
     let mut text = error.to_string();
     text.truncate(text.find(" (os error").unwrap_or(text.len()));
     text
 }
 
-/// An error that says its [`reason`].
+/// An error whose text is its [`reason`].
 pub struct OsReason(pub std::io::Error);
 
 impl fmt::Display for OsReason {
@@ -236,7 +242,7 @@ impl fmt::Debug for OsReason {
     }
 }
 
-/// The original error stays available as the source.
+/// The original I/O error is available as the source.
 impl std::error::Error for OsReason {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)

@@ -1,26 +1,26 @@
-//! Compressed bitmaps (EWAH with words of 64 bits) in the format of JavaEWAH: runs of equal words,
-//! and literal words between them.
+//! Compressed bitmaps (EWAH with words of 64 bits) in the format of JavaEWAH, which Git uses. A
+//! bitmap consists of runs of equal words, and of literal words between the runs.
 
 mod build;
 
 pub use build::Builder;
 
-/// A compressed bitmap. It is checked when it is parsed: more words than permitted, or than exist,
-/// are an error, so the cost of iterating is limited.
+/// A compressed bitmap in a borrowed buffer. Parsing rejects a bitmap that claims more words than
+/// the limit or than the input has, so the cost of iterating is bounded.
 #[derive(Clone, Copy, Debug)]
 pub struct Ewah<'a> {
     len: u32,
     words: &'a [u8],
 }
 
-/// Words of the same sort, one after the other.
+/// One or more equal words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// This many words without a bit.
+    /// A number of words in which all bits are clear.
     Zeros(u64),
-    /// This many words with all bits.
+    /// A number of words in which all bits are set.
     Ones(u64),
-    /// One word.
+    /// One literal word.
     Word(u64),
 }
 
@@ -38,8 +38,8 @@ impl Run {
 const WORD_LEN: usize = 8;
 
 impl<'a> Ewah<'a> {
-    /// Takes a bitmap off the front of `input`, if one stands there that speaks of at most
-    /// `limit` bits, up to the end of the last word.
+    /// Parses a bitmap at the front of `input` and advances `input`. Returns `None` if the input is
+    /// malformed or if the bitmap has more than `limit` bits, rounded up to whole words.
     pub fn parse(input: &mut &'a [u8], limit: u64) -> Option<Ewah<'a>> {
         let mut rest = *input;
         let len = take_u32(&mut rest)?;
@@ -69,7 +69,7 @@ impl<'a> Ewah<'a> {
         self.len
     }
 
-    /// Whether it speaks of no bit.
+    /// Whether the bitmap has no bits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -99,7 +99,8 @@ impl<'a> Ewah<'a> {
         })
     }
 
-    /// Calls `change` with each word that has a bit and its place, as far as `words` goes.
+    /// Calls `change` with each nonzero word of the bitmap and its index, up to the length of
+    /// `words`.
     fn apply(&self, words: &mut [u64], change: impl Fn(&mut u64, u64)) {
         let mut at = 0usize;
         for run in self.runs() {
@@ -115,13 +116,14 @@ impl<'a> Ewah<'a> {
         }
     }
 
-    /// Flips the bits of `words` that are set here. Ignores bits beyond its end.
+    /// Flips the bits of `words` that are set in this bitmap. Ignores bits beyond the end of
+    /// `words`.
     pub fn xor_into(&self, words: &mut [u64]) {
         self.apply(words, |slot, word| *slot ^= word);
     }
 
-    /// Appends the exclusive or of both bitmaps to `out`, as many words as the longer one has.
-    /// Stops and returns `false` when `out` reaches `most_bytes`.
+    /// Appends the exclusive or of both bitmaps to `out`, up to the end of the longer bitmap. Stops
+    /// and returns `false` when `out` reaches `most_bytes`.
     pub fn xor(&self, other: &Ewah<'_>, out: &mut Builder, most_bytes: usize) -> bool {
         let (mut own, mut others) = (self.runs(), other.runs());
         let (mut left, mut right) = ((0, 0), (0, 0));
@@ -134,14 +136,14 @@ impl<'a> Ewah<'a> {
             }
             let count = match (left.0, right.0) {
                 (0, 0) => return true,
-                // Behind the end of the shorter one.
+                // One bitmap has ended.
                 (0, count) | (count, 0) => count,
                 (left, right) => left.min(right),
             };
             match left.1 ^ right.1 {
                 0 => out.add_run(false, count),
                 u64::MAX => out.add_run(true, count),
-                // At least one of both is no run.
+                // At least one of the two runs is a literal word.
                 word => out.add_word(word),
             }
             for side in [&mut left, &mut right] {
@@ -154,7 +156,8 @@ impl<'a> Ewah<'a> {
         false
     }
 
-    /// Sets the bits of `words` that are set here. Ignores bits beyond its end.
+    /// Sets the bits of `words` that are set in this bitmap. Ignores bits beyond the end of
+    /// `words`.
     pub fn or_into(&self, words: &mut [u64]) {
         self.apply(words, |slot, word| *slot |= word);
     }

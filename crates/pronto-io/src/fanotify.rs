@@ -1,4 +1,4 @@
-//! Events of whole file systems from `fanotify(7)`, and directories by their handles
+//! Events of whole file systems from `fanotify(7)`, and directories by file handle
 //! (`open_by_handle_at(2)`). Both need privileges: `CAP_SYS_ADMIN` and `CAP_DAC_READ_SEARCH`.
 
 use crate::dir::Directory;
@@ -6,12 +6,12 @@ use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// The most bytes of a handle that any file system gives.
+/// The maximum size of a file handle on any file system (`MAX_HANDLE_SZ`).
 const LONGEST_HANDLE_BYTES: usize = 128;
-/// In front of them: how many they are, and of which kind; four bytes each.
+/// The size of the header of a `file_handle`: the size and the type of the handle, four bytes each.
 const HEAD_BYTES: usize = 8;
 
-/// Everything that can be different afterwards.
+/// All events that can change the result of a scan.
 const WANTED: u64 = libc::FAN_CREATE
     | libc::FAN_DELETE
     | libc::FAN_MODIFY
@@ -21,29 +21,30 @@ const WANTED: u64 = libc::FAN_CREATE
     | libc::FAN_MOVED_TO
     | libc::FAN_ONDIR;
 
-/// In the mask of an event: the name was made.
+/// The bit in the mask of an event for a name that was created.
 pub const CREATED: u64 = libc::FAN_CREATE;
-/// The name was removed by a rename of its file.
+/// The bit for the old name of a renamed file.
 pub const MOVED_FROM: u64 = libc::FAN_MOVED_FROM;
-/// The name is the new name of a renamed file.
+/// The bit for the new name of a renamed file.
 pub const MOVED_TO: u64 = libc::FAN_MOVED_TO;
-/// The event concerns a directory.
+/// The bit for an event that concerns a directory.
 pub const IS_DIRECTORY: u64 = libc::FAN_ONDIR;
-/// Events were lost.
+/// The bit for an overflow of the queue: events were lost.
 pub const LOST: u64 = libc::FAN_Q_OVERFLOW;
 
-/// A queue of events, each with the handle of a directory and a name in it. `Send` and `Sync`.
+/// A queue of events (a fanotify group). Each event has the handle of a directory and a name in it.
+/// `Send + Sync`.
 #[derive(Debug)]
 pub struct Group {
     fd: OwnedFd,
 }
 
 impl Group {
-    /// A queue into which nothing comes yet.
+    /// Creates a queue without marks, which receives no events yet.
     ///
     /// # Errors
-    /// Those of `fanotify_init(2)`: `EPERM` without the privilege, `EINVAL` and `ENOSYS` where the
-    /// system is older than Linux 5.9.
+    /// Fails with the errors of `fanotify_init(2)`: `EPERM` without the privilege, `EINVAL` or
+    /// `ENOSYS` before Linux 5.9.
     pub fn new() -> io::Result<Group> {
         let flags = libc::FAN_CLASS_NOTIF
             | libc::FAN_REPORT_DFID_NAME
@@ -58,8 +59,8 @@ impl Group {
     /// Requests events from the whole file system of `directory`, by any process.
     ///
     /// # Errors
-    /// Those of `fanotify_mark(2)`: `ENODEV`, `EXDEV` and `EOPNOTSUPP` if the file system has no
-    /// handles, or several for the same directory.
+    /// Fails with the errors of `fanotify_mark(2)`: `ENODEV`, `EXDEV` and `EOPNOTSUPP` if the file
+    /// system has no file handles, or several handles for the same directory.
     pub fn add_file_system(&self, directory: &Directory) -> io::Result<()> {
         let flags = libc::FAN_MARK_ADD | libc::FAN_MARK_ONLYDIR | libc::FAN_MARK_FILESYSTEM;
         self.mark(flags, WANTED, directory)
@@ -68,7 +69,7 @@ impl Group {
     /// Requests events for names in `directory` only.
     ///
     /// # Errors
-    /// Those of [`add_file_system`](Self::add_file_system).
+    /// Fails with the errors of [`add_file_system`](Self::add_file_system).
     pub fn add_directory(&self, directory: &Directory) -> io::Result<()> {
         let flags = libc::FAN_MARK_ADD | libc::FAN_MARK_ONLYDIR;
         self.mark(flags, libc::FAN_CREATE | libc::FAN_DELETE, directory)
@@ -77,7 +78,7 @@ impl Group {
     /// Removes all marks. Events in the queue stay.
     ///
     /// # Errors
-    /// Those of `fanotify_mark(2)`.
+    /// Fails with the errors of `fanotify_mark(2)`.
     pub fn remove_all(&self, directory: &Directory) -> io::Result<()> {
         for kind in [libc::FAN_MARK_FILESYSTEM, 0] {
             self.mark(libc::FAN_MARK_FLUSH | kind, 0, directory)?;
@@ -98,10 +99,11 @@ impl Group {
         }
     }
 
-    /// Reads as many whole events as there are and as fit into `buffer`; none if there are none.
+    /// Reads all available events that fit into `buffer` and returns their size in bytes: zero if
+    /// there are no events.
     ///
     /// # Errors
-    /// Those of `read(2)`: `EINVAL` if not even one fits.
+    /// Fails with the errors of `read(2)`: `EINVAL` if the buffer is too small for the first event.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match rustix::io::read(&self.fd, &mut *buffer) {
@@ -120,14 +122,15 @@ impl AsFd for Group {
     }
 }
 
-/// A `file_handle`, aligned as the system wants it.
+/// A buffer for a `file_handle`, with the alignment that the kernel requires.
 #[repr(C, align(4))]
 struct Room([u8; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
 
-/// The handle of `directory`, as events name it: a `file_handle` with its head.
+/// Returns the handle of `directory` in the form that events use: a `file_handle` with its header.
 ///
 /// # Errors
-/// Those of `name_to_handle_at(2)`: `EOPNOTSUPP` where the file system has none.
+/// Fails with the errors of `name_to_handle_at(2)`: `EOPNOTSUPP` if the file system has no file
+/// handles.
 pub fn handle_of(directory: &Directory) -> io::Result<Vec<u8>> {
     let mut room = Room([0; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
     room.0[..4].copy_from_slice(&(LONGEST_HANDLE_BYTES as u32).to_ne_bytes());
@@ -150,12 +153,12 @@ pub fn handle_of(directory: &Directory) -> io::Result<Vec<u8>> {
     Ok(room.0[..HEAD_BYTES + len.min(LONGEST_HANDLE_BYTES)].to_vec())
 }
 
-/// Opens the directory of `handle` (a `file_handle` with its head) to reach what is in it, on the
-/// mount where `mount` is.
+/// Opens the directory of `handle` (a `file_handle` with its header) to access its entries by name.
+/// `mount` is any directory on the same mount.
 ///
 /// # Errors
-/// `ESTALE` if it is not there any more, `EINVAL` if that is no handle, and those of
-/// `open_by_handle_at(2)`.
+/// Fails with `ESTALE` if the directory no longer exists, with `EINVAL` if `handle` is malformed,
+/// and with the other errors of `open_by_handle_at(2)`.
 pub fn open_handle(mount: &Directory, handle: &[u8]) -> io::Result<Directory> {
     let mut room = Room([0; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
     let said = handle.first_chunk().map(|len| u32::from_ne_bytes(*len));
@@ -177,7 +180,7 @@ fn own(fd: libc::c_int) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just returned it, and it has no other owner.
+    // SAFETY: the kernel has just returned the descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -196,7 +199,7 @@ mod tests {
                 same.own_metadata().expect("it is there").inode,
                 directory.own_metadata().expect("it is there").inode
             ),
-            // Without the privilege.
+            // The test runs without the privilege.
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}"),
         }
         for wrong in [&handle[..7], &handle[..handle.len() - 1], &[0xff; 200], &[]] {

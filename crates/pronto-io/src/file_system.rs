@@ -8,7 +8,8 @@ use rustix::fs::{StatFs, fstatfs};
 
 use crate::retry::retry;
 
-/// Known devices, so that `statfs` is called once for each. There are few.
+/// The file systems of known devices, so that `statfs` is called once for each device. The list is
+/// short.
 static KNOWN: RwLock<Vec<(u64, FileSystem)>> = RwLock::new(Vec::new());
 
 const XFS: u64 = 0x5846_5342;
@@ -17,7 +18,7 @@ const BCACHEFS: u64 = 0xca45_1a4e;
 const EXT4: u64 = 0xef53;
 const TMPFS: u64 = 0x0102_1994;
 
-/// A kind of file system. Any thread may ask for it: what is known of devices is shared.
+/// A type of file system. Any thread may query it, because the known devices are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
     number: u64,
@@ -25,11 +26,11 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// Returns the file system of `file`. Costs a system call, and another for the first file of
-    /// each device.
+    /// Returns the file system of `file`. Costs one system call, and another one for the first file
+    /// of each device.
     ///
     /// # Errors
-    /// Those of `fstat(2)`.
+    /// Fails with the errors of `fstat(2)`.
     #[allow(
         clippy::unnecessary_cast,
         reason = "the width of the field differs between platforms"
@@ -39,7 +40,8 @@ impl FileSystem {
         Ok(FileSystem::on_device(file, device))
     }
 
-    /// Like [`of`](Self::of), where it is known that the file is on `device`: mostly no system call.
+    /// Returns the file system of `file`, which is on `device`. Makes no system call if the device
+    /// is known.
     pub fn on_device(file: &impl AsFd, device: u64) -> FileSystem {
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(&(_, found)) = known.iter().find(|(other, _)| *other == device) {
@@ -60,8 +62,9 @@ impl FileSystem {
         found
     }
 
-    /// Whether its files are on this machine, so that mapping them is safe and asking for them quick.
-    /// Where the system cannot say, they are not; where it never says, they are.
+    /// Whether the files of this file system are on this machine. Mapping such files is safe, and
+    /// reading their metadata is fast. If the query of the type fails, the file system counts as
+    /// remote; on a platform without types, as local.
     pub fn is_local(self) -> bool {
         self.is_local
     }
@@ -71,25 +74,26 @@ impl FileSystem {
         matches!(self.number, BTRFS | XFS | BCACHEFS)
     }
 
-    /// Whether it is known that files cannot share blocks.
+    /// Whether files are known not to share blocks on this file system.
     pub fn never_shares_blocks(self) -> bool {
         matches!(self.number, EXT4 | TMPFS)
     }
 
-    /// Whether giving a file new content in place was measured to be quicker than making a new one.
+    /// Whether overwriting a file in place is known to be faster than creating a new file.
     pub fn replaces_quickly(self) -> bool {
         matches!(self.number, XFS | EXT4 | BTRFS | TMPFS)
     }
 
-    /// The number by which the kernel knows it (`f_type`); 0 where there is none.
+    /// Returns the kernel's number of the file system type (`f_type`), or 0 on platforms without
+    /// it.
     pub fn number(self) -> u64 {
         self.number
     }
 
     #[cfg(target_os = "linux")]
     fn new(stat: &StatFs) -> Self {
-        /// Magic numbers of statfs(2): file systems whose server may change, truncate or lose a file
-        /// under a map, or that answer a page fault with a round trip.
+        /// Magic numbers of statfs(2) for file systems whose server may change, truncate or remove
+        /// a mapped file, or that answer a page fault with a network request.
         const REMOTE: [u32; 16] = [
             0x0000_6969, // NFS
             0x0000_517B, // SMB
@@ -108,7 +112,7 @@ impl FileSystem {
             0x1983_0326, // BeeGFS
             0x786F_4256, // VirtualBox shared folders
         ];
-        // Of some machines the field has a sign.
+        // The field is signed on some platforms.
         let number = u64::from(stat.f_type as u32);
         FileSystem {
             number,

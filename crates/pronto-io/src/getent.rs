@@ -1,22 +1,25 @@
-//! Asks `getent`, the program of the C library that looks names up in the databases of the system.
+//! Queries databases of the system with `getent`, a program of the C library.
 //!
-//! `/etc/nsswitch.conf` says where these have their entries (files, LDAP, SSSD, systemd, DNS). The C library loads libraries
-//! for that, which a static program cannot do, and which must have the version of the C library.
+//! `/etc/nsswitch.conf` configures the sources of these databases (files, LDAP, SSSD, systemd,
+//! DNS). The C library loads a library for each source. A static program cannot do that, because
+//! these libraries must match the version of the C library.
 
 use std::io;
 use std::process::Stdio;
 
 use crate::child;
 
-/// Returns what `getent` prints about `key` in a database (`passwd`, `ahosts`); nothing if there is no such entry. `None` if
-/// there is no such program on this system, or the key could not be the name of an entry.
+/// Returns the output of `getent` for `key` in a database (`passwd`, `ahosts`). The output is empty
+/// if there is no such entry. Returns `None` if the system has no `getent`, or if the key cannot be
+/// the name of an entry.
 ///
 /// Starts a process.
 ///
 /// # Errors
-/// The program cannot be started or read.
+/// Fails with the error of the system if the program cannot be started or its output cannot be
+/// read.
 pub fn lines(database: &str, key: &str) -> io::Result<Option<Vec<u8>>> {
-    // A key that is empty asks for all entries, and one with a dash is an option.
+    // An empty key would list all entries, and a key with a leading dash would be an option.
     if key.is_empty() || key.starts_with('-') || key.contains('\0') {
         return Ok(None);
     }

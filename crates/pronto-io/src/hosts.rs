@@ -1,9 +1,9 @@
-//! Looks up the addresses of hosts.
+//! Looks up the IP addresses of hosts.
 //!
-//! glibc looks up hosts as `/etc/nsswitch.conf` says, with libraries that it loads and that must have its own version. A
-//! program with a static glibc has the version of the machine that it was built on, so it asks `getent`, a program that
-//! comes with the glibc of this machine. On systems without `getent` it uses its own glibc, which knows `/etc/hosts` and
-//! DNS.
+//! glibc looks up hosts as `/etc/nsswitch.conf` configures, with libraries that must match its own
+//! version. A static program contains the glibc of the machine on which the program was built. Such
+//! a program runs `getent` instead, which belongs to the glibc of this machine. On systems without
+//! `getent` the static glibc is used, which supports `/etc/hosts` and DNS.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
@@ -13,16 +13,17 @@ use std::time::Duration;
 
 use crate::getent;
 
-/// Looks up `host`, a name or an IP address, and returns its addresses with `port`, in the order in which they are to be
-/// tried.
+/// Looks up `host`, a name or an IP address, and returns its addresses with `port`, in the order in
+/// which the caller should try them.
 ///
-/// Waits for at most `within`, also if the name servers do not answer. Does not return an empty list. Starts a thread, and
-/// in a static program a process; an IP address costs nothing. Can be called by many threads at once.
+/// Waits for at most `within`, also if the name servers do not answer. Never returns an empty list.
+/// Starts a thread, and in a static program a process; neither is needed for an IP address. May be
+/// called from many threads at once.
 ///
 /// # Errors
-/// - `NotFound`: the host has no address, or the name servers do not know it.
-/// - `TimedOut`: there was no answer in time.
-/// - Others, from the system.
+/// - Fails with `NotFound` if the host has no address or is unknown to the name servers.
+/// - Fails with `TimedOut` if there is no answer within the timeout.
+/// - Fails with other errors of the system.
 pub fn resolve(host: &str, port: u16, within: Duration) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![(address, port).into()]);
@@ -30,7 +31,7 @@ pub fn resolve(host: &str, port: u16, within: Duration) -> io::Result<Vec<Socket
     let (answer, answered) = mpsc::sync_channel(1);
     let name = host.to_owned();
     thread::Builder::new().spawn(move || {
-        // Nothing receives it after the timeout.
+        // After the timeout, no thread receives the answer.
         let _ = answer.send(look_up(&name, port));
     })?;
     let found = answered.recv_timeout(within).map_err(|_| {
@@ -44,7 +45,7 @@ pub fn resolve(host: &str, port: u16, within: Duration) -> io::Result<Vec<Socket
 }
 
 fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-    // An address with a zone is no name.
+    // An IPv6 address with a zone is not a name.
     if !host.contains('%')
         && is_static()
         && let Some(found) = getent::lines("ahosts", host)?
@@ -54,7 +55,7 @@ fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     }
     match (host, port).to_socket_addrs() {
         Ok(found) => Ok(found.collect()),
-        // The standard library gives errors of `getaddrinfo` no kind.
+        // The standard library reports errors of `getaddrinfo` without an error code.
         Err(error) if error.raw_os_error().is_none() => Err(unknown()),
         Err(error) => Err(error),
     }
@@ -65,7 +66,8 @@ fn unknown() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, message)
 }
 
-/// Returns the addresses in the output of `getent ahosts`: a line for each type of socket, `ADDRESS STREAM NAME`.
+/// Returns the addresses in the output of `getent ahosts`, which has a line `ADDRESS STREAM NAME` for
+/// each type of socket.
 fn addresses(output: &[u8]) -> Vec<IpAddr> {
     let mut found = Vec::new();
     for line in String::from_utf8_lossy(output).lines() {
@@ -78,7 +80,8 @@ fn addresses(output: &[u8]) -> Vec<IpAddr> {
     found
 }
 
-/// Returns whether this program has its C library in itself: the kernel started it without a loader.
+/// Returns whether this program contains its C library: the kernel started the program without a
+/// dynamic loader.
 fn is_static() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-/// A shared flag that asks an operation to stop. Cloning shares it.
+/// A shared flag that requests an operation to stop. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     flag: Arc<AtomicBool>,
-    /// The time from which on it counts as set.
+    /// The deadline, from which on the flag counts as set.
     end: Option<Instant>,
 }
 
 impl Interrupt {
-    /// A flag that is not set.
+    /// Creates a flag that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns one that shares the flag, and that also counts as set from `end` on.
+    /// Returns an interrupt that shares the flag and has the deadline `end`.
     ///
     /// ```
     /// use std::time::Instant;
@@ -42,26 +42,28 @@ impl Interrupt {
         self.flag.store(true, Relaxed);
     }
 
-    /// Returns whether to stop. Costs one relaxed load, and with a deadline a look at the clock.
+    /// Returns whether the operation should stop. Costs one relaxed load, and a clock read if there
+    /// is a deadline.
     pub fn is_triggered(&self) -> bool {
         self.flag.load(Relaxed) || self.end.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// Whether it was set since the last call; clears it.
+    /// Returns whether the flag was set, and clears it. Ignores the deadline.
     pub fn take(&self) -> bool {
         self.flag.swap(false, Relaxed)
     }
 
-    /// The flag itself, which is never freed from now on: signal handlers look at it.
+    /// Returns the flag for signal handlers. The flag is never freed afterwards.
     #[cfg(unix)]
     pub(crate) fn leak(&self) -> *mut AtomicBool {
         Arc::into_raw(self.flag.clone()).cast_mut()
     }
 
-    /// Returns an error when it is time to stop, so that `?` ends the operation.
+    /// Returns an error if the operation should stop, so that `?` ends the operation.
     ///
     /// # Errors
-    /// [`Interrupted`] once the flag is set. Costs as much as [`is_triggered`](Self::is_triggered).
+    /// Fails with [`Interrupted`] once the flag is set. Costs as much as
+    /// [`is_triggered`](Self::is_triggered).
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.is_triggered() {
             Err(Interrupted)
@@ -71,7 +73,7 @@ impl Interrupt {
     }
 }
 
-/// The operation was asked to stop and did.
+/// The error of an operation that was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 

@@ -1,26 +1,26 @@
-//! Everything between pronto and the operating system that does not depend on Git.
+//! The operating system interface of pronto. Nothing in this crate depends on Git's formats.
 //!
 //! - [`error`]: the error type of all crates, with a kind for each crate.
 //! - [`progress`]: counters that hot loops increment and a front end reads.
-//! - [`interrupt`]: a flag that long operations check, so that they can be cancelled.
+//! - [`interrupt`]: a flag that long operations check, so that callers can cancel them.
 //! - [`watch`]: progress and interruption of an operation, in one parameter.
-//! - [`lock_file`]: creating `NAME.lock`, with a bounded wait for its holder.
-//! - [`replacement`]: a new file that replaces another one.
+//! - [`lock_file`]: creates `NAME.lock`, with a bounded wait for its holder.
+//! - [`replacement`]: a new file that replaces an existing file.
 //! - [`dir`]: directory handles whose calls follow no symbolic link.
 //! - [`file_system`]: properties of file systems.
 //! - [`getent`]: entries of the databases of the system, such as accounts.
 //! - [`hosts`]: the addresses of hosts.
-//! - [`pool`]: workers whose number adapts to the work.
-//! - [`cleanup`]: files and directories that must not outlive a failed operation.
-//! - [`view`]: files opened for random reading, mapped or by position.
-//! - [`child`]: starting child processes, and recording them in the trace.
-//! - [`process`]: the start of the process.
-//! - [`shell`]: quoting words for the shell.
-//! - [`signals`]: ending cleanly on signals.
-//! - [`descriptor`]: inherited descriptors.
-//! - [`sync`]: flushing files to disk.
-//! - [`untrusted`]: reading files that an attacker may have placed.
-//! - [`queue`]: received and sent bytes, limited in bytes, with few copies.
+//! - [`pool`]: worker threads whose number adapts to the work.
+//! - [`cleanup`]: files and directories that are removed after a failed operation.
+//! - [`view`]: files opened for random reading, mapped or read by position.
+//! - [`child`]: starts child processes and records them in the trace.
+//! - [`process`]: the umask and the entry point of the process.
+//! - [`shell`]: quotes words for the shell.
+//! - [`signals`]: cleans up when a signal ends the process.
+//! - [`descriptor`]: inherited file descriptors.
+//! - [`sync`]: flushes files to disk.
+//! - [`untrusted`]: reads files that an attacker may have placed.
+//! - [`queue`]: queues of received and sent bytes, limited in bytes.
 //!
 //! ```
 //! use pronto_io::error::Error;
@@ -77,8 +77,9 @@ pub mod watch;
 #[doc(hidden)]
 pub use tracing as __tracing;
 
-/// Enters a region of the trace until the returned guard is dropped: category and label as in Git's
-/// trace2 (`region_enter`, `region_leave`). A load and a branch without a subscriber.
+/// Enters a region of the trace until the returned guard is dropped. Category and label are as in
+/// Git's trace2 (`region_enter`, `region_leave`). Costs a load and a branch if there is no
+/// subscriber.
 ///
 /// ```
 /// let _region = pronto_io::region!("index", "do_read_index");
@@ -106,7 +107,7 @@ macro_rules! data_json {
     };
 }
 
-/// Records one datum of the trace: category, key and a value that can be displayed, as in Git's
+/// Records one value in the trace: category, key and a value that can be displayed, as in Git's
 /// trace2 `data` events.
 ///
 /// ```

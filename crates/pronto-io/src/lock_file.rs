@@ -1,13 +1,13 @@
 //! Creates lock files (`NAME.lock`), with a bounded wait for the process that holds the lock.
 //!
-//! A waiter tries again after pauses that grow and have a random part, so that many waiters do not
-//! try at the same moments. A lock file that is old when it is first seen was probably left by a
-//! dead process: the wait for it is short.
+//! A waiter retries after pauses that grow and have a random part, so that many waiters do not
+//! retry at the same moments. A lock file that is already old when it is first seen is probably
+//! stale: its process has died. The wait for such a lock file is short.
 //!
-//! On file systems with nameless files a lock file is *marked*: it has the sticky bit, and its
-//! holder has an advisory lock (`flock`) on it from before it gets its name until after it loses
-//! that name. The kernel releases the advisory lock when the holder dies. So a marked file without
-//! one has no owner, and a waiter takes it over. Git's lock files are never marked.
+//! On file systems with unnamed files (`O_TMPFILE`) a lock file is *marked*: it has the sticky bit,
+//! and its holder has an advisory lock (`flock`) on it for as long as the file has its name. The
+//! kernel releases the advisory lock when the holder dies. So a marked file without an advisory
+//! lock has no holder, and a waiter takes it over. Lock files of Git are never marked.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
@@ -28,45 +28,45 @@ mod holder;
 
 pub use holder::{record_processes, recorded_process};
 
-/// The bit that marks a lock file: it means nothing on regular files.
+/// The mode bit that marks a lock file: the sticky bit, which has no meaning on regular files.
 const MARK: u32 = 0o1000;
 
-/// The time to wait for a lock for which Git has no setting: longer than another process takes to
-/// write an index or a configuration file, short enough for a user who waits at a terminal.
+/// The timeout for a lock for which Git has no setting: longer than another process takes to write
+/// an index or a configuration file, and short enough for a user at a terminal.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The time to wait in all for a lock that passes between holders. [`PATIENCE`] is the limit for
-/// each holder.
+/// The total timeout for a lock that is held by different processes in turn. [`PATIENCE`] is the
+/// timeout for each holder.
 const PATIENCE_WITH_MANY: Duration = Duration::from_secs(120);
 
-/// The first pause, and the longest one.
+/// The first pause and the longest pause between two attempts.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The age from which on a lock file counts as left behind, and the wait for such a one.
+/// The age from which on a lock file counts as stale, and the timeout for a stale lock file.
 const OLD: Duration = Duration::from_secs(60);
 const PATIENCE_WITH_OLD: Duration = Duration::from_millis(500);
 
-/// The kind of an error.
+/// The kind of a lock error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Another process holds the lock, or has left its file behind.
+    /// Another process holds the lock, or has left a stale lock file.
     Held,
-    /// The directory of the target is not there.
+    /// The directory of the target does not exist.
     NoDirectory,
-    /// The system refuses.
+    /// The lock file cannot be created or written.
     Io,
 }
 
 /// The error of a lock.
 pub type Error = crate::error::Error<ErrorKind>;
 
-/// The longest chain of symbolic links that [`follow`] follows.
+/// The maximum number of symbolic links that [`follow`] follows.
 const LONGEST_CHAIN: usize = 5;
 
-/// Returns the file that `path` leads to, which need not exist: Git locks and replaces the target of a symbolic
-/// link, and leaves the link.
+/// Follows the symbolic links at `path` and returns their target, which need not exist. Git locks
+/// and replaces the target of a symbolic link, and keeps the link.
 pub fn follow(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LONGEST_CHAIN {
@@ -78,32 +78,36 @@ pub fn follow(path: &Path) -> PathBuf {
     path
 }
 
-/// The exclusive right to replace one file, the target. Dropping it gives the right back and leaves
-/// the target as it was; so does the end of the process on a signal.
+/// The exclusive right to replace one file, the target. Dropping the lock file, or the end of the
+/// process by a signal, releases the lock and leaves the target unchanged.
 #[derive(Debug)]
 pub struct LockFile {
     target: PathBuf,
     path: PathBuf,
     sync: SyncMethod,
     is_written: bool,
-    // The fields are dropped in this order: no process may be named as the holder of a free lock,
-    // and a marked file without an open descriptor would be taken over.
+    // The fields are dropped in this order. The file with the process id must be removed before the
+    // lock is free, and a marked file must have an open descriptor until it is removed, else
+    // another process takes it over.
     process: Option<Guard>,
     guard: Guard,
     created: Option<Created>,
 }
 
 impl LockFile {
-    /// Takes the lock on `target`: creates `target.lock`, which must not exist, and waits up to
-    /// `patience` for it to disappear. A marked one whose holder is dead is taken over.
+    /// Locks `target`: creates `target.lock`, which must not exist, and waits up to `patience`
+    /// until another holder removes its lock file. A marked lock file of a dead process is taken
+    /// over.
     ///
-    /// Costs one system call for a free lock, three for a marked one, and four more if processes
-    /// are recorded ([`record_processes`]).
+    /// Costs one system call for a free lock, three for a marked one, and four more if the process
+    /// id is recorded ([`record_processes`]).
     ///
     /// # Errors
-    /// [`ErrorKind::Held`] if it is held for longer, in Git's words and with the recorded process
-    /// of its holder; [`ErrorKind::NoDirectory`] or [`ErrorKind::Io`], with the error of the system
-    /// as its source, if the file cannot be created.
+    /// - Fails with [`ErrorKind::Held`] if another process holds the lock until the timeout. The
+    ///   message is Git's and names the recorded process of the holder.
+    /// - Fails with [`ErrorKind::NoDirectory`] if the directory of `target` does not exist.
+    /// - Fails with [`ErrorKind::Io`] if the lock file cannot be created. The source is the error
+    ///   of the system.
     pub fn acquire(
         target: impl Into<PathBuf>,
         marking: Marking,
@@ -140,31 +144,33 @@ impl LockFile {
         })
     }
 
-    /// The file that is locked.
+    /// Returns the path of the locked file.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The file that is written, `target.lock`.
+    /// Returns the path of the lock file, `target.lock`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Sets how files written by [`write`](Self::write) are flushed.
+    /// Sets the method with which the content of [`write`](Self::write) is flushed to disk
+    /// (`core.fsyncMethod`).
     pub fn wait_for(&mut self, sync: SyncMethod) {
         self.sync = sync;
     }
 
-    /// The open file, for writing bit by bit; `None` once the writing has ended.
+    /// Returns the open lock file for partial writes, or `None` after [`close`](Self::close).
     pub fn file(&self) -> Option<&File> {
         let created = self.created.as_ref().filter(|_| !self.is_written);
         created.map(|created| &created.file)
     }
 
-    /// Writes `bytes` at the end of the file.
+    /// Appends `bytes` to the lock file and flushes the file. Does nothing after
+    /// [`close`](Self::close).
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: they cannot be written.
+    /// Fails with [`ErrorKind::Io`] if the bytes cannot be written.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let Some(mut file) = self.file() else {
             return Ok(());
@@ -174,21 +180,22 @@ impl LockFile {
         written.context(ErrorKind::Io, "unable to write", &self.path)
     }
 
-    /// Ends the writing; the lock stays. A file that is not marked is closed, for a process that
-    /// holds many locks.
+    /// Ends the writing and keeps the lock. An unmarked file is closed, so that a process can hold
+    /// many locks.
     pub fn close(&mut self) {
         self.is_written = true;
         self.created.take_if(|created| !created.is_marked);
     }
 
-    /// Moves what was written to `place`, which is the target or on the same file system. The lock is
-    /// given back, even if it cannot be moved.
+    /// Renames the lock file to `place`, which is the target or another path on the same file
+    /// system. Releases the lock, even if the rename fails.
     ///
-    /// The mark is taken away after the move: a process that is killed between the two leaves no lock
-    /// that stops others, but a bit at `place` that means nothing there.
+    /// The mark is removed after the rename. A process that is killed between these two steps
+    /// leaves no lock that blocks other processes, but only the sticky bit at `place`, which has no
+    /// meaning there.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Fails with the errors of the system.
     pub fn commit_to(mut self, place: &Path) -> io::Result<()> {
         drop(self.process.take());
         std::fs::rename(&self.path, place)?;
@@ -200,7 +207,7 @@ impl LockFile {
     }
 }
 
-/// The file of a lock that this process holds.
+/// A lock file that this process has created or taken over.
 #[derive(Debug)]
 struct Created {
     file: File,
@@ -209,8 +216,8 @@ struct Created {
 }
 
 impl Created {
-    /// Takes the mark away, so that the file can be closed or get its final name. Costs two system
-    /// calls if there is a mark.
+    /// Removes the mark, so that the file can be closed or renamed. Costs two system calls if there
+    /// is a mark.
     fn unmark(&mut self) -> io::Result<()> {
         if self.is_marked {
             let mode = self.file.metadata()?.mode();
@@ -222,17 +229,17 @@ impl Created {
     }
 }
 
-/// Whether a lock file is to be marked: each marked one keeps a descriptor open.
+/// Whether lock files are marked. A marked lock file keeps its descriptor open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// Marked where the file system can do that.
+    /// Mark the lock file if the file system supports unnamed files.
     Marked,
-    /// Never marked: for a process that holds many locks.
+    /// Never mark the lock file: for a process that holds many locks.
     Plain,
 }
 
-/// Creates the lock file `path`, or takes it over. Fails with "it exists" when it is still there in
-/// the end, and with any other error of the system at once.
+/// Creates the lock file `path`, or takes it over. Returns `AlreadyExists` if the lock file still
+/// exists at the timeout. Any other error of the system is returned at once.
 fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<Created> {
     let mut wait: Option<Wait> = None;
     loop {
@@ -255,10 +262,10 @@ fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<Creat
     }
 }
 
-/// Whether the lock file at `path` is there and not known to be that of a dead holder. For those
-/// who do not want the lock then; by the time they hear it may be free.
+/// Returns whether the lock file at `path` exists and does not belong to a dead process. For
+/// callers that skip work while the lock is held. The answer may be outdated at once.
 ///
-/// Costs one system call where there is none, four for a marked one.
+/// Costs one system call if there is no lock file, four for a marked one.
 pub fn is_held(path: &Path) -> bool {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
@@ -269,7 +276,7 @@ pub fn is_held(path: &Path) -> bool {
         return path.symlink_metadata().is_ok();
     };
     let is_marked = file.metadata().is_ok_and(|found| found.mode() & MARK != 0);
-    // A shared lock, so that several who ask do not take each other for the holder.
+    // A shared lock, so that several concurrent callers do not take each other for the holder.
     !is_marked || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
@@ -282,7 +289,7 @@ fn create_plain(path: &Path) -> io::Result<Created> {
     })
 }
 
-/// Makes a nameless file, locks it, and gives it its name. Falls back to a plain one.
+/// Creates an unnamed file, locks it, and links it to its name. Falls back to an unmarked file.
 fn create_marked(path: &Path) -> io::Result<Created> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -308,7 +315,7 @@ fn create_marked(path: &Path) -> io::Result<Created> {
     }
 }
 
-/// Becomes the holder of the marked lock file at `path` if its holder is dead.
+/// Takes over the marked lock file at `path` if its holder is dead.
 fn take_over(path: &Path) -> Option<Created> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
@@ -322,7 +329,7 @@ fn take_over(path: &Path) -> Option<Created> {
         return None;
     }
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-    // The holder may have given it back, or used it, before its advisory lock was free.
+    // The holder may have removed or renamed the file before this process got the advisory lock.
     let found = file.metadata().ok()?;
     let named = path.symlink_metadata().ok()?;
     let is_same = (found.dev(), found.ino()) == (named.dev(), named.ino());
@@ -343,17 +350,18 @@ fn age_of(path: &Path) -> Option<Duration> {
     modified.elapsed().ok()
 }
 
-/// A wait for a lock: pauses that grow until the time is over.
+/// A wait for a lock, with pauses that grow until the deadline.
 struct Wait {
     deadline: Option<Instant>,
-    /// The end of the wait for a lock that is given on, and the lock file that was seen last.
+    /// The deadline for a lock that is held by different processes in turn, and the lock file that
+    /// was last seen.
     latest: Instant,
     seen: Option<Identity>,
     pause: Duration,
     random: RandomState,
 }
 
-/// The identity of a lock file, which distinguishes files under the same name.
+/// The identity of a lock file, which distinguishes successive files with the same name.
 #[derive(PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -394,12 +402,12 @@ impl Wait {
         }
     }
 
-    /// Sleeps for a while; `false` when the time is over.
+    /// Sleeps for a while. Returns `false` after the deadline.
     fn pause(&mut self, path: &Path) -> bool {
         let now = Instant::now();
         let is_over = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if is_over(self.deadline) {
-            // A lock that others get meanwhile is in use: it was not left behind.
+            // The lock file has changed: other processes are using the lock, so it is not stale.
             let found = Identity::of(path);
             if self.latest <= now || found == self.seen {
                 return false;
@@ -410,7 +418,7 @@ impl Wait {
         let left = self.deadline.map_or(LONGEST_PAUSE, |deadline| {
             deadline.saturating_duration_since(now)
         });
-        // Between a half and one and a half of the pause.
+        // Between half and one and a half times the pause.
         let share = self.random.hash_one(now) % 1024;
         let pause = self.pause.mul_f64(0.5 + share as f64 / 1024.0);
         std::thread::sleep(pause.min(left));

@@ -1,12 +1,12 @@
 //! Controls how much freed memory the allocator keeps.
 
-/// From now on large buffers (2 MiB and more) go back to the system as soon as they are freed, and
-/// so does what is free at the end of a heap beyond 16 MiB. By itself the C library keeps ever larger
-/// ones the more of them there were, up to 64 MiB for each thread: right for few threads that read
-/// the same sizes over and over, and wrong where many sizes come and go.
+/// Makes the allocator return freed large buffers (2 MiB and more) to the system at once, and also
+/// free memory of more than 16 MiB at the end of a heap. By default glibc raises its thresholds
+/// with the sizes of freed buffers, and then keeps up to 64 MiB for each thread. The default suits
+/// a few threads that allocate the same sizes again and again, and wastes memory if sizes vary.
 ///
-/// Any thread may call it, at any time. It counts for the whole process, and costs a system call for
-/// each large buffer. Nothing where the allocator is not glibc's.
+/// May be called from any thread, at any time. Applies to the whole process. Costs a system call
+/// for each large buffer. Has no effect with allocators other than glibc's.
 pub fn return_large_buffers() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -20,9 +20,9 @@ pub fn return_large_buffers() {
     }
 }
 
-/// Asks the system for few large pages instead of many small ones for `bytes`, which should be of some
-/// megabytes and not have been written to. Each small page costs half a microsecond when it is
-/// written to first. Never fails: it is only a wish.
+/// Advises the system to use huge pages for `bytes`, which should be several megabytes and not yet
+/// written to. This saves the page faults of the first write to each small page. Never fails,
+/// because the system may ignore the advice.
 pub fn use_large_pages(bytes: &mut [u8]) {
     #[cfg(target_os = "linux")]
     {

@@ -1,11 +1,11 @@
-//! Workers that share a sequence of items. Each takes the next few items from the front, so the
-//! items are processed in order, and no worker has a slice of its own left at the end. If workers
-//! on neighbouring items would wait for one another, items are grouped, and a group belongs to one
-//! worker while other groups are unclaimed.
+//! A pool of workers that share a sequence of items. Each worker takes the next few items from the
+//! front, so the items are processed in order, and no worker finishes much later than the others.
+//! If workers on neighbouring items would wait for one another, items are grouped. A group belongs
+//! to one worker while other groups are unclaimed.
 //!
-//! The number of workers is given, or follows measurements. While workers mostly wait (a network
-//! file system), more are added as long as throughput rises. If it does not rise, or falls (a disk
-//! that must seek), they are removed again.
+//! The number of workers is fixed or follows measurements. While workers mostly wait (for a network
+//! file system), workers are added as long as throughput rises. If throughput does not rise, or
+//! falls (on a disk that must seek), the added workers are removed.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -26,54 +26,57 @@ use groups::Groups;
 /// The number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workers {
-    /// This many, or one if it is zero.
+    /// A fixed number of workers, at least one.
     Exactly(usize),
-    /// Starts with one per core, fewer for few items; then as many as get the most done, up to
-    /// `most`.
+    /// An adaptive number of workers, at most `most`. The pool starts with one worker for each
+    /// core, fewer for few items, and then changes the number towards the highest throughput.
     Adaptive {
-        /// The bound on the number of workers.
+        /// The maximum number of workers.
         most: usize,
     },
 }
 
 impl Workers {
-    /// Adapts between one worker and 64.
+    /// An adaptive number between one and 64 workers.
     pub const ADAPTIVE: Workers = Workers::Adaptive { most: 64 };
 }
 
 /// The statistics of a [`run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The most workers that there were at one time; of [`Workers::Exactly`], those that were started.
+    /// The largest number of workers at the same time; with [`Workers::Exactly`], the number of
+    /// started workers.
     pub most_workers: usize,
-    /// Whether every item was handed out; otherwise a worker broke off.
+    /// Whether every item was handed out. `false` if a worker broke off.
     pub complete: bool,
 }
 
-/// The most items that a worker takes at once.
+/// The maximum number of items that a worker takes at once.
 const LARGEST_BATCH: usize = 64;
 
-/// The time for one batch above which a worker takes smaller batches.
+/// The duration of a batch from which on a worker takes smaller batches.
 const LONG_BATCH: Duration = Duration::from_millis(1);
 
-/// Starting a thread costs about as much as this many items of quick work.
+/// The number of quick items whose work costs as much as the start of a thread.
 const ITEMS_WORTH_A_THREAD: usize = 16;
 
-/// Returns how many threads this process may run at once: its processors, or its share of them.
-/// Determined once by a dozen system calls, so call it only if there is work for several threads.
+/// Returns the number of threads that this process may run at once: the number of processors, or
+/// the limit of its cgroup. Determined once with about a dozen system calls, so call this only if
+/// there is work for several threads.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Works through items `0..count`. Each worker makes a state for itself with `begin`, calls
-/// `work` with it and the next few items, over and over, and gives the state to `end`.
+/// Processes the items `0..count`. Each worker creates a state with `begin`, calls `work` with the
+/// state and the next few items until no item is left, and passes the state to `end`.
 ///
-/// With one worker (or one item) everything runs on the calling thread; otherwise the calling
-/// thread is one of the workers. `work` breaks to stop all workers after what they hold now.
+/// With one worker, or one item, everything runs on the calling thread; otherwise the calling
+/// thread is one of the workers. If `work` returns `Break`, all workers stop after their current
+/// items.
 ///
 /// # Panics
-/// Panics of `work` are passed on once all workers have stopped.
+/// A panic of `work` is propagated after all workers have stopped.
 pub fn run<S>(
     workers: Workers,
     count: usize,
@@ -84,16 +87,15 @@ pub fn run<S>(
     run_groups(workers, &[count], begin, work, end)
 }
 
-/// Does the same for items in consecutive groups that end at `ends` (ascending; the last is the
-/// number of items). Two workers share a group only when all groups have been begun, and items that
-/// are taken together belong to one group. Returns what [`run`] returns, and may be called from any
-/// thread.
+/// Processes items like [`run`], in consecutive groups that end at `ends` (ascending; the last is
+/// the number of items). Two workers share a group only if no group is unclaimed. Items that are
+/// taken together belong to one group. May be called from any thread.
 ///
-/// Costs a counter for each group. A worker without a group, and each newly started one, scans all
-/// of them.
+/// Costs a counter for each group. A worker without a group, and each newly started worker, scans
+/// all groups.
 ///
 /// # Panics
-/// As [`run`].
+/// Panics like [`run`].
 pub fn run_groups<S>(
     workers: Workers,
     ends: &[usize],
@@ -107,7 +109,7 @@ pub fn run_groups<S>(
         Workers::Adaptive { most } => {
             let worth_starting = 1 + count / ITEMS_WORTH_A_THREAD;
             let start = match worth_starting.min(most) {
-                // No query is necessary.
+                // The number of cores is not needed.
                 0 | 1 => 1,
                 several => cores().min(several),
             };
@@ -143,11 +145,11 @@ pub fn run_groups<S>(
 struct Row<'a, J> {
     groups: Groups<'a>,
     stopped: AtomicBool,
-    /// The number of workers at the start.
+    /// The number of workers at the start, if the number is fixed.
     start: usize,
     alive: AtomicUsize,
     most_alive: AtomicUsize,
-    /// Only when the number adapts.
+    /// `None` if the number of workers is fixed.
     tuner: Option<Tuner>,
     job: J,
 }
@@ -164,14 +166,14 @@ where
     W: Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
     E: Fn(S) + Sync,
 {
-    /// Starts a worker; returns whether that was possible.
+    /// Starts a worker. Returns whether the thread could be started.
     fn spawn<'scope, 'row: 'scope>(&'row self, scope: &'scope Scope<'scope, 'row>) -> bool {
         self.join();
         let spawned = std::thread::Builder::new()
             .name("worker".into())
             .spawn_scoped(scope, || self.work_through(scope));
         if spawned.is_err() {
-            // If no thread can be started, the existing workers continue.
+            // If the thread cannot be started, the existing workers continue.
             self.alive.fetch_sub(1, Relaxed);
         }
         spawned.is_ok()
@@ -212,7 +214,7 @@ where
         std::mem::forget(stop_on_panic);
     }
 
-    /// The next items, fewer when the end is near, so that all workers finish together.
+    /// Takes the next items: fewer near the end, so that all workers finish at the same time.
     fn take(&self, group: &mut Option<usize>, batch: usize) -> Option<Range<usize>> {
         if self.stopped.load(Relaxed) {
             return None;
@@ -225,8 +227,7 @@ where
         self.tuner.as_ref().map_or(self.start, Tuner::target)
     }
 
-    /// Runs the periodic review in the calling worker: reads the measurements and sets the worker
-    /// count.
+    /// Evaluates the measurements in the calling worker, and starts workers up to the new target.
     fn review<'scope, 'row: 'scope>(&'row self, tuner: &Tuner, scope: &'scope Scope<'scope, 'row>) {
         let Some(target) = tuner.review() else {
             return;
@@ -238,7 +239,8 @@ where
         }
     }
 
-    /// Whether this worker is one too many; if so, it counts itself out.
+    /// Returns whether there are more workers than `target`. If so, the calling worker is no longer
+    /// counted and must end.
     fn leaves(&self, target: usize) -> bool {
         self.alive
             .fetch_update(Relaxed, Relaxed, |alive| {
@@ -248,7 +250,7 @@ where
     }
 }
 
-/// A worker that panics stops the others, so that the panic gets out soon.
+/// Stops the other workers if a worker panics, so that the panic is propagated soon.
 struct StopOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopOnPanic<'_> {
@@ -257,7 +259,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// The result slots of items that workers fill in any order: each item's slot is written once.
+/// Collects the results of several workers, in any order.
 #[derive(Debug)]
 pub struct Gather<T>(Mutex<Vec<T>>);
 
@@ -268,7 +270,7 @@ impl<T> Default for Gather<T> {
 }
 
 impl<T> Gather<T> {
-    /// Adds what one worker found. Meant for the end of a worker, not for every item.
+    /// Appends the results of one worker. Call this at the end of a worker, not for every item.
     pub fn add(&self, mut found: Vec<T>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.is_empty() {
@@ -278,7 +280,7 @@ impl<T> Gather<T> {
         }
     }
 
-    /// Everything that was added, in no particular order.
+    /// Returns all results, in no particular order.
     pub fn into_inner(self) -> Vec<T> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,18 +1,19 @@
-//! The process: its umask, and its start. The start replaces the standard library's start for `fn main`, without
-//! the parts that take longer than a short command.
+//! The umask of the process, and its entry point. The entry point replaces the standard library's
+//! start of `fn main`, without the parts that take longer than a short command.
 //!
-//! On Linux with glibc those parts are the search for the main thread's stack (the kernel prints
-//! `/proc/self/maps`, which is then parsed) and the second stack for reporting an overflow of the
-//! first: about twenty system calls. Other systems use the ordinary start.
+//! On Linux with glibc these parts are the search for the main thread's stack (the kernel prints
+//! `/proc/self/maps`, which is then parsed) and the alternate signal stack for reporting a stack
+//! overflow: about twenty system calls. Other systems use the ordinary start.
 
 use std::panic::{self, UnwindSafe};
 
-/// Defines the start of a program: `pronto_io::entry!(run)` in a `main.rs` that begins with
-/// `#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]`, where `run` is a
-/// `fn() -> u8` that gives the exit code.
+/// Defines the entry point of a program. Use `pronto_io::entry!(run)` in a `main.rs` that begins
+/// with `#![cfg_attr(all(target_os = "linux", target_env = "gnu"), no_main)]`, where `run` is a
+/// `fn() -> u8` that returns the exit code.
 ///
-/// Closed standard streams are opened to nothing, so that no file is opened under their numbers;
-/// a closed pipe gives an error instead of a signal; a panic ends with 101, as from `fn main`.
+/// Opens `/dev/null` for closed standard streams, so that no other file gets their descriptors. A
+/// write to a closed pipe returns an error instead of raising a signal. A panic exits with 101, as
+/// in `fn main`.
 #[macro_export]
 macro_rules! entry {
     ($run:path) => {
@@ -21,7 +22,8 @@ macro_rules! entry {
             unsafe_code,
             reason = "the C library calls the symbol `main`, and no other does"
         )]
-        // SAFETY: the one definition of `main` in the program, with the C library's signature.
+        // SAFETY: this is the only definition of `main` in the program, with the C library's
+        // signature.
         #[unsafe(no_mangle)]
         extern "C" fn main(_: i32, _: *const *const u8) -> i32 {
             $crate::process::start($run)
@@ -34,10 +36,11 @@ macro_rules! entry {
     };
 }
 
-/// Defines `pronto_start`, the first instructions of a static program for x86-64 (linked with `-e pronto_start`), before those
-/// of the C library: one system call, `madvise(MADV_POPULATE_WRITE)`, gets the pages of the constants with addresses (segment
-/// `PT_GNU_RELRO`), all of which are written next. Without it each is a page fault. A kernel before 5.14 refuses, and
-/// nothing else changes.
+/// Defines `pronto_start`, the first instructions of a static program for x86-64 (linked with `-e
+/// pronto_start`). They run before those of the C library and make one system call,
+/// `madvise(MADV_POPULATE_WRITE)`, which allocates the pages of the relocated constants (segment
+/// `PT_GNU_RELRO`). All of these pages are written next, so each would be a page fault. On a kernel
+/// before 5.14 the call fails, without an effect.
 #[macro_export]
 macro_rules! populate_at_start {
     () => {
@@ -61,7 +64,7 @@ macro_rules! populate_at_start {
                 "je 3f",
                 "add r10, 56",
                 "jmp 2b",
-                // From the start of its first page to the end of its last.
+                // From the start of the first page to the end of the last page.
                 "3:",
                 "mov rdi, [r10 + 16]",
                 "add rdi, r9",
@@ -84,7 +87,7 @@ macro_rules! populate_at_start {
     };
 }
 
-/// Readies the process, runs `run`, and ends the process with the code it gives. Made for
+/// Prepares the process, calls `run`, and exits with the code that `run` returns. Used by
 /// [`entry!`](crate::entry).
 pub fn start(run: impl FnOnce() -> u8 + UnwindSafe) -> ! {
     open_standard_streams();
@@ -98,9 +101,9 @@ pub fn start(run: impl FnOnce() -> u8 + UnwindSafe) -> ! {
     std::process::exit(panic::catch_unwind(run).map_or(PANICKED, i32::from))
 }
 
-/// Returns the permissions that new files of this process lack; `None` if the system does not tell. The
-/// call that returns them also sets them, for all threads, so the kernel's description of the process is
-/// read. Costs one small file.
+/// Returns the umask of this process, or `None` if the system does not report the umask. The system
+/// call `umask` would also change the value for all threads, so this reads `/proc/self/status`.
+/// Costs one small file.
 pub fn umask() -> Option<u32> {
     let status = std::fs::read("/proc/self/status").ok()?;
     let mut lines = status.split(|byte| *byte == b'\n');
@@ -109,8 +112,8 @@ pub fn umask() -> Option<u32> {
     u32::from_str_radix(umask.trim(), 8).ok()
 }
 
-/// Opens `/dev/null` under each of the numbers 0 to 2 that is closed. One system call when none
-/// is.
+/// Opens `/dev/null` for each closed descriptor from 0 to 2. Costs one system call if none is
+/// closed.
 fn open_standard_streams() {
     let closed = |number: i32| libc::pollfd {
         fd: number,
@@ -131,8 +134,8 @@ fn open_standard_streams() {
     }
 }
 
-/// Makes writing to a pipe without a reader fail instead of ending the process. The standard
-/// library resets the signal to its default in children.
+/// Ignores SIGPIPE, so that a write to a closed pipe returns an error instead of ending the
+/// process. The standard library restores the default in child processes.
 fn ignore_closed_pipes() {
     // SAFETY: ignoring a signal runs no code.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };

@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock};
 
 /// Receives progress updates. `()` discards them.
 pub trait Progress: Send + Sync {
-    /// A new phase begins, named `title` as Git names it ("Receiving objects"), of `total` steps
-    /// if that is known. The watcher keeps a clone of the meter it returns.
+    /// Begins a phase of `total` steps, if the number is known. `title` is Git's title of the phase
+    /// ("Receiving objects"). The implementation keeps a clone of the returned meter.
     fn begin(&self, title: &'static str, total: Option<u64>) -> Meter;
 
-    /// A line of text from the other side of a connection, or a remark worth showing now.
+    /// Shows a line of text from the remote (sideband), or a remark to be shown now.
     fn message(&self, text: &str);
 
-    /// The server redirects a connection to `url`, which has no slash at its end. By default it is
-    /// shown as a message, in Git's words.
+    /// Reports that the server redirects a connection to `url`, which has no trailing slash. The
+    /// default implementation shows Git's message.
     fn redirected(&self, url: &str) {
         self.message(&format!("warning: redirecting to {url}/"));
     }
@@ -28,8 +28,8 @@ impl Progress for () {
     fn message(&self, _text: &str) {}
 }
 
-/// The counters of one phase. Cloning shares them; every method is lock-free and may be called
-/// from any thread.
+/// The counters of one phase. Clones share the counters. Every method is lock-free and may be
+/// called from any thread.
 #[derive(Clone, Debug)]
 pub struct Meter(Arc<Counters>);
 
@@ -46,7 +46,7 @@ struct Counters {
 const UNKNOWN: u64 = u64::MAX;
 
 impl Meter {
-    /// A meter for a phase called `title`, of `total` steps if that is known.
+    /// Creates a meter for a phase called `title`, of `total` steps if the number is known.
     pub fn new(title: &'static str, total: Option<u64>) -> Self {
         Meter(Arc::new(Counters {
             title,
@@ -58,39 +58,40 @@ impl Meter {
         }))
     }
 
-    /// Counts `steps` more as done.
+    /// Adds `steps` to the number of finished steps.
     pub fn add(&self, steps: u64) {
         self.0.done.fetch_add(steps, Relaxed);
     }
 
-    /// Counts `bytes` more as moved, for a rate.
+    /// Adds `bytes` to the number of transferred bytes, from which the throughput is computed.
     pub fn add_bytes(&self, bytes: u64) {
         self.0.bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Says how many steps there are, once that is known.
+    /// Sets the number of steps, once the number is known.
     pub fn set_total(&self, total: u64) {
         self.0.total.store(total, Relaxed);
     }
 
-    /// Like [`finish`](Self::finish), with `ending` to be shown in place of "done".
+    /// Finishes the phase like [`finish`](Self::finish), and shows `ending` in place of "done".
     pub fn finish_saying(&self, ending: String) {
-        // The first ending counts.
+        // The first ending is kept.
         let _ = self.0.ending.set(ending);
         self.finish();
     }
 
-    /// Returns the text to show at the end, if it is not "done".
+    /// Returns the text to show at the end in place of "done", if there is one.
     pub fn ending(&self) -> Option<&str> {
         self.0.ending.get().map(String::as_str)
     }
 
-    /// The phase is over. Dropping a meter without this means that it was given up.
+    /// Marks the phase as finished. A meter that is dropped without this call belongs to an
+    /// abandoned phase.
     pub fn finish(&self) {
         self.0.finished.store(true, Relaxed);
     }
 
-    /// The name of the phase.
+    /// Returns the title of the phase.
     pub fn title(&self) -> &'static str {
         self.0.title
     }
@@ -113,12 +114,12 @@ impl Meter {
         self.0.bytes.load(Relaxed)
     }
 
-    /// Whether the phase is over.
+    /// Whether the phase is finished.
     pub fn is_finished(&self) -> bool {
         self.0.finished.load(Relaxed)
     }
 
-    /// Whether the operation has dropped its side: only the watcher holds the meter still.
+    /// Whether the operation has dropped its clones, so that only the observer holds the meter.
     pub fn is_abandoned(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }

@@ -1,11 +1,11 @@
 //! Queues of received and sent bytes.
 //!
-//! - [`ReceiveQueue`]: received, unread bytes in one contiguous slice; parsers read in place.
+//! - [`ReceiveQueue`]: received, unread bytes in one contiguous slice, which parsers read in place.
 //! - [`SendQueue`]: bytes to be sent, as a list of slices that do not move.
 //!
-//! Both are limited in bytes, never in items: a few large items would exceed a limit in items. Both
-//! count copied and allocated bytes. With the feature `count-bytes` the sums over all queues of the
-//! process are available in `totals`, for benchmarks.
+//! Both queues are limited in bytes, never in items, because a few large items would exceed a limit
+//! in items. Both count copied and allocated bytes. With the feature `count-bytes`, `totals`
+//! returns the sums over all queues of the process, for benchmarks.
 
 mod receive;
 mod send;
@@ -15,7 +15,7 @@ mod tests;
 pub use receive::ReceiveQueue;
 pub use send::{SendQueue, SharedBytes};
 
-/// The queue already holds as much as it may.
+/// The error of an addition that would exceed the limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -27,13 +27,13 @@ impl std::fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
-/// The memory use of one queue, or of all.
+/// The copied and allocated bytes of one queue, or of all queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Bytes copied by the queue itself: moved within it, or into it from a slice. Bytes that a
-    /// read puts there do not count.
+    /// Bytes that the queue copied: moved within the queue, or appended from a slice. Bytes that a
+    /// read stores directly in the queue do not count.
     pub copied_bytes: u64,
-    /// Bytes requested from the allocator. A buffer that grows counts in full.
+    /// Bytes requested from the allocator. A buffer that grows counts with its full new size.
     pub allocated_bytes: u64,
 }
 
@@ -59,7 +59,7 @@ mod sums {
     pub(super) static ALLOCATED: AtomicU64 = AtomicU64::new(0);
 }
 
-/// The sums over all queues of the process since it started.
+/// Returns the sums over all queues of the process since its start.
 #[cfg(feature = "count-bytes")]
 pub fn totals() -> Counters {
     use std::sync::atomic::Ordering::Relaxed;

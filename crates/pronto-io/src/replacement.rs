@@ -1,7 +1,7 @@
-//! A new file that replaces another one in one step.
+//! A new file that atomically replaces another file.
 //!
-//! It differs from a renamed [`LockFile`](crate::lock_file::LockFile): the lock stays until its
-//! holder releases it, and keeps its mark until then.
+//! A replacement differs from a committed [`LockFile`](crate::lock_file::LockFile): the lock file
+//! of the path remains, with its mark, until its holder releases the lock.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind as Io};
@@ -13,14 +13,15 @@ use rustix::io::Errno;
 
 use crate::cleanup::Guard;
 
-/// The directory in which the kernel shows the open files of this process. A nameless file gets its
-/// name through it.
+/// The directory in which the kernel lists the open files of this process. An unnamed file is
+/// linked through it.
 const OWN_DESCRIPTORS: &str = "/proc/self/fd";
 
-/// A new file, without a name where the file system can do that, so that a killed process leaves
-/// nothing. Dropping it removes it.
+/// A new file, which has no name (`O_TMPFILE`) if the file system supports that, so that a killed
+/// process leaves no file. Dropping the value removes the file.
 ///
-/// Only one process may make a replacement of one path at a time: it must hold a lock.
+/// Only one process at a time may create a replacement of the same path, so the process must hold a
+/// lock.
 #[derive(Debug)]
 pub struct Replacement {
     file: File,
@@ -29,13 +30,14 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Creates an empty file, which will have the name `path` for a moment, or already has it where
-    /// the file system makes no nameless files. A file of that name is removed: a killed process left it.
+    /// Creates an empty file. Its name is `path`: from the start if the file system has no unnamed
+    /// files, else only for the moment before the rename. An existing file at `path` is removed,
+    /// because a killed process has left it.
     ///
     /// Costs two system calls.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Fails with the errors of the system.
     pub fn create(path: PathBuf) -> io::Result<Self> {
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -61,12 +63,12 @@ impl Replacement {
         })
     }
 
-    /// The open file, for writing.
+    /// Returns the open file, for writing.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The name that the file has for a moment.
+    /// Returns the name that the file has before the rename.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -76,7 +78,7 @@ impl Replacement {
     /// Costs two system calls.
     ///
     /// # Errors
-    /// Those of the system; `target` is then unchanged.
+    /// Fails with the errors of the system; `target` is then unchanged.
     pub fn put_in_place_of(self, target: &Path) -> io::Result<()> {
         let guard = match self.guard {
             Some(guard) => guard,
@@ -102,7 +104,7 @@ fn create_named(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Gives the nameless `file` the name `path`, as [`create_named`] would.
+/// Links the unnamed `file` to `path`, and replaces an existing file like [`create_named`].
 fn link(file: &File, path: &Path) -> Result<(), Errno> {
     let own = format!("{OWN_DESCRIPTORS}/{}", file.as_raw_fd());
     let link = || rustix::fs::linkat(CWD, &own, CWD, path, AtFlags::SYMLINK_FOLLOW);

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-/// Calls again what a signal interrupted.
+/// Repeats a system call until it is not interrupted by a signal (`EINTR`).
 pub(crate) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {
         match call() {

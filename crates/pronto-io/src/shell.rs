@@ -1,7 +1,7 @@
-//! Words of a command line for the shell, quoted as Git quotes them.
+//! Quotes words of a shell command line as Git does.
 
-/// Appends `text` in single quotes; quotes and exclamation marks inside are escaped outside of
-/// them, so that any shell reads back the same bytes.
+/// Appends `text` in single quotes. Single quotes and exclamation marks are escaped outside of the
+/// quotes, so that any shell reads the same bytes back.
 pub fn quote_into(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
     for &byte in text {
@@ -13,7 +13,7 @@ pub fn quote_into(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
 }
 
-/// Appends `text` as it is if no shell would change it, else as [`quote_into`] does.
+/// Appends `text` unchanged if no shell would change it, else quoted like [`quote_into`].
 pub fn quote_if_needed_into(text: &[u8], out: &mut Vec<u8>) {
     let harmless = |&byte: &u8| byte.is_ascii_alphanumeric() || b"+,-./:=@_^".contains(&byte);
     if !text.is_empty() && text.iter().all(harmless) {

@@ -1,30 +1,30 @@
 //! Searches in short byte strings: names, keys, lines of small files.
 //!
-//! Libraries that search with the vectors of the processor ask it first which it has (`cpuid`). In a virtual machine each
-//! such question takes microseconds, and there are ten of them: more than a small call searches. For large texts the
-//! libraries are faster.
+//! Search libraries that use vector instructions first query the processor's features (`cpuid`). In
+//! a virtual machine each query takes microseconds, and there are about ten: more time than a short
+//! search takes. For large texts these libraries are faster.
 
-/// Searches for bytes, one after the other.
+/// Searches in byte strings, byte by byte.
 pub trait Short {
-    /// Returns where `byte` is for the first time.
+    /// Returns the position of the first `byte`.
     fn position_of(&self, byte: u8) -> Option<usize>;
 
-    /// Returns where `byte` is for the last time.
+    /// Returns the position of the last `byte`.
     fn last_position_of(&self, byte: u8) -> Option<usize>;
 
-    /// Returns where `text` begins for the first time.
+    /// Returns the position of the first occurrence of `text`.
     fn position_of_text(&self, text: &[u8]) -> Option<usize>;
 
-    /// Returns all places where `text`, which is not empty, begins.
+    /// Returns the positions of all occurrences of `text`, which must not be empty.
     fn positions_of_text(&self, text: &[u8]) -> impl Iterator<Item = usize>;
 
     /// Returns the parts before and after the first `byte`.
     fn split_once_at(&self, byte: u8) -> Option<(&[u8], &[u8])>;
 
-    /// Returns the parts between all `byte`s: one if there is none.
+    /// Returns the parts between all occurrences of `byte`: the whole string if there is none.
     fn split_at_each(&self, byte: u8) -> impl DoubleEndedIterator<Item = &[u8]> + Clone;
 
-    /// Returns the lines, without their ends (LF or CR LF).
+    /// Returns the lines, without their line endings (LF or CR LF).
     fn each_line(&self) -> impl DoubleEndedIterator<Item = &[u8]> + Clone;
 }
 
@@ -63,7 +63,7 @@ impl Short for [u8] {
     }
 }
 
-/// Returns a line without its end.
+/// Removes the line ending.
 fn without_end(line: &[u8]) -> &[u8] {
     match line.strip_suffix(b"\n") {
         Some(line) => line.strip_suffix(b"\r").unwrap_or(line),

@@ -1,9 +1,9 @@
-//! SIGINT and similar signals. The first one interrupts the operation. If it does not end within a
-//! second, or at a second signal, the paths of [guards](crate::cleanup) are removed and the process
-//! dies of the signal.
+//! Handles SIGINT and other signals that end a process. The first signal interrupts the operation.
+//! If the operation does not end within a second, or at a second signal, the handler removes the
+//! paths of [guards](crate::cleanup), and the process dies of the signal.
 //!
-//! The handler does all of this. A thread that waits for signals would be simpler, but costs a
-//! short command a tenth of its time.
+//! The handler does all of this itself. A thread that waits for signals would be simpler, but would
+//! add a tenth to the run time of a short command.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering::SeqCst};
@@ -14,33 +14,33 @@ use libc::c_int;
 use crate::cleanup;
 use crate::interrupt::Interrupt;
 
-/// The time in seconds that an operation has to notice the interrupt and to unwind.
+/// The time in seconds that an operation has to stop after the interrupt.
 const GRACE: u32 = 1;
 
-/// The signals that ask a process to end.
+/// The signals that request a process to end.
 const WATCHED: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// The first signal that came, or 0.
+/// The first signal that was received, or 0.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 
-/// Set permanently by the thread that ends the process.
+/// Set by the thread that ends the process, and never reset.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// The flag that the first signal triggers, and the one that it triggers instead, once. Flags that
-/// are never freed, or null.
+/// The interrupt flag of the first signal, and the drain flag, which replaces the interrupt flag
+/// once. Each is null or a flag that is never freed.
 static INTERRUPT: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 static DRAIN: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 
-/// The flag that SIGHUP triggers instead, each time. Never freed, or null.
+/// The flag that SIGHUP sets instead, each time. Null or never freed.
 static RELOAD: AtomicPtr<AtomicBool> = AtomicPtr::new(ptr::null_mut());
 
 /// Makes the first of SIGINT, SIGTERM, SIGHUP and SIGQUIT trigger `interrupt`. Signals that were
-/// ignored at the start of the process stay ignored, and cost one more system call than the five
-/// others. Call it before other threads exist, and from one of them: a later call replaces the
-/// interrupt, whose flag is never freed.
+/// ignored at the start of the process stay ignored. Costs five system calls, and one for each
+/// ignored signal. Call this before other threads exist. A later call replaces the interrupt, whose
+/// flag is never freed.
 ///
 /// # Errors
-/// Those of `sigaction(2)`.
+/// Fails with the errors of `sigaction(2)`.
 pub fn watch(interrupt: &Interrupt) -> io::Result<()> {
     INTERRUPT.store(interrupt.leak(), SeqCst);
     // The inherited signal mask must not block the alarm.
@@ -55,21 +55,21 @@ pub fn watch(interrupt: &Interrupt) -> io::Result<()> {
     Ok(())
 }
 
-/// The first signal triggers `drain` and does nothing else, the second is as the first would be.
-/// Any thread may call it; the flag is never freed.
+/// Makes the first signal trigger only `drain`. The second signal then has the effect of a first
+/// signal. May be called from any thread. The flag is never freed.
 pub fn drain_first(drain: &Interrupt) {
     DRAIN.store(drain.leak(), SeqCst);
 }
 
-/// SIGHUP triggers `reload` and does nothing else, as often as it comes. Any thread may call it; the
-/// flag is never freed.
+/// Makes every SIGHUP trigger only `reload`. May be called from any thread. The flag is never
+/// freed.
 pub fn reload_on_hangup(reload: &Interrupt) {
     RELOAD.store(reload.leak(), SeqCst);
 }
 
-/// If a signal has come that asks the process to end: removes what guards watch over, runs
-/// `farewell` with the number of the signal, and dies of it. Else returns at once, for one atomic
-/// load. Any thread may call it; all but the first to do so wait for the end.
+/// Ends the process if a signal has requested that: removes the paths of guards, calls `farewell`
+/// with the number of the signal, and dies of the signal. Otherwise returns at once, for one atomic
+/// load. May be called from any thread; all threads but the first one wait for the end.
 pub fn end_if_asked(farewell: impl FnOnce(i32)) {
     let signal = CAUGHT.load(SeqCst);
     if signal == 0 {
@@ -80,26 +80,26 @@ pub fn end_if_asked(farewell: impl FnOnce(i32)) {
         farewell(signal);
         die_of(signal);
     }
-    // The handler is at it, in another thread.
+    // Another thread, or the handler in it, is ending the process.
     loop {
         std::thread::park();
     }
 }
 
-/// Ends the process by `signal`, as if it had never been handled; by the exit code 128 + `signal`
-/// if the signal does not end processes. May be called from any thread and from signal handlers.
+/// Ends the process with the default action of `signal`, or with the exit code 128 + `signal` if
+/// that action does not end processes. May be called from any thread and from signal handlers.
 pub fn die_of(signal: i32) -> ! {
     // SAFETY: functions that POSIX allows in signal handlers; the default action runs no Rust code.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
         unblock(signal);
-        // The default action of this signal is to do nothing.
+        // The default action of this signal does not end the process.
         libc::_exit(128 + signal)
     }
 }
 
-/// Lets `signal` reach this thread.
+/// Unblocks `signal` in this thread.
 fn unblock(signal: c_int) {
     // SAFETY: functions that POSIX allows in signal handlers, with a set that lives on the stack.
     unsafe {
@@ -110,7 +110,7 @@ fn unblock(signal: c_int) {
     }
 }
 
-/// Has `on_signal` called; what was done before.
+/// Installs `on_signal` as the handler of `signal`. Returns the previous action.
 fn handle(signal: c_int) -> io::Result<libc::sigaction> {
     // SAFETY: `on_signal` does what handlers may do alone; both actions live on the stack, and
     // all zeros are valid for them.
@@ -126,14 +126,15 @@ fn handle(signal: c_int) -> io::Result<libc::sigaction> {
     }
 }
 
-/// Sets `flag` if there is one. Returns whether there is.
+/// Sets `flag` unless it is null. Returns whether the flag was set.
 fn trigger(flag: *mut AtomicBool) -> bool {
     // SAFETY: null, or a flag that was leaked.
     let flag = unsafe { flag.as_ref() };
     flag.inspect(|flag| flag.store(true, SeqCst)).is_some()
 }
 
-/// Does only what POSIX allows in a handler: atomics, system calls, nothing that allocates or locks.
+/// The signal handler. It does only what POSIX allows in a handler: atomics and system calls, no
+/// allocation, no lock.
 extern "C" fn on_signal(signal: c_int) {
     if signal == libc::SIGHUP && trigger(RELOAD.load(SeqCst)) {
         return;
@@ -144,7 +145,7 @@ extern "C" fn on_signal(signal: c_int) {
         }
         if CAUGHT.compare_exchange(0, signal, SeqCst, SeqCst).is_ok() {
             trigger(INTERRUPT.load(SeqCst));
-            // Without an alarm there is still the second signal.
+            // Without the alarm, a second signal still ends the process.
             if handle(libc::SIGALRM).is_ok() {
                 // SAFETY: allowed in handlers.
                 unsafe { libc::alarm(GRACE) };
@@ -174,7 +175,7 @@ mod tests {
 
     const VARIABLE: &str = "PRONTO_TEST_SIGNALS";
 
-    /// Not a test by itself: what runs in the process that gets the signals.
+    /// Not a test by itself: the code of the child process that receives the signals.
     #[test]
     fn in_a_process_of_its_own() {
         let Some(file) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
@@ -205,7 +206,7 @@ mod tests {
         end_if_asked(|_| ());
     }
 
-    /// Starts the process above and waits until it waits for signals.
+    /// Starts the child process and waits until it has installed its handlers.
     fn start(program: &mut Command, file: &Path) -> Child {
         let mut child = program
             .args([
@@ -234,7 +235,7 @@ mod tests {
         with_default_signals(own_path())
     }
 
-    /// This binary, started to ignore `signal`.
+    /// Returns a command for this binary, which ignores `signal`.
     fn own_binary_ignoring(signal: &str) -> Command {
         ignoring_signal(signal, own_path())
     }

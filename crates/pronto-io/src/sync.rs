@@ -3,39 +3,40 @@
 use std::fs::File;
 use std::io;
 
-/// The way to flush a written file.
+/// The method with which a written file is flushed to disk (`core.fsyncMethod`, `core.fsync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMethod {
-    /// Not at all: the system writes it when it suits.
+    /// Do not flush. The system writes the file later.
     #[default]
     No,
-    /// Until the disk has been given the content, which may still be in its cache.
+    /// Wait until the content has been sent to the disk, which may still have it in its write cache
+    /// (`writeout-only`).
     WriteOut,
-    /// Until it is on the disk.
+    /// Wait until the content is on the disk (`fsync`).
     Flush,
 }
 
 impl SyncMethod {
-    /// Whether there is nothing to wait for.
+    /// Whether the file is not flushed.
     pub fn is_no(self) -> bool {
         self == SyncMethod::No
     }
 
-    /// Waits for `file`.
+    /// Flushes `file`.
     ///
     /// # Errors
-    /// Those of `fsync(2)`.
+    /// Fails with the errors of `fsync(2)`.
     pub fn apply(self, file: &File) -> io::Result<()> {
         match self {
             SyncMethod::No => Ok(()),
-            // Where the system cannot do less it does more, as in Git.
+            // Systems without a weaker call use `fsync`, as Git does.
             SyncMethod::WriteOut if write_out(file) => Ok(()),
             SyncMethod::WriteOut | SyncMethod::Flush => file.sync_all(),
         }
     }
 }
 
-/// Whether the content has been given to the disk.
+/// Sends the content of the file to the disk. Returns whether that succeeded.
 #[cfg(target_os = "linux")]
 fn write_out(file: &File) -> bool {
     use std::os::fd::AsRawFd;

@@ -1,8 +1,8 @@
 //! Reads files that an attacker may have placed in a worktree or a repository.
 //!
-//! Such a name can be a FIFO on which opening blocks, a device that never ends, a link that leads
-//! outside, or a file that exhausts memory. All functions here open without blocking, accept only
-//! regular files, and read at most the given number of bytes.
+//! A path under the control of an attacker can be a FIFO whose `open` blocks, a device that never
+//! ends, a symbolic link that leads outside, or a file that exhausts memory. All functions here
+//! open without blocking, accept only regular files, and read at most the given number of bytes.
 
 use std::fs::File;
 use std::io;
@@ -13,40 +13,40 @@ use rustix::fs::{Mode, OFlags};
 use crate::dir::{file_metadata, read_at_most};
 use crate::retry::retry;
 
-/// The bound for text that people write (patterns, attributes, settings): Git's own for the first
-/// two.
+/// The limit for text that users write (patterns, attributes, settings). Git has the same limit for
+/// the first two.
 pub const LARGEST_TEXT_BYTES: u64 = 100 << 20;
 
-/// The bound for a small file of a repository: a pointer to another directory, a list of them.
+/// The limit for a small file of a repository, such as a `gitdir` pointer or a list of alternates.
 pub const LARGEST_POINTER_BYTES: u64 = 1 << 20;
 
-/// The bound for a file that grows with the history of a repository.
+/// The limit for a file that grows with the history of a repository.
 pub const LARGEST_TABLE_BYTES: u64 = 2 << 30;
 
-/// The size of reads from a file that has grown since it was opened.
+/// The size of further reads from a file that has grown since it was opened.
 const GROWN_BYTES: u64 = 64 << 10;
 
 /// The treatment of a symbolic link in the last component of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// The file that it leads to is meant.
+    /// The link is followed.
     Follow,
-    /// A link is an error (`ELOOP`).
+    /// The link is an error (`ELOOP`).
     Refuse,
 }
 
-/// Opens the regular file at `path`. Never waits.
+/// Opens the regular file at `path`. Never blocks.
 ///
 /// # Errors
-/// Those of `open(2)`: `ELOOP` for a link that is refused; `InvalidInput` for what is no regular
-/// file.
+/// Fails with the errors of `open(2)`, such as `ELOOP` for a link with [`Links::Refuse`], and with
+/// `InvalidInput` if `path` is not a regular file.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     let file = open_any(path, links)?;
     require_regular(&file)?;
     Ok(file)
 }
 
-/// Opens whatever is at `path`, without waiting for the other end of a FIFO.
+/// Opens the file of any type at `path`, without waiting for the other end of a FIFO.
 pub(crate) fn open_any(path: &Path, links: Links) -> io::Result<File> {
     let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     if links == Links::Refuse {
@@ -55,27 +55,28 @@ pub(crate) fn open_any(path: &Path, links: Links) -> io::Result<File> {
     Ok(retry(|| rustix::fs::open(path, flags, Mode::empty()))?.into())
 }
 
-/// Reads the regular file at `path`, of at most `largest_bytes`. Four system calls.
+/// Reads the regular file at `path`, of at most `largest_bytes`. Costs four system calls.
 ///
 /// # Errors
-/// As [`open`] and [`read_open`].
+/// Fails with the errors of [`open`] and [`read_open`].
 pub fn read(path: &Path, links: Links, largest_bytes: u64) -> io::Result<Vec<u8>> {
     read_open(&open_any(path, links)?, largest_bytes)
 }
 
-/// Reads the regular file at `path`, through links: for files of a repository that may be large.
+/// Reads the regular file at `path` and follows links. For files of a repository that may be large.
 ///
 /// # Errors
-/// As [`read`].
+/// Fails with the errors of [`read`].
 pub fn content(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     read(path.as_ref(), Links::Follow, LARGEST_TABLE_BYTES)
 }
 
-/// Reads a file that was opened without waiting, from where it stands.
+/// Reads a file that was opened in nonblocking mode, from its read position to its end.
 ///
 /// # Errors
-/// `InvalidInput` when it is no regular file, `FileTooLarge` when there is more of it than
-/// `largest_bytes`, `OutOfMemory` when there is no room, or those of `read(2)`.
+/// Fails with `InvalidInput` if the file is not a regular file, with `FileTooLarge` if it is longer
+/// than `largest_bytes`, with `OutOfMemory` if the buffer cannot be allocated, and with the errors
+/// of `read(2)`.
 pub fn read_open(file: &File, largest_bytes: u64) -> io::Result<Vec<u8>> {
     let size = require_regular(file)?;
     let full = || io::Error::from(io::ErrorKind::FileTooLarge);
@@ -83,10 +84,10 @@ pub fn read_open(file: &File, largest_bytes: u64) -> io::Result<Vec<u8>> {
         return Err(full());
     }
     let mut content = Vec::new();
-    // One byte more shows the end.
+    // One more byte than the size detects the end of the file.
     let mut wanted = size.saturating_add(1);
     while read_at_most(file, wanted, &mut content)? as u64 == wanted {
-        // It has grown meanwhile.
+        // The file has grown since it was opened.
         if content.len() as u64 > largest_bytes {
             return Err(full());
         }
@@ -95,13 +96,13 @@ pub fn read_open(file: &File, largest_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The size of a file, which must be a regular one.
+/// Returns the size of a regular file.
 fn require_regular(file: &File) -> io::Result<u64> {
     let metadata = file_metadata(file)?;
     if metadata.is_file() {
         return Ok(metadata.size_bytes);
     }
-    // As reading it would fail.
+    // The error that reading a directory returns.
     if metadata.is_directory() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
@@ -187,7 +188,7 @@ mod tests {
             kind(&file, Links::Refuse, 9),
             Some(io::ErrorKind::FileTooLarge)
         );
-        // Claims no memory before it is refused.
+        // The size is rejected before memory is allocated.
         let huge = File::create(&file).expect("it can be made");
         huge.set_len(1 << 40).expect("it takes no room");
         assert_eq!(

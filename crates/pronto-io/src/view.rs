@@ -1,10 +1,10 @@
-//! Files opened for random reading: mapped where that is safe and fast, otherwise read by position
-//! (network and FUSE file systems, where a map would hide I/O errors).
+//! Files opened for random reading. A file is mapped if that is safe and fast, and otherwise read
+//! by position (on network and FUSE file systems, where a map would hide I/O errors).
 //!
-//! A mapped file that another process truncates does not end the process. The missing bytes read as
-//! zeros, and [`View::check`] reports it from then on. Callers use bytes of a view first and call
-//! `check` before they use the result. A SIGBUS handler does this. The first map installs it, and
-//! it forwards faults outside of maps.
+//! Truncating a mapped file in another process does not end this process. The missing bytes read as
+//! zeros, and [`View::check`] reports the truncation from then on. Callers use the bytes of a view
+//! first, and call `check` before they use the result. A SIGBUS handler implements this. The first
+//! map installs the handler, which forwards faults outside of maps.
 //!
 //! ```
 //! use pronto_io::view::{Access, View};
@@ -16,7 +16,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A view of a [stub](blocks::Stub) reads a file whose blocks are fetched when they are read.
+//! A view of a [stub](blocks::Stub) reads a file whose blocks are fetched on demand.
 
 pub mod blocks;
 mod count;
@@ -39,43 +39,43 @@ use memmap2::{Mmap, MmapOptions};
 use crate::file_system::FileSystem;
 use crate::untrusted::Links;
 
-/// Whether `file` is on a file system of this machine, as far as the system says.
+/// Returns whether `file` is on a local file system, as far as the system reports that.
 ///
 /// # Errors
-/// Those of `fstat(2)`.
+/// Fails with the errors of `fstat(2)`.
 #[cfg(unix)]
 pub fn is_local(file: &impl AsFd) -> io::Result<bool> {
     Ok(FileSystem::of(file)?.is_local())
 }
 
-/// The way in which a [`View`] reads its file.
+/// The method with which a [`View`] reads its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Mapped on local file systems, by position on network and FUSE ones, and where the process has very
-    /// many maps already.
+    /// Map files on local file systems. Read by position on network and FUSE file systems, and if
+    /// the process already has very many maps.
     #[default]
     Auto,
-    /// Mapped wherever the file is.
+    /// Map the file on every file system.
     Mapped,
-    /// Reads by position, on every file system.
+    /// Read by position on every file system.
     Positional,
 }
 
-/// The expected access to a mapped file, for the system's readahead.
+/// The expected access pattern of a mapped file, for the system's readahead (`madvise(2)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Here and there.
+    /// Reads at random offsets.
     Random,
-    /// From front to back.
+    /// Reads from the beginning to the end.
     Sequential,
-    /// All of it, soon.
+    /// Reads of the whole file, soon.
     WillNeed,
 }
 
-/// A regular file opened for random reading, as it was when it was opened.
+/// A regular file opened for random reading. The view keeps reading the file that was opened.
 ///
-/// `Send + Sync`; reads take no lock when the file is mapped. A mapped file holds no descriptor.
-/// Replacing or unlinking the file does not disturb a view of it.
+/// `Send + Sync`; reads of a mapped file take no lock. A mapped file keeps no descriptor open.
+/// Replacing or unlinking the file does not affect an existing view.
 #[derive(Debug)]
 pub struct View {
     source: Source,
@@ -90,7 +90,7 @@ pub struct Identity {
     pub device: u64,
     /// The inode number on that device.
     pub inode: u64,
-    /// When the contents were last changed: seconds since 1970 and nanoseconds.
+    /// The modification time: seconds since 1970-01-01 UTC and nanoseconds.
     pub modified: (i64, i64),
 }
 
@@ -102,35 +102,37 @@ enum Source {
     Blocks(Arc<BlockFile>),
 }
 
-/// A map and its entry in the registry of maps, which is dropped first.
+/// A map and its entry in the registry of maps. The entry is dropped first.
 #[derive(Debug)]
 struct Mapped {
     registration: Registration,
     map: Mmap,
-    /// The last bytes of the file when it was opened.
+    /// The last bytes of the file at the time of opening.
     tail: u64,
     _counted: Counted,
 }
 
 impl View {
-    /// Opens `path`. Costs three system calls when the file is mapped, whatever its size, one more
-    /// the first time a file system is met, and another one for the first map of the process. The
-    /// last page of the file is read.
+    /// Opens `path`. A mapped file of any size costs three system calls, one more for the first
+    /// file on each device, and another one for the first map of the process. Reads the last page
+    /// of the file.
     ///
     /// # Errors
-    /// Those of opening and mapping; `InvalidInput` when `path` is not a regular file.
+    /// Fails with the errors of `open(2)` and `mmap(2)`, and with `InvalidInput` if `path` is not a
+    /// regular file.
     pub fn open(path: impl AsRef<Path>, access: Access) -> io::Result<View> {
         let path = path.as_ref();
-        // Repositories may hold what never answers, and only a regular file is taken.
+        // A repository of an attacker may contain a FIFO, so do not block on `open`. The type is
+        // checked below.
         let file = crate::untrusted::open_any(path, Links::Follow)?;
         View::from_file(file, path, access)
     }
 
-    /// Like [`open`](Self::open), of a file that is open already; `path` is where it is opened again
-    /// should its descriptor be needed elsewhere.
+    /// Creates a view of an open file like [`open`](Self::open). The file is opened again at `path`
+    /// if its descriptor was closed to free descriptors.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails with the errors of [`open`](Self::open).
     pub fn from_file(file: File, path: impl AsRef<Path>, access: Access) -> io::Result<View> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -173,7 +175,7 @@ impl View {
         })
     }
 
-    /// A view of `bytes` that are in memory already, for formats that are read through views.
+    /// Creates a view of `bytes` in memory, for parsers that read views.
     pub fn from_bytes(bytes: Vec<u8>) -> View {
         View {
             len: bytes.len() as u64,
@@ -186,7 +188,7 @@ impl View {
         }
     }
 
-    /// The size of the file in bytes when it was opened.
+    /// Returns the size in bytes that the file had when it was opened.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -196,12 +198,13 @@ impl View {
         self.len == 0
     }
 
-    /// Which file this is.
+    /// Returns the identity of the file.
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// The whole contents, if the file is mapped (or empty), and all its blocks are there.
+    /// Returns the whole content if the file is mapped (or empty) and none of its blocks is
+    /// missing.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.source {
             Source::Mapped(mapped) => Some(&mapped.map),
@@ -211,11 +214,11 @@ impl View {
         }
     }
 
-    /// At least `len` bytes from `offset`, where they are in memory; `None` if they have to be
-    /// [read](Self::read). Fetches blocks that are missing.
+    /// Returns at least `len` bytes from `offset` if they are in memory, or `None` if they must be
+    /// read with [`read`](Self::read). Fetches missing blocks.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Fails with the errors of [`read`](Self::read).
     pub fn in_place(&self, offset: u64, len: usize) -> io::Result<Option<&[u8]>> {
         self.check_range(offset, len)?;
         match &self.source {
@@ -231,12 +234,13 @@ impl View {
         }
     }
 
-    /// Exactly `len` bytes from `offset`: borrowed from the map, or read into `buffer` (whose
-    /// former contents are lost), which then holds them. Allocates at most `len` bytes, and only if the file has
-    /// them.
+    /// Returns exactly `len` bytes from `offset`, borrowed from the map or from `buffer`, whose
+    /// previous content is lost. Allocates at most `len` bytes, and only if the file is long
+    /// enough.
     ///
     /// # Errors
-    /// `UnexpectedEof` when the file does not reach that far, and those of reading.
+    /// Fails with `UnexpectedEof` if the file ends before `offset + len`, and with the errors of
+    /// reading.
     pub fn read<'a>(
         &'a self,
         offset: u64,
@@ -245,7 +249,7 @@ impl View {
     ) -> io::Result<&'a [u8]> {
         self.check_range(offset, len)?;
         match &self.source {
-            // What is in memory is no longer than a `usize` says, so the offset fits one.
+            // The range is in memory, so the offset fits into a `usize`.
             Source::Mapped(mapped) => Ok(&mapped.map[offset as usize..][..len]),
             Source::Memory(bytes) => Ok(&bytes[offset as usize..][..len]),
             Source::Positional(file) => {
@@ -254,7 +258,8 @@ impl View {
                 file.read_exact_at(buffer, offset)?;
                 Ok(buffer)
             }
-            // Readers keep what is in the buffer as long as the whole is not mapped.
+            // Callers of `read` may keep the bytes, so copy them while the file is not completely
+            // mapped.
             Source::Blocks(file) => {
                 buffer.clear();
                 buffer.resize(len, 0);
@@ -264,12 +269,12 @@ impl View {
         }
     }
 
-    /// Whether the bytes that were read of this view before this call are those of the file. To be
-    /// called after they were used, before a result is given out: they may have been zeros if the
-    /// file was cut short under its map. Costs a load and a branch.
+    /// Checks that all bytes read from this view so far are those of the file. Call this after the
+    /// bytes were used and before a result is returned: if the file was truncated under its map,
+    /// the bytes may have been zeros. Costs a load and a branch.
     ///
     /// # Errors
-    /// `UnexpectedEof` when the file was cut short; from then on always.
+    /// Fails with `UnexpectedEof` if the file was truncated; every later call fails, too.
     #[inline]
     pub fn check(&self) -> io::Result<()> {
         match &self.source {
@@ -279,13 +284,13 @@ impl View {
         }
     }
 
-    /// Does the same as [`check`](Self::check), and also checks that the file still ends as it did
-    /// when it was opened. Within the last page of a file, missing bytes read as zeros without a
-    /// fault, and so do bytes that were truncated and restored as a hole. Call it before something
-    /// is reported as missing. Reads the last bytes of a mapped file.
+    /// Checks the view like [`check`](Self::check), and also that the file still ends with the same
+    /// bytes as at the time of opening. Missing bytes within the last page of a file read as zeros
+    /// without a fault, and so do bytes that were truncated and restored as a hole. Call this
+    /// before reporting data as missing. Reads the last bytes of a mapped file.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// Fails with the errors of [`check`](Self::check).
     pub fn verify(&self) -> io::Result<()> {
         if let Source::Mapped(mapped) = &self.source
             && tail_of(std::hint::black_box(&mapped.map)) != mapped.tail
@@ -295,8 +300,8 @@ impl View {
         self.check()
     }
 
-    /// Asks the processor to load the cache line at `offset` of a mapped file while it does other
-    /// things. Out of bounds, or not mapped: does nothing.
+    /// Prefetches the cache line at `offset` of a mapped file into the processor's cache. Does
+    /// nothing if the offset is out of bounds or the file is not mapped.
     #[inline(always)]
     pub fn prefetch(&self, offset: u64) {
         if let Some(bytes) = self.bytes() {
@@ -304,15 +309,16 @@ impl View {
         }
     }
 
-    /// Begins to fetch what lies at `offsets`, which ascend, if the file is read by block from elsewhere. Does not
-    /// wait. Does nothing for other files, and for offsets behind the end.
+    /// Starts to fetch the blocks at `offsets` (ascending), if the blocks of the file are fetched
+    /// on demand. Does not wait. Does nothing for other files, and for offsets beyond the end.
     pub fn prefetch_all(&self, offsets: &[u64]) {
         if let Source::Blocks(file) = &self.source {
             file.prefetch_all(offsets);
         }
     }
 
-    /// Advises the system how a mapped file will be read. Never fails, because it is only a hint.
+    /// Advises the system about the expected reads of a mapped file. Never fails, because the
+    /// system may ignore the advice.
     pub fn advise(&self, advice: Advice) {
         if let Source::Mapped(Mapped { map, .. }) = &self.source {
             let advice = match advice {
@@ -320,14 +326,14 @@ impl View {
                 Advice::Sequential => memmap2::Advice::Sequential,
                 Advice::WillNeed => memmap2::Advice::WillNeed,
             };
-            // A hint that is refused changes nothing.
+            // An error is ignored: the advice does not change results.
             let _ = map.advise(advice);
         }
     }
 }
 
 impl Mapped {
-    /// Maps the first `len` bytes of `file`, whether it still has them or not.
+    /// Maps the first `len` bytes of `file`, even if the file has become shorter.
     fn new(file: &File, len: usize) -> io::Result<Mapped> {
         // SAFETY: the map is private and read-only, and Git never writes to a finished file in
         // place: it makes a new one and renames it over the old. Should someone cut it short,
@@ -344,7 +350,7 @@ impl Mapped {
     }
 }
 
-/// The last bytes, as many as a number has.
+/// Returns the last eight bytes as a number.
 fn tail_of(bytes: &[u8]) -> u64 {
     let mut tail = [0; 8];
     for (to, from) in tail.iter_mut().zip(bytes.iter().rev()) {
@@ -361,8 +367,8 @@ fn cut_short() -> io::Error {
     )
 }
 
-/// Asks the processor to load the cache line of `bytes[at]` while it does other things. Out of
-/// bounds: does nothing.
+/// Prefetches the cache line of `bytes[at]` into the processor's cache. Does nothing if `at` is out
+/// of bounds.
 #[inline(always)]
 pub fn prefetch(bytes: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -427,7 +433,7 @@ mod tests {
         let (view, other) = (open("cut"), open("whole"));
         let file = File::options().write(true).open(path("cut"));
         let file = file.expect("it is ours");
-        // Within a page that was not touched yet there is no fault.
+        // Within a page that has not been accessed there is no fault.
         file.set_len(pages.len() as u64 - 100).expect("it is ours");
         let mut buffer = Vec::new();
         assert_eq!(view.read(0, 4, &mut buffer).expect("inside"), [7; 4]);

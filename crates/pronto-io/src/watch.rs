@@ -1,4 +1,4 @@
-//! The observer of an operation: progress and interruption.
+//! The observer of an operation, for progress and interruption.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 
-/// The interrupt of callers that never stop an operation.
+/// The interrupt of callers that never interrupt an operation.
 static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::new);
 
 /// The observer of an operation: it receives the progress and may interrupt the operation.
@@ -40,7 +40,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Sends progress to `progress`.
+    /// Sets the receiver of progress.
     #[must_use]
     pub fn with_progress(self, progress: &'a dyn Progress) -> Self {
         Watch {
@@ -49,7 +49,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Sends progress to `progress`, which an operation may keep beyond the call.
+    /// Sets a shared receiver of progress, which an operation may keep after the call.
     #[must_use]
     pub fn with_shared_progress(self, progress: Arc<dyn Progress>) -> Self {
         Watch {
@@ -58,7 +58,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Lets `interrupt` stop the operation, which then fails.
+    /// Makes the operation fail when `interrupt` is triggered.
     #[must_use]
     pub fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
         Watch { interrupt, ..self }
@@ -86,7 +86,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns the flag that stops the operation.
+    /// Returns the interrupt of the operation.
     pub fn interrupt(&self) -> &'a Interrupt {
         self.interrupt
     }

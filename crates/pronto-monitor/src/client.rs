@@ -1,4 +1,4 @@
-//! The client of a monitor, over its socket.
+//! The client of a file system monitor, which connects to the monitor's socket.
 
 use crate::credentials::is_trusted;
 use crate::protocol::{Answer, LONGEST_ANSWER_BYTES, read_message, write_message};
@@ -12,29 +12,29 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the socket in the directory of the repository.
+/// The name of the socket in the directory of the repository. Git uses the same name.
 const SOCKET: &str = "fsmonitor--daemon.ipc";
-/// The longest socket address that every system supports.
+/// The maximum length of a socket address that every system supports.
 const LONGEST_ADDRESS_BYTES: usize = 100;
-/// The time for which the client waits for a monitor.
+/// The timeout for a connection to the monitor.
 const PATIENCE: Duration = Duration::from_secs(10);
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(crate) const CLOSED: SocketFlags = SocketFlags::CLOEXEC;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(crate) const CLOSED: SocketFlags = SocketFlags::empty();
 
-/// The address of a monitor.
+/// The address of the socket of a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The directory of its socket.
+    /// The directory that contains the socket.
     pub directory: PathBuf,
     /// The name of the socket in that directory.
     pub name: String,
 }
 
 impl Address {
-    /// Returns the address in the directory of a repository. It is used unless that directory is on
-    /// a network file system.
+    /// Returns the address in the directory of a repository. Not for repositories on a network file
+    /// system.
     pub fn in_repository(git_dir: &Path) -> Address {
         Address {
             directory: git_dir.to_owned(),
@@ -42,8 +42,8 @@ impl Address {
         }
     }
 
-    /// Returns the address in a directory shared by several worktrees. `digest` is the SHA-1 of the
-    /// path of this worktree, in hexadecimal digits.
+    /// Returns the address in a directory for the sockets of several worktrees
+    /// (`fsmonitor.socketDir`). `digest` is the SHA-1 of the path of this worktree, in hexadecimal.
     pub fn among_others(directory: &Path, digest: &str) -> Address {
         Address {
             directory: directory.to_owned(),
@@ -52,13 +52,15 @@ impl Address {
     }
 }
 
-/// Connects to the monitor at `address`: five or six system calls. Waits at most some seconds for a
-/// monitor that does not accept clients.
+/// Connects to the monitor at `address`, with five or six system calls. Waits at most some seconds
+/// if the monitor does not accept the client.
 ///
 /// # Errors
-/// `NotFound` or `ConnectionRefused` if there is no monitor; `WouldBlock` if it accepts no client;
-/// `PermissionDenied` if it belongs neither to this user, nor to root, nor to the owner of the
-/// directory. In a directory that others can write, anyone could claim that nothing has changed.
+/// - Fails with `NotFound` or `ConnectionRefused` if no monitor is running.
+/// - Fails with `WouldBlock` if the monitor does not accept the client until the timeout.
+/// - Fails with `PermissionDenied` if the monitor belongs neither to this user, nor to root, nor to
+///   the owner of the directory. In a directory that other users can write to, any user could start
+///   a monitor that hides changes.
 pub fn connect(address: &Address) -> io::Result<UnixStream> {
     connect_within(address, PATIENCE)
 }
@@ -66,7 +68,7 @@ pub fn connect(address: &Address) -> io::Result<UnixStream> {
 pub(crate) fn connect_within(address: &Address, patience: Duration) -> io::Result<UnixStream> {
     let Address { directory, name } = address;
     let path = directory.join(name);
-    // Stays open until the connection is made.
+    // Must stay open until the socket is connected.
     let opened;
     let address = if path.as_os_str().len() <= LONGEST_ADDRESS_BYTES {
         SocketAddrUnix::new(&path)?
@@ -75,7 +77,7 @@ pub(crate) fn connect_within(address: &Address, patience: Duration) -> io::Resul
         SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd()))?
     };
     let stream = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, CLOSED, None)?;
-    // Set before connecting: with a full queue `connect` would wait without a limit.
+    // The timeouts are set first, because `connect` would wait without a limit for a full queue.
     for timeout in [Timeout::Send, Timeout::Recv] {
         net::sockopt::set_socket_timeout(&stream, timeout, Some(patience))?;
     }
@@ -99,28 +101,28 @@ fn owner(directory: &Path) -> Option<Uid> {
     Some(Uid::from_raw(metadata.st_uid))
 }
 
-/// Sends `request` and returns the raw answer.
+/// Sends `request` and returns the unparsed answer.
 ///
 /// # Errors
-/// As for [`connect`], and those of writing and reading.
+/// Fails with the errors of [`connect`], of writing and of reading.
 pub fn send(address: &Address, request: &[u8]) -> io::Result<Vec<u8>> {
     let stream = connect(address)?;
     write_message(&stream, request)?;
     read_message(&stream, LONGEST_ANSWER_BYTES)
 }
 
-/// Asks what changed since `token`: one connection, one message each way, and memory for the paths
-/// in the answer. May be called from several threads at once.
+/// Queries the changes since `token`. Uses one connection with one message in each direction, and
+/// memory for the paths in the answer. May be called from several threads at once.
 ///
 /// # Errors
-/// As for [`send`]; `InvalidData` if the answer is malformed.
+/// Fails with the errors of [`send`], and with `InvalidData` if the answer is malformed.
 pub fn query(address: &Address, token: &BStr) -> io::Result<Answer> {
     let message = send(address, token)?;
     Answer::parse(&message)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the monitor gave no token"))
 }
 
-/// Returns whether a monitor listens. Connects to it like [`connect`].
+/// Returns whether a monitor is listening at `address`. Connects like [`connect`].
 pub fn is_listening(address: &Address) -> bool {
     connect(address).is_ok()
 }

@@ -4,16 +4,16 @@ use crate::protocol::Answer;
 use bstr::{BStr, BString};
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of paths at which a journal is reset.
+/// The number of paths at which the journal is reset.
 const MOST_PATHS: usize = 1_000_000;
 
-/// All changed paths, with the moment of their last change. A token of another journal, or from
-/// before a reset, gets the answer "everything". Memory: each path twice, and some hundred bytes.
-/// `Send + Sync`, without a lock of its own.
+/// The changed paths, with the position of the last change of each path. A token of another
+/// journal, or from before a reset, is answered with [`Answer::Everything`]. Needs memory for each
+/// path twice, and some hundred bytes more. `Send + Sync`; has no lock of its own.
 #[derive(Debug)]
 pub struct Journal {
     name: BString,
-    /// The number of resets.
+    /// The number of resets of the journal.
     generation: u64,
     now: u64,
     last: HashMap<BString, u64>,
@@ -21,7 +21,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates an empty journal. `name` distinguishes it from all others, now and later.
+    /// Creates an empty journal. `name` must be unique among all journals, also later ones.
     pub fn new(name: impl Into<BString>) -> Journal {
         Journal {
             name: name.into(),
@@ -32,7 +32,7 @@ impl Journal {
         }
     }
 
-    /// Records that `path` changed. Logarithmic in the number of paths.
+    /// Records a change of `path`. Costs logarithmic time in the number of paths.
     pub fn add(&mut self, path: BString) {
         self.now += 1;
         if let Some(before) = self.last.insert(path.clone(), self.now) {
@@ -44,7 +44,8 @@ impl Journal {
         }
     }
 
-    /// Resets the journal. A later question with an earlier token gets the answer "everything".
+    /// Resets the journal. Later queries with an earlier token are answered with
+    /// [`Answer::Everything`].
     pub fn start_anew(&mut self) {
         self.generation += 1;
         self.last.clear();
@@ -55,7 +56,7 @@ impl Journal {
         format!("builtin:{}.{}:", self.name, self.generation)
     }
 
-    /// Returns the number of resets.
+    /// Returns the number of resets of the journal.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -65,8 +66,8 @@ impl Journal {
         format!("{}{}", self.session(), self.now).into()
     }
 
-    /// Returns what changed since `token`, the oldest change first. Linear in the returned paths,
-    /// which are copied, and logarithmic in the paths of the journal.
+    /// Returns the paths that changed since `token`, the oldest change first. Costs linear time in
+    /// the returned paths, which are copied, and logarithmic time in the paths of the journal.
     pub fn since(&self, token: &BStr) -> Answer {
         let since = token
             .strip_prefix(self.session().as_bytes())
@@ -87,7 +88,7 @@ impl Journal {
         }
     }
 
-    /// Returns the answer that everything may have changed.
+    /// Returns the answer that every path may have changed.
     pub fn everything(&self) -> Answer {
         Answer::Everything {
             token: self.token(),

@@ -1,14 +1,14 @@
-//! A file system monitor for worktrees that speaks the protocol of Git's `fsmonitor--daemon`, and
-//! its clients.
+//! A file system monitor for worktrees (`core.fsmonitor`), and its client. Both use the protocol of
+//! Git's `fsmonitor--daemon`.
 //!
-//! - [`protocol`]: messages as bytes.
-//! - [`client`]: questions to a monitor over its socket.
-//! - [`Journal`]: the paths that changed since a token.
-//! - `watch`: changes as reported by `fanotify` or `inotify` (Linux).
+//! - [`protocol`]: encodes and parses messages.
+//! - [`client`]: queries a monitor over its socket.
+//! - [`Journal`]: records the paths that changed since a token.
+//! - `watch`: receives changes from `fanotify` or `inotify` (Linux).
 //! - `server`: the monitor itself (Linux).
 //!
-//! A monitor may report too much, but never too little: when in doubt it answers that everything
-//! has changed.
+//! A monitor may report unchanged paths, but never misses a change. If it cannot be sure, it
+//! reports that every path may have changed.
 //!
 //! ```
 //! use pronto_monitor::{Answer, Journal};

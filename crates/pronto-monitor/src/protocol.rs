@@ -1,39 +1,40 @@
-//! Messages between Git and a monitor: one request, one answer, each in packet lines that end with
-//! a flush packet (Git's `api-simple-ipc`). A request is a token or a command. The answer to a
-//! token is a new token, a NUL, and the changed paths, each followed by a NUL.
+//! The messages between Git and a monitor (Git's `api-simple-ipc`). A connection has one request
+//! and one answer, each in packet lines that end with a flush packet. A request is a token or a
+//! command. The answer to a token is a new token, a NUL, and the changed paths, each followed by a
+//! NUL.
 
 use bstr::{BStr, BString, ByteSlice};
 use std::io::{self, Read, Write};
 
-/// The largest content of one packet.
+/// The maximum content of one packet line.
 const MOST_IN_PACKET: usize = 65516;
-/// The length of the field in front of each packet.
+/// The length of the length field of a packet line.
 const LEN_BYTES: usize = 4;
-/// Longer answers are refused.
+/// The maximum size of an answer. Longer answers are rejected.
 pub const LONGEST_ANSWER_BYTES: usize = 1 << 30;
-/// Longer requests are refused.
+/// The maximum size of a request. Longer requests are rejected.
 pub const LONGEST_REQUEST_BYTES: usize = 64 * 1024;
 
 /// The answer of a monitor to a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Everything may have changed.
+    /// Every path may have changed.
     Everything {
-        /// The token for the next question.
+        /// The token for the next query.
         token: BString,
     },
-    /// Only these paths changed.
+    /// Only these paths have changed.
     Paths {
-        /// The token for the next question.
+        /// The token for the next query.
         token: BString,
-        /// Paths relative to the top of the worktree. A path that ends with a slash is a directory
-        /// and stands for everything in it.
+        /// The paths, relative to the top of the worktree. A path with a trailing slash is a
+        /// directory and includes everything in it.
         paths: Vec<BString>,
     },
 }
 
 impl Answer {
-    /// Parses an answer. `None` if it is malformed or has no token.
+    /// Parses an answer. Returns `None` if the message is malformed or has no token.
     pub fn parse(message: &[u8]) -> Option<Answer> {
         let (token, rest) = message.split_once_str(b"\0")?;
         if token.is_empty() {
@@ -42,7 +43,8 @@ impl Answer {
         Some(Answer::new(token.into(), rest))
     }
 
-    /// Creates an answer from its token and paths that are separated or terminated by NUL.
+    /// Creates an answer from a token and paths that are separated or terminated by NUL. The path
+    /// `/` means [`Answer::Everything`].
     pub fn new(token: BString, paths: &[u8]) -> Answer {
         if paths.first() == Some(&b'/') {
             return Answer::Everything { token };
@@ -55,14 +57,14 @@ impl Answer {
         }
     }
 
-    /// Returns the token for the next question.
+    /// Returns the token for the next query.
     pub fn token(&self) -> &BStr {
         match self {
             Answer::Everything { token } | Answer::Paths { token, .. } => token.as_bstr(),
         }
     }
 
-    /// Encodes the message.
+    /// Encodes the answer as a message.
     pub fn encode(&self) -> Vec<u8> {
         let mut message = self.token().to_vec();
         message.push(0);
@@ -79,10 +81,10 @@ impl Answer {
     }
 }
 
-/// Writes `message` as packets, followed by a flush packet.
+/// Writes `message` as packet lines, followed by a flush packet.
 ///
 /// # Errors
-/// Those of writing.
+/// Fails with the errors of writing.
 pub fn write_message(mut out: impl Write, message: &[u8]) -> io::Result<()> {
     let packets = message.len().div_ceil(MOST_IN_PACKET) + 1;
     let mut bytes = Vec::with_capacity(message.len() + packets * LEN_BYTES);
@@ -94,11 +96,11 @@ pub fn write_message(mut out: impl Write, message: &[u8]) -> io::Result<()> {
     out.write_all(&bytes)
 }
 
-/// Reads packets up to the flush packet.
+/// Reads packet lines up to the flush packet, and returns their content.
 ///
 /// # Errors
-/// Those of reading; `InvalidData` for a malformed packet and for a message of more than
-/// `most_bytes`.
+/// Fails with the errors of reading, and with `InvalidData` for a malformed packet line or a
+/// message of more than `most_bytes`.
 pub fn read_message(mut input: impl Read, most_bytes: usize) -> io::Result<Vec<u8>> {
     let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
     let mut message = Vec::new();

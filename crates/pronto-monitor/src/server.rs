@@ -1,9 +1,9 @@
-//! The monitor: watches a worktree and answers clients over its socket.
+//! The monitor process: watches a worktree and answers clients over a socket.
 //!
-//! One thread waits for events and clients. Each client has a thread of its own while it asks, and
-//! the threads share the state under a lock. An answer costs a cookie (a file that is created and
-//! removed, whose event shows that all earlier events were read), a check of the mounts, and the
-//! paths in it.
+//! One thread waits for events and clients. Each connected client has its own thread, and the
+//! threads share the state under a lock. An answer costs a cookie, a check of the mounts, and the
+//! paths in the answer. A cookie is a file that is created and removed; its event shows that all
+//! earlier events have been read.
 
 mod mounts;
 mod socket;
@@ -27,23 +27,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The time for which the monitor waits for a cookie.
+/// The timeout for the event of a cookie.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The time that a client may take to send its request and to read the answer.
+/// The timeout for receiving a request, and for sending the answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
-/// The number of simultaneous clients; further ones are rejected.
+/// The maximum number of simultaneous clients. Further clients are rejected.
 const MOST_CLIENTS: usize = 64;
-/// The pause after a client could not be accepted for lack of resources.
+/// The pause after a client could not be accepted because of missing resources.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time after which the monitor examines a doubtful directory again.
+/// The time after which the monitor restarts its watches if it may have missed changes.
 const DOUBT: Duration = Duration::from_secs(60);
-/// The interval between checks that the worktree still exists, while nothing happens.
+/// The interval between checks that the worktree still exists, while there are no events.
 const LOOK: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
 };
 
-/// A listening monitor. `Send`; [`run`](Self::run) starts its threads.
+/// A monitor with a listening socket. `Send`; [`run`](Self::run) starts its threads.
 pub struct Server {
     socket: Socket,
     events: OwnedFd,
@@ -51,20 +51,21 @@ pub struct Server {
     stopped: UnixStream,
 }
 
-/// Options of a monitor.
+/// The options of a monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Treats network file systems as watched, although changes by other machines are not reported.
+    /// Watch worktrees on network file systems, although changes by other machines are not reported
+    /// (`fsmonitor.allowRemote`).
     pub allow_remote: bool,
     /// The source of change events.
     pub source: Source,
 }
 
-/// State that the threads share.
+/// The state that all threads share.
 struct Shared {
     state: Mutex<State>,
-    /// Written to when the monitor is to end.
+    /// A socket to which a byte is written to stop the monitor.
     stop: UnixStream,
     clients: AtomicUsize,
 }
@@ -75,9 +76,9 @@ struct State {
     cookies: PathBuf,
     next_cookie: u64,
     mounts: Mounts,
-    /// A mount below the top whose changes are not reported, whatever the watcher does.
+    /// A mount below the top whose changes the kernel does not report to any watcher.
     dark_mount: Option<Doubt>,
-    /// The time of the last start.
+    /// The time at which the watches were last started.
     begun: Instant,
 }
 
@@ -86,8 +87,8 @@ impl Server {
     /// as much as [`Watcher::new`].
     ///
     /// # Errors
-    /// `AddrInUse` if another monitor listens. Other errors if the system provides no watches or no
-    /// list of mounts, or if the socket cannot be created.
+    /// Fails with `AddrInUse` if another monitor is listening. Fails with other errors if the
+    /// system provides no watches or no list of mounts, or if the socket cannot be created.
     pub fn new(
         root: &Path,
         git_dir: &Path,
@@ -131,11 +132,11 @@ impl Server {
         })
     }
 
-    /// Answers until a client stops the monitor or the worktree is gone. Then removes the socket,
-    /// unless it belongs to another monitor by now.
+    /// Answers requests until a client stops the monitor or the worktree is removed. Then removes
+    /// the socket, unless the socket now belongs to another monitor.
     ///
     /// # Errors
-    /// Those of waiting and of watching.
+    /// Fails with the errors of waiting for events and of watching.
     pub fn run(self) -> io::Result<()> {
         loop {
             let mut descriptors = [
@@ -166,15 +167,15 @@ impl Server {
         }
     }
 
-    /// Accepts a client. A client that cannot be accepted treats everything as changed.
+    /// Accepts a client. A client that is rejected must assume that every path has changed.
     fn admit(&self) {
         let stream = match self.socket.listener().accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            // Descriptors or memory are exhausted, or the client is gone.
+            // Descriptors or memory are exhausted, or the client has disconnected.
             Err(_) => return std::thread::sleep(PAUSE),
         };
-        // Only the owner may connect, but the mode of the socket can be changed.
+        // The mode of the socket permits only the owner, but the mode can be changed.
         if !is_trusted(&stream, || None) {
             return;
         }
@@ -213,7 +214,7 @@ impl Shared {
         })
     }
 
-    /// Ends the monitor. The write fails only if the buffer is full, that is after another call.
+    /// Stops the monitor. The write can fail only if the buffer is full because of earlier calls.
     fn end(&self) {
         let _ = (&self.stop).write(b"x");
     }
@@ -232,7 +233,7 @@ impl Shared {
             let mut state = self.lock();
             let answer = state.answer(&BString::from(request));
             if state.watcher.has_ended() {
-                // The waiting thread has not seen these events.
+                // The thread in `run` has not read the events that this thread has read.
                 self.end();
             }
             answer
@@ -282,7 +283,7 @@ impl State {
         self.journal.since(request.as_bstr())
     }
 
-    /// Processes all events until now. `false` if that cannot be confirmed.
+    /// Processes all events up to now. Returns `false` if this cannot be confirmed by a cookie.
     fn synchronise(&mut self) -> io::Result<bool> {
         let root = self.root()?;
         if self.mounts.have_changed(&root) {
@@ -298,7 +299,7 @@ impl State {
         loop {
             self.catch_up()?;
             if self.journal.generation() != generation {
-                // The answer will be that everything may have changed.
+                // After a reset, the answer is that every path may have changed.
                 return Ok(true);
             }
             if self.watcher.take_cookie(name.as_bytes()) {

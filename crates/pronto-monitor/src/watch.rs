@@ -1,10 +1,10 @@
-//! Changes below a directory, as reported by the kernel.
+//! Watches a directory tree for changes that the kernel reports.
 //!
-//! Everything is reached from an open handle of the top. Renaming a directory above it, or
-//! replacing one by a link, therefore has no effect.
+//! All paths are resolved from an open handle of the top directory. So renaming a parent directory,
+//! or replacing one by a symbolic link, has no effect.
 //!
 //! - `fanotify`: one mark for each file system, if permitted.
-//! - `inotify`: one watch for each directory, otherwise.
+//! - `inotify`: otherwise, one watch for each directory.
 
 mod doubt;
 pub mod events;
@@ -25,28 +25,29 @@ pub use doubt::Doubt;
 /// The source of change events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// `fanotify` if it is permitted and supports all file systems involved, otherwise `inotify`.
+    /// `fanotify` if it is permitted and supports all file systems of the worktree, otherwise
+    /// `inotify`.
     #[default]
     Any,
-    /// `inotify(7)`.
+    /// Only `inotify(7)`.
     Inotify,
-    /// `fanotify(7)`, which needs privileges.
+    /// Only `fanotify(7)`, which needs privileges.
     Fanotify,
 }
 
-/// The places to watch.
+/// The directories to watch.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'a> {
-    /// The top.
+    /// The top directory: the worktree.
     pub root: &'a Path,
-    /// The directory of cookies.
+    /// The directory for cookies.
     pub cookies: &'a Path,
-    /// Directories below the top that are mount points.
+    /// The mount points below the top.
     pub mounts: &'a [PathBuf],
 }
 
-/// Watches all directories below a top, except for `.git` in it. `Send`; used by one thread at a
-/// time.
+/// Watches all directories below a top directory, except its `.git`. `Send`; used by one thread at
+/// a time.
 #[derive(Debug)]
 pub struct Watcher {
     common: Common,
@@ -59,7 +60,7 @@ enum ToldBy {
     Fanotify(Fanotify),
 }
 
-/// State that does not depend on the source.
+/// The state that is independent of the source of events.
 #[derive(Debug)]
 struct Common {
     root: Directory,
@@ -67,7 +68,7 @@ struct Common {
     mounts: Vec<PathBuf>,
     seen_cookies: Vec<Vec<u8>>,
     doubt: Option<Doubt>,
-    /// Whether the worktree or the repository is gone.
+    /// Whether the worktree or the repository was removed.
     has_ended: bool,
     listing: Listing,
 }
@@ -80,11 +81,13 @@ enum Drained {
 }
 
 impl Watcher {
-    /// Watches `places`. Some system calls with `fanotify`; five for each directory with `inotify`.
+    /// Starts to watch `places`. Costs some system calls with `fanotify`, and five for each
+    /// directory with `inotify`.
     ///
     /// # Errors
-    /// The system supports no source, or the top or the directory of cookies cannot be watched.
-    /// Something below that cannot be watched is a [`doubt`](Self::doubt).
+    /// Fails if the system supports no source, or if the top or the directory for cookies cannot be
+    /// watched. A directory below the top that cannot be watched is a [`doubt`](Self::doubt)
+    /// instead.
     pub fn new(places: Places<'_>, source: Source, journal: &mut Journal) -> io::Result<Watcher> {
         let with = |told_by: ToldBy, journal: &mut Journal| {
             let mut watcher = Watcher {
@@ -112,7 +115,8 @@ impl Watcher {
         with(ToldBy::Inotify(Inotify::new()?), journal)
     }
 
-    /// Returns the descriptor to wait for events on. It stays the same.
+    /// Returns the descriptor that becomes readable when there are events. The descriptor never
+    /// changes.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         match &self.told_by {
             ToldBy::Inotify(inotify) => inotify.descriptor(),
@@ -120,29 +124,29 @@ impl Watcher {
         }
     }
 
-    /// Returns the reason why changes may go unseen, until [`start_anew`](Self::start_anew).
+    /// Returns the reason for which changes may be missed, until the next
+    /// [`start_anew`](Self::start_anew).
     pub fn doubt(&self) -> Option<&Doubt> {
         self.common.doubt.as_ref()
     }
 
-    /// Declares that changes may go unseen.
+    /// Sets the reason for which changes may be missed.
     pub fn set_doubt(&mut self, doubt: Doubt) {
         self.common.doubt(doubt);
     }
 
-    /// Sets the mount points below the top. They take effect at the next
-    /// [`start_anew`](Self::start_anew).
+    /// Sets the mount points below the top, for the next [`start_anew`](Self::start_anew).
     pub fn set_mounts(&mut self, mounts: Vec<PathBuf>) {
         self.common.mounts = mounts;
     }
 
-    /// Returns the top.
+    /// Returns the handle of the top directory.
     pub fn root(&self) -> &Directory {
         &self.common.root
     }
 
-    /// Returns whether there is nothing left to watch. One or two system calls, because no event
-    /// reports the end of an open directory.
+    /// Returns whether the worktree or the repository was removed. Costs one or two system calls,
+    /// because no event reports the removal of an open directory.
     pub fn has_ended(&self) -> bool {
         let told = || match &self.told_by {
             ToldBy::Inotify(_) => false,
@@ -151,7 +155,7 @@ impl Watcher {
         self.common.has_ended || is_gone(&self.common.root) || told()
     }
 
-    /// Returns whether the cookie `name` was seen, and forgets all cookies.
+    /// Returns whether the cookie `name` was seen, and clears all seen cookies.
     pub fn take_cookie(&mut self, name: &[u8]) -> bool {
         let seen = &mut self.common.seen_cookies;
         let found = seen.iter().any(|seen| seen == name);
@@ -161,12 +165,14 @@ impl Watcher {
         found
     }
 
-    /// Discards everything that is known and starts again. Costs as much as [`new`](Self::new).
+    /// Discards all state and starts to watch again. Costs as much as [`new`](Self::new).
     ///
     /// # Errors
-    /// As for [`new`](Self::new). In that case there is a [`doubt`](Self::doubt), too.
+    /// Fails with the errors of [`new`](Self::new). On an error there is also a
+    /// [`doubt`](Self::doubt).
     pub fn start_anew(&mut self, journal: &mut Journal) -> io::Result<()> {
-        // Reset first: if anything below fails, no client is told that nothing has changed.
+        // Reset the journal first: if a later step fails, no client must get the answer that
+        // nothing has changed.
         journal.start_anew();
         let common = &mut self.common;
         common.doubt = None;
@@ -182,11 +188,11 @@ impl Watcher {
         result
     }
 
-    /// Processes all pending events without waiting. Linear in the events. After lost events it
-    /// costs as much as [`new`](Self::new).
+    /// Processes all pending events without waiting. Costs linear time in the events, and after
+    /// lost events as much as [`new`](Self::new).
     ///
     /// # Errors
-    /// Those of reading, and of starting again after lost events.
+    /// Fails with the errors of reading events, and of starting again after lost events.
     pub fn drain(&mut self, journal: &mut Journal) -> io::Result<()> {
         loop {
             let common = &mut self.common;
@@ -196,7 +202,7 @@ impl Watcher {
             };
             match drained {
                 Drained::All => return Ok(()),
-                // All events that were read happened before.
+                // All events that were read are older than the restart.
                 Drained::Lost => self.start_anew(journal)?,
             }
         }
@@ -208,8 +214,8 @@ impl Common {
         self.doubt.get_or_insert(doubt);
     }
 
-    /// Walks the directory `path` and all directories below that `enter` accepts, and records
-    /// everything in them as changed.
+    /// Traverses the directory `path` and all directories below it that `enter` accepts, and
+    /// records their entries as changed.
     fn walk(
         &mut self,
         path: BString,
@@ -260,7 +266,7 @@ impl Common {
         self.listing = listing;
     }
 
-    /// Returns whether `path` leads to `directory`.
+    /// Returns whether `path` names the same directory as `directory`.
     fn is_same(&self, path: &BString, directory: &Directory) -> bool {
         let number = |directory: &Directory| {
             let stat = rustix::fs::fstat(directory).ok()?;
@@ -271,7 +277,7 @@ impl Common {
     }
 }
 
-/// Returns whether an open directory has been removed.
+/// Returns whether an open directory was removed.
 fn is_gone(directory: &Directory) -> bool {
     rustix::fs::fstat(directory).is_ok_and(|stat| stat.st_nlink == 0)
 }
@@ -285,8 +291,9 @@ fn join(directory: &BString, name: &[u8]) -> BString {
     path
 }
 
-/// Records that a directory has been replaced. For Git the name of a directory is a change in its
-/// parent only; a name inside the directory also invalidates what is known of the directory itself.
+/// Records that a directory was replaced. For Git, the path of the directory is only a change in
+/// its parent. A path inside of the directory also invalidates the cached state of the directory
+/// itself.
 fn add_directory(path: &BString, journal: &mut Journal) {
     let within = as_directory(path);
     journal.add(join(path, b"."));

@@ -1,39 +1,39 @@
-//! Errors between two peers.
+//! Errors of a session between two peers.
 
 /// The kinds of errors of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The peer sent bytes that are not the protocol.
+    /// The peer sent bytes that violate the protocol.
     Malformed,
-    /// The peer sent more than it was granted.
+    /// The peer sent more bytes than its credit allows.
     Exceeded,
-    /// The caller asked for what the protocol cannot carry.
+    /// The request of the caller exceeds the limits of the protocol.
     Unsupported,
     /// The stream ended before the session did.
     Closed,
-    /// There is no version that both speak.
+    /// The two sides support no common protocol version.
     Version,
-    /// The two repositories have object ids of different formats.
+    /// The two repositories have different object formats.
     ObjectFormat,
-    /// The peer may not do what it requested, or is unknown.
+    /// The request of the peer is not permitted, or the peer is unknown.
     Denied,
-    /// There is no such repository, or it cannot take part.
+    /// The repository does not exist, or cannot be synchronised.
     NoRepository,
-    /// The two histories have nothing in common, and not both sides agree to that.
+    /// The two histories have no common commit, and one side does not allow unrelated histories.
     Unrelated,
-    /// The peer sent more than a session accepts.
+    /// The peer sent more bytes than the session accepts.
     Quota,
     /// Another session holds the resource.
     Busy,
-    /// A repository failed.
+    /// A repository operation failed.
     Repository,
 }
 
 /// The error of this crate.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
-/// The codes of errors on the wire, with the corresponding kinds.
+/// The error codes of the protocol, with the corresponding kinds.
 const CODES: [(u64, ErrorKind); 10] = [
     (1, ErrorKind::Malformed),
     (2, ErrorKind::Exceeded),
@@ -48,13 +48,13 @@ const CODES: [(u64, ErrorKind); 10] = [
 ];
 
 impl ErrorKind {
-    /// The code of a refusal for this reason.
+    /// Returns the protocol code of an error of this kind.
     pub fn code(self) -> u64 {
         let found = CODES.iter().find(|(_, kind)| *kind == self);
         found.map_or(10, |(code, _)| *code)
     }
 
-    /// Returns the kind for the code of an error; unknown codes are failures of the peer.
+    /// Returns the kind for an error code. An unknown code is a failure of the peer's repository.
     pub fn from_code(code: u64) -> ErrorKind {
         let found = CODES.iter().find(|(known, _)| *known == code);
         found.map_or(ErrorKind::Repository, |(_, kind)| *kind)

@@ -1,8 +1,8 @@
 //! Frames, the units of the stream, and the credit of each channel.
 //!
-//! A frame is a length (four bytes, least significant first, of the rest: 2 to 262,144), the type,
+//! A frame consists of a length (four bytes, little-endian, of the rest: 2 to 262,144), the type,
 //! the channel and the body. The body is read in place in the receive queue. So the queue holds at
-//! most one frame and what the socket returned beyond it.
+//! most one frame, and the bytes that the socket returned beyond it.
 
 mod reader;
 mod writer;
@@ -13,17 +13,17 @@ pub use writer::FrameWriter;
 use crate::Error;
 use crate::error::malformed;
 
-/// The most that the length of a frame may say: type, channel and body.
+/// The largest value of the length of a frame, which covers type, channel and body.
 pub const MAX_FRAME_BYTES: usize = 256 * 1024;
 
-/// Length, type and channel.
+/// The number of bytes of length, type and channel.
 pub const HEADER_BYTES: usize = 6;
 
-/// The most that the body of a frame may hold.
+/// The largest size in bytes of the body of a frame.
 pub const MAX_BODY_BYTES: usize = MAX_FRAME_BYTES - 2;
 
-/// The bytes that a channel may have under way without being consumed, unless agreed otherwise. A frame
-/// counts with its header.
+/// The default number of bytes of a channel that may be in flight without being consumed. The
+/// header of a frame is included.
 pub const DEFAULT_WINDOW_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The number of channels.
@@ -32,9 +32,10 @@ pub const CHANNELS: usize = 4;
 /// A channel of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// Greetings, credits, what is decided, the end. Needs no credit; a session has few such frames.
+    /// Greetings, credits, decisions, and the end. This channel needs no credit, because a session
+    /// has few such frames.
     Control = 0,
-    /// Ranges of refs, and what became of them.
+    /// Ranges of refs, and the results of ref updates.
     Refs = 1,
     /// Ranges of commits.
     Commits = 2,
@@ -50,7 +51,7 @@ impl Channel {
             .copied()
     }
 
-    /// Its place in tables of [`CHANNELS`] entries.
+    /// Returns the index of the channel in tables of [`CHANNELS`] entries.
     pub(crate) fn index(self) -> usize {
         self as usize
     }
@@ -68,7 +69,7 @@ macro_rules! types {
                 match byte { $($value => Some(FrameType::$name),)* _ => None }
             }
 
-            /// The one channel on which frames of this type go.
+            /// Returns the only channel for frames of this type.
             pub fn channel(self) -> Channel {
                 match self { $(FrameType::$name => Channel::$channel,)* }
             }
@@ -81,56 +82,56 @@ types! {
     Hello = 1 on Control,
     /// The version in use.
     Accept = 2 on Control,
-    /// A code and a text; the sender stops after it.
+    /// A code and a text. The sender ends the session.
     Error = 3 on Control,
-    /// More bytes for a channel.
+    /// Additional credit for a channel.
     Credit = 4 on Control,
     /// The plan of the sender.
     Plan = 5 on Control,
     /// Ranges of refs.
     RefRange = 6 on Refs,
-    /// Which of the peer's tips are held completely.
+    /// Marks of the peer's tips that are complete here.
     Cut = 7 on Control,
     /// Ranges of commits.
     CommitRange = 8 on Commits,
-    /// All segments were sent.
+    /// The end of all segments.
     Sent = 9 on Transfer,
-    /// Accepted tips, commits held besides, byte budget, position to resume at.
+    /// Accepted tips, other complete commits, byte budget, position for resuming.
     Want = 10 on Control,
-    /// A segment begins.
+    /// The start of a segment.
     Segment = 11 on Transfer,
     /// Bytes of the segment.
     Data = 12 on Transfer,
-    /// The segment ends.
+    /// The end of a segment.
     SegmentEnd = 13 on Transfer,
-    /// The segment was verified and is durable.
+    /// The acknowledgement that the segment was verified and is durable.
     SegmentAck = 14 on Control,
-    /// The result for each ref.
+    /// The results of ref updates.
     Publish = 15 on Refs,
-    /// The sender is done.
+    /// The end of the session for the sender.
     Done = 16 on Control,
 }
 
-/// The first type that a receiver ignores if it does not know it.
+/// The first type of the range in which a receiver ignores unknown types.
 pub const FIRST_IGNORED_TYPE: u8 = 0x80;
 
-/// The header of a frame: its first six bytes.
+/// The header of a frame, which is its first six bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The type; `None` if the frame is ignored.
+    /// The type, or `None` if the frame is ignored.
     pub kind: Option<FrameType>,
     /// The channel.
     pub channel: Channel,
-    /// The length of the body.
+    /// The length of the body in bytes.
     pub body_bytes: usize,
 }
 
 impl Header {
-    /// Reads a header from the front of `bytes`; none if there are too few yet. What can be
-    /// refused is refused at once, without waiting for the rest.
+    /// Parses a header at the start of `bytes`. Returns `None` if there are not enough bytes yet.
+    /// An invalid field is refused before the rest of the header is received.
     ///
     /// # Errors
-    /// If length, type or channel is not one.
+    /// Fails with `ErrorKind::Malformed` if the length, type or channel is invalid.
     pub fn parse(bytes: &[u8]) -> Result<Option<Header>, Error> {
         let Some(length) = bytes.first_chunk::<4>() else {
             return Ok(None);
@@ -151,7 +152,7 @@ impl Header {
         let Some(channel) = Channel::from_byte(channel) else {
             return Err(malformed(format!("a frame on unknown channel {channel}")));
         };
-        // A frame on another channel would evade the credit of its own.
+        // A frame on another channel would evade the credit of its own channel.
         if known.is_some_and(|known| known.channel() != channel) {
             return Err(malformed(format!(
                 "a frame of type {kind} on channel {}",

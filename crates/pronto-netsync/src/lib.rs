@@ -1,13 +1,13 @@
 //! Netsync: peer-to-peer reconciliation of repositories over a stream of bytes.
 //!
-//! - [`varint`], [`frame`]: the wire format, and credits that stop a sender when the receiver
+//! - [`varint`], [`frame`]: the wire format, and the credits that stop a sender when the receiver
 //!   stops.
 //! - [`message`]: the content of frames.
 //! - [`session`], [`repository`]: the order of messages, and the interface to the repository.
 //! - [`reconcile`]: the difference of two sorted sets, at a cost proportional to it.
 //!
-//! This crate has no socket, clock, thread or repository. Bytes go in and come out, so every run
-//! can be repeated.
+//! This crate uses no socket, clock, thread or repository. The caller passes received bytes in and
+//! sends the returned bytes, so every run is reproducible.
 //!
 //! ```
 //! use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, SetBuilder};

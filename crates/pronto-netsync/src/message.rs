@@ -1,7 +1,8 @@
-//! The bodies of frames, except ranges ([`crate::reconcile`]) and data, which are bytes.
+//! The bodies of frames, except ranges ([`crate::reconcile`]) and data, which are raw bytes.
 //!
-//! Each type encodes itself with `write` and is decoded with `read`, which takes the whole body.
-//! Bytes that are too many, out of order, unknown or left over are an error. Lists grow with the
+//! Each type is encoded by `write` and decoded by `read`, which parses the whole body. Excess,
+//! unordered, unknown or remaining bytes are an error. Lists grow with the items that are read.
+//! Their capacity is never taken from the preceding count.
 //! items that are read; their size is never taken from the count before them.
 
 mod greeting;
@@ -22,19 +23,19 @@ use crate::error::malformed;
 use crate::frame::MAX_BODY_BYTES;
 use crate::varint::{self, Cursor};
 
-/// The longest name of a ref, glob or repository.
+/// The largest length in bytes of the name of a ref or repository, or of a glob.
 pub const MAX_NAME_BYTES: usize = 1024;
 
-/// The largest number of globs that include, and of globs that exclude.
+/// The largest number of including globs, and of excluding globs.
 pub const MAX_GLOBS: usize = 64;
 
-/// The largest number of commits without a ref that may be named as held.
+/// The largest number of commits without a ref that a [`Want`] may name as complete.
 pub const MAX_HELD: usize = 64;
 
-/// The length of the mark by which an interrupted transfer is recognised.
+/// The length in bytes of the mark that identifies an interrupted transfer.
 pub const MARK_BYTES: usize = 32;
 
-/// The longest text of a refusal.
+/// The largest length in bytes of the text of a refusal.
 pub const MAX_TEXT_BYTES: usize = 1024;
 
 fn write_slice(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -42,7 +43,7 @@ fn write_slice(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A byte that is one of the values of an enumeration.
+/// Parses a byte that is one of the values of an enumeration.
 fn choice<T: Copy>(
     cursor: &mut Cursor<'_>,
     what: &str,
@@ -53,7 +54,8 @@ fn choice<T: Copy>(
     from(byte).ok_or_else(|| malformed(format!("{what} {byte} is not known")).at_offset(offset))
 }
 
-/// Marks, the least bit of the first byte first; bits behind the last are zero.
+/// Encodes marks as bits, starting with the least significant bit of the first byte. The padding
+/// bits are zero.
 fn write_marks(out: &mut Vec<u8>, marks: &[bool]) {
     varint::write(out, marks.len() as u64);
     for eight in marks.chunks(8) {

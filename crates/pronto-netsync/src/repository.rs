@@ -1,7 +1,7 @@
 //! The interface of a session to its repository.
 //!
-//! The session decides when, and the repository does the work in the thread that drives the
-//! session. Every call is limited to what the peer may see.
+//! The session decides about the order of calls, and the repository does the work in the thread
+//! that drives the session. Each call is limited to the refs and objects that the peer may see.
 
 use std::io::Read;
 
@@ -14,16 +14,16 @@ use crate::message::{Globs, Plan, PublishedRef, Resume, SegmentKind};
 /// A ref as a peer offers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Its full name at the side that offers it.
+    /// The full name of the ref at the offering side.
     pub name: Vec<u8>,
-    /// The object it holds.
+    /// The object to which the ref points.
     pub id: ObjectId,
-    /// The commit that its tag leads to, if it holds a tag.
+    /// The commit to which the tag peels, if the object is a tag.
     pub peeled: Option<ObjectId>,
 }
 
 impl Offer {
-    /// The commit it leads to.
+    /// Returns the commit to which the ref peels.
     pub fn commit(&self) -> ObjectId {
         self.peeled.unwrap_or(self.id)
     }
@@ -32,28 +32,30 @@ impl Offer {
 /// A request for objects.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Commits and tags that the peer wants.
+    /// The commits and tags that the peer wants.
     pub tips: Vec<ObjectId>,
-    /// Commits that both sides hold completely.
+    /// The commits whose history both sides have completely.
     pub common: Vec<ObjectId>,
-    /// All commits above the common ones that the peer lacks, sorted by id, if commits were
-    /// reconciled. Without it, the peer has nothing above them.
+    /// The sorted ids of all commits that the peer lacks and that are not reachable from common
+    /// commits, if commits were reconciled. With `None`, the peer has no commits except the common
+    /// ones.
     pub lacking: Option<Vec<ObjectId>>,
-    /// Commits that the peer holds besides. Ones that are not here say nothing.
+    /// Other commits that the peer has completely. Commits that do not exist here are ignored.
     pub held: Vec<ObjectId>,
-    /// The position at which to resume, if the sender's order begins with the same objects.
+    /// The position from which to resume, if the sequence of the sender begins with the same
+    /// objects.
     pub resume: Option<Resume>,
-    /// Whether nothing will be sent, so that [`Plan`] should say all that can be known.
+    /// Send nothing, and count as much as possible in [`Plan`] (`--dry-run`).
     pub is_dry_run: bool,
 }
 
-/// The wanted refs, and what an earlier session received.
+/// The wanted refs, and the state of an earlier interrupted session.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// For each offer whether its history is wanted.
+    /// A mark for each offer, set if its history is wanted.
     pub wanted: Vec<bool>,
-    /// Commits that are complete, in quarantine or as what the peer gave before:
-    /// [`MAX_HELD`](crate::message::MAX_HELD) at most.
+    /// The complete commits, in the quarantine or in the history that the peer sent before, at most
+    /// [`MAX_HELD`](crate::message::MAX_HELD) of them.
     pub held: Vec<ObjectId>,
     /// The position at which the earlier session ended.
     pub resume: Option<Resume>,
@@ -61,85 +63,86 @@ pub struct Progress {
     pub budget_bytes: u64,
 }
 
-/// A segment to be sent.
+/// A segment to send.
 pub struct OutgoingSegment {
-    /// The kind.
+    /// The kind of the segment.
     pub kind: SegmentKind,
     /// The number of objects.
     pub objects: u64,
     /// The number of bytes.
     pub bytes: u64,
-    /// The checksum at its end.
+    /// The checksum at the end of the pack.
     pub checksum: ObjectId,
-    /// The position of the transfer after it.
+    /// The position of the transfer after the segment.
     pub resume: Resume,
-    /// Its bytes.
+    /// The bytes of the segment.
     pub content: Content,
 }
 
 /// The bytes of a segment.
 pub enum Content {
-    /// All of them. They are not copied.
+    /// All bytes, which are not copied.
     Memory(SharedBytes),
-    /// A source that is read piece by piece.
+    /// A reader that is read piece by piece.
     Stream(Box<dyn Read + Send>),
 }
 
-/// A repository that takes part in a session, as one peer may see it.
+/// A repository in a session, restricted to the refs and objects that the peer may see.
 ///
-/// An error of any call ends the session; what was received before stays in quarantine.
+/// An error of any call ends the session. Data that was received before stays in the quarantine.
 pub trait Repository {
-    /// Returns the identity of this repository, wherever it is accessed: at most 64 bytes, always
-    /// the same. Empty if it has none.
+    /// Returns the permanent identity of this repository, of at most 64 bytes, independent of the
+    /// path by which it is accessed. The identity may be empty.
     ///
     /// # Errors
-    /// The stored identity cannot be read.
+    /// Fails if the stored identity cannot be read.
     fn identity(&mut self) -> Result<Vec<u8>, Error> {
         Ok(Vec::new())
     }
 
-    /// Receives the identity of the peer's repository, before anything else is done.
+    /// Receives the identity of the peer's repository, before any other call.
     ///
     /// # Errors
-    /// The peer had another identity before.
+    /// Fails if the peer had another identity before.
     fn meet(&mut self, identity: &[u8]) -> Result<(), Error> {
         let _ = identity;
         Ok(())
     }
 
-    /// Reserves memory for the peer: the total bytes that the session holds in refs and compared
-    /// sets. Called before it grows.
+    /// Reserves memory for the session: the total number of bytes for refs and compared sets. This
+    /// call precedes their growth.
     ///
     /// # Errors
-    /// There is not enough memory; [`Busy`](crate::ErrorKind::Busy) if there may be later.
+    /// Fails if there is not enough memory, with [`Busy`](crate::ErrorKind::Busy) if memory may be
+    /// available later.
     fn hold(&mut self, bytes: u64) -> Result<(), Error> {
         let _ = bytes;
         Ok(())
     }
 
-    /// Calls `each` for every ref that the peer may see and that `matches` lets take part.
+    /// Calls `each` for every ref that the peer may see and that `matches` accepts.
     ///
     /// # Errors
-    /// The refs cannot be read.
+    /// Fails if the refs cannot be read.
     fn refs(
         &mut self,
         matches: &dyn Fn(&[u8]) -> bool,
         each: &mut dyn FnMut(&Offer),
     ) -> Result<(), Error>;
 
-    /// Returns which of the offers are complete here and visible to the peer: reachable from refs
-    /// that it may see or that it sent before. If that cannot be determined, an offer is not
-    /// complete.
+    /// Returns which of the offers are complete here and visible to the peer, because they are
+    /// reachable from refs that the peer may see or sent before. If the check is not possible, an
+    /// offer is not complete.
     ///
     /// # Errors
-    /// An existing object cannot be read.
+    /// Fails if an existing object cannot be read.
     fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error>;
 
-    /// Calls `each` with the committer's date (seconds; before 1970 counts as 0) and the id of
-    /// every commit that `tips` lead to and `common` do not.
+    /// Calls `each` with the committer date (in seconds; dates before 1970 are 0) and the id of
+    /// every commit that is reachable from `tips` and not from `common`.
     ///
     /// # Errors
-    /// One of them cannot be read.
+    /// Fails if a commit cannot be read.
     fn commits(
         &mut self,
         tips: &[ObjectId],
@@ -147,78 +150,80 @@ pub trait Repository {
         each: &mut dyn FnMut(u64, &ObjectId),
     ) -> Result<(), Error>;
 
-    /// Begins to receive: returns which of the offers are wanted, and what has been received of
-    /// them already. `eligible` has a mark for each offer: no other may be wanted or mentioned.
-    /// Complete offers and those that the user excluded are not eligible.
+    /// Starts to receive. Returns the wanted offers, and the data that an earlier session received.
+    /// `eligible` has a mark for each offer; other offers must not be wanted. Complete offers and
+    /// those that the user excluded are not eligible.
     ///
     /// # Errors
-    /// [`Busy`](crate::ErrorKind::Busy) while another session receives from the same peer; or the
-    /// quarantine cannot be opened.
+    /// Fails with [`Busy`](crate::ErrorKind::Busy) while another session receives from the same
+    /// peer, and if the quarantine cannot be opened.
     fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error>;
 
-    /// A segment of the peer begins.
+    /// Starts a segment of the peer.
     ///
     /// # Errors
-    /// It cannot be stored.
+    /// Fails if the segment cannot be stored.
     fn begin_segment(&mut self, kind: SegmentKind, objects: u64, bytes: u64) -> Result<(), Error>;
 
-    /// Bytes of the segment, in order. They are copied or used before it returns.
+    /// Receives bytes of the segment, in order. They are copied or used before the call returns.
     ///
     /// # Errors
-    /// They are invalid, or cannot be stored.
+    /// Fails if the bytes are invalid, or cannot be stored.
     fn segment_data(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Ends the segment. When this returns, the segment is verified and durable in quarantine, and
-    /// `resume` is stored for the next session if this one is interrupted.
+    /// Ends the segment. When the call returns, the segment is verified and durable in the
+    /// quarantine, and `resume` is stored for the next session if this one is interrupted.
     ///
     /// # Errors
-    /// It is invalid, or cannot be stored. Nothing of it stays.
+    /// Fails if the segment is invalid, or cannot be stored. In this case the segment is discarded.
     fn end_segment(&mut self, checksum: &ObjectId, resume: Resume) -> Result<(), Error>;
 
-    /// Lands the received history: checks that all of it is connected, publishes it, and updates
-    /// the refs of the peer. `offers` are all refs of the peer that take part, sorted by name;
-    /// `arrived` marks those that are complete here or were wanted. Returns the fate of each
-    /// changed ref, sorted by name.
+    /// Checks the connectivity of the received history, moves it from the quarantine into the
+    /// repository, and updates the refs of the peer. `offers` are all refs of the peer that match,
+    /// sorted by name. `arrived` marks the offers that are complete here or were wanted. Returns
+    /// the result of each changed ref, sorted by name.
     ///
     /// # Errors
-    /// Something is missing or cannot be moved; then no ref has changed.
+    /// Fails if an object is missing or cannot be moved. In this case no ref has changed.
     fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error>;
 
-    /// Begins to send: what will be sent.
+    /// Starts to send. Returns the plan of the objects to send.
     ///
     /// # Errors
-    /// An object cannot be read.
+    /// Fails if an object cannot be read.
     fn plan(&mut self, request: Request) -> Result<Plan, Error>;
 
-    /// Makes the next segment of the plan. Each object links only to what is in its own segment,
-    /// in an earlier one, or at the peer's already.
+    /// Creates the next segment of the plan. Its objects reference only objects in the same
+    /// segment, in earlier segments, or in the repository of the peer.
     ///
     /// # Errors
-    /// An object cannot be read.
+    /// Fails if an object cannot be read.
     fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error>;
 }
 
-/// Which refs take part, compiled from globs: all that one includes and none excludes.
+/// A matcher for the refs to synchronise, compiled from globs: names that an including glob
+/// matches, and no excluding glob.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
     globs: Globs,
 }
 
 impl Matcher {
-    /// Compiles globs of a peer or a user. Without globs that include, everything is included.
+    /// Compiles the globs of a peer or a user. Without including globs, all names are included.
     pub fn new(globs: Globs) -> Self {
         Matcher { globs }
     }
 
-    /// Whether the ref of this name takes part. O(length of name times length of glob) for each.
+    /// Returns whether the ref with this name matches. The cost of each glob is O(length of name
+    /// times length of glob).
     pub fn matches(&self, name: &[u8]) -> bool {
         let any = |globs: &[Vec<u8>]| globs.iter().any(|glob| matches_glob(glob, name));
         (self.globs.include.is_empty() || any(&self.globs.include)) && !any(&self.globs.exclude)
     }
 }
 
-/// Matches a glob in which `*` stands for any bytes, including slashes, and `?` for one. Backtracks
-/// only to the last `*`, so the cost is at most the product of the lengths.
+/// Matches a glob in which `*` matches any bytes, including slashes, and `?` matches one byte. The
+/// function backtracks only to the last `*`, so the cost is at most the product of the lengths.
 fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

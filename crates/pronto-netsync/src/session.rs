@@ -1,8 +1,9 @@
 //! The session: the order of messages from the greeting to the end.
 //!
-//! Bytes of the peer go in ([`Session::read_from`], [`Session::accept`]), [`Session::advance`]
-//! processes them, and bytes for the peer come out ([`Session::write_to`]). There is no socket,
-//! clock or thread here: the caller waits, and ends a session that takes too long.
+//! The caller passes in the bytes of the peer ([`Session::read_from`], [`Session::accept`]),
+//! processes them ([`Session::advance`]), and writes the bytes for the peer
+//! ([`Session::write_to`]). The session uses no socket, clock or thread: the caller waits for
+//! input, and ends a session after a timeout.
 //!
 //! ```text
 //! initiator                              responder
@@ -16,13 +17,13 @@
 //!                                <-      PUBLISH DONE
 //! ```
 //!
-//! The directions of the transfer are independent. No statement of the peer is trusted before it is
+//! The directions of the transfer are independent. Data of the peer is untrusted until it is
 //! checked: the session checks the order, the counts and the budget, and the [`Repository`] checks
-//! everything about objects.
+//! the objects.
 //!
-//! Costs: received bytes are used in place, and sent segments in memory are not copied. A session
-//! holds two queues, the refs that differ, the commits above the common ones (if both sides have
-//! news), and one segment.
+//! Cost: received bytes are used in place, and sent segments in memory are not copied. A session
+//! holds two queues, the differing refs, the commits that are not reachable from common ones (if
+//! both sides have new commits), and one segment.
 
 mod agree;
 mod conversation;
@@ -42,28 +43,29 @@ use conversation::Conversation;
 /// The version of the protocol.
 pub const VERSION: u64 = 1;
 
-/// The maximum bytes that are read from a peer before its greeting is complete.
+/// The largest number of bytes that are read from a peer before its greeting is complete.
 pub const GREETING_BYTES: usize = 16 * 1024;
 
 const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
 
-/// Options of one side of a session.
+/// The options of one side of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The refs that take part, as stated to the peer.
+    /// The refs to synchronise, as sent to the peer.
     pub globs: Globs,
-    /// The repository that is meant, as the peer names it; empty if it has only one.
+    /// The name of the requested repository at the peer, or an empty name if the peer has only one.
     pub repository: Vec<u8>,
-    /// Thirty-two unpredictable bytes, new for each session.
+    /// Thirty-two unpredictable bytes, different for each session.
     pub nonce: [u8; 32],
-    /// The number of bytes that may be under way to this side, for each channel.
+    /// The number of bytes that may be in flight to this side, for each channel.
     pub window_bytes: u64,
-    /// The number of bytes that may wait to be written.
+    /// The number of bytes that may be queued for writing.
     pub queue_bytes: usize,
-    /// Whether to find out only what would be done. One side is enough.
+    /// Determine the transfers without doing them (`--dry-run`). One side is sufficient.
     pub is_dry_run: bool,
-    /// Whether histories that have nothing in common may become one. Both sides have to agree.
+    /// Allow unrelated histories, which have no common commit, to be joined (`--allow-unrelated`).
+    /// Both sides have to allow this.
     pub allows_unrelated: bool,
 }
 
@@ -81,16 +83,16 @@ impl Default for Options {
     }
 }
 
-/// The permissions of a peer in a session.
+/// The repository and the permissions for a peer in a session.
 #[derive(Debug)]
 pub struct Admission<R> {
-    /// The repository, as that peer may see it.
+    /// The repository, restricted to the refs and objects that the peer may see.
     pub repository: R,
-    /// The format of its object ids.
+    /// The object format of the repository.
     pub object_format: ObjectFormat,
     /// The role of this side.
     pub role: Role,
-    /// Which refs the peer may see and give at all. It is not told.
+    /// The refs that the peer may see and send. The peer does not get this list.
     pub limits: Matcher,
 }
 
@@ -98,56 +100,56 @@ pub struct Admission<R> {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// Refs of the peer that are not the same here, by name.
+    /// The refs of the peer that are not identical here, sorted by name.
     pub theirs: Vec<Offer>,
-    /// For each of them whether its history had to come.
+    /// A mark for each of these refs, set if its history has to be received.
     pub incoming: Vec<bool>,
-    /// Refs of this side that are not the same at the peer's, by name.
+    /// The refs of this side that are not identical at the peer, sorted by name.
     pub ours: Vec<Offer>,
-    /// For each of them whether its history had to go.
+    /// A mark for each of these refs, set if its history has to be sent.
     pub outgoing: Vec<bool>,
-    /// The plan of the peer, when it is known.
+    /// The plan of the peer, after it was received.
     pub incoming_plan: Option<Plan>,
-    /// The plan of this side, when it is known.
+    /// The plan of this side, after it was made.
     pub outgoing_plan: Option<Plan>,
-    /// Frames that came.
+    /// The number of received frames.
     pub received_frames: u64,
-    /// Frames that moved the session on: all but credits and pieces of segments. The protocol and the
-    /// content that is exchanged bound their number.
+    /// The number of received frames that advance the session: all except credits and pieces of
+    /// segments. The protocol and the exchanged content limit this number.
     pub received_steps: u64,
-    /// Bytes of segments that came.
+    /// The number of received bytes of segments.
     pub received_bytes: u64,
-    /// Segments that came and are durable.
+    /// The number of received segments that are durable.
     pub received_segments: u64,
-    /// Bytes of segments that were queued.
+    /// The number of bytes of segments that were queued for sending.
     pub sent_bytes: u64,
-    /// Segments that the peer said are durable.
+    /// The number of segments that the peer has acknowledged as durable.
     pub confirmed_segments: u64,
-    /// The results for the peer's refs on this side.
+    /// The results of the updates of the peer's refs on this side.
     pub published: Vec<PublishedRef>,
-    /// The results for this side's refs at the peer.
+    /// The results of the updates of this side's refs at the peer.
     pub published_there: Vec<PublishedRef>,
-    /// Whether one of the two sides only wanted to know.
+    /// Whether one of the two sides requested a dry run.
     pub is_dry_run: bool,
 }
 
-/// One side of a session.
+/// A session, from the view of one side.
 pub struct Session<R> {
     reader: FrameReader,
     writer: FrameWriter,
     talk: Conversation<R>,
-    /// Whether it ended with an error.
+    /// Whether the session ended with an error.
     has_failed: bool,
 }
 
-/// Decides by its greeting whether a peer is admitted.
+/// The function that decides, given the greeting of a peer, whether the peer is admitted.
 pub type Admit<R> = Box<dyn FnOnce(&Hello) -> Result<Admission<R>, Error> + Send>;
 
 impl<R: Repository> Session<R> {
-    /// The side that speaks first. Its greeting is queued.
+    /// Creates the initiating side, and queues its greeting.
     ///
     /// # Errors
-    /// If a name or the globs are too long for the protocol.
+    /// Fails with [`ErrorKind::Unsupported`] if a name or the globs are too long for the protocol.
     pub fn initiate(options: Options, admission: Admission<R>) -> Result<Self, Error> {
         let mut session = Session::new(&options, None);
         session.talk = Conversation::initiate(options, admission)?;
@@ -155,8 +157,8 @@ impl<R: Repository> Session<R> {
         Ok(session)
     }
 
-    /// Creates the responding side. `admit` sees the greeting before anything is sent about this
-    /// side.
+    /// Creates the responding side. `admit` gets the greeting before any data about this side is
+    /// sent.
     pub fn respond(options: Options, admit: Admit<R>) -> Self {
         Session::new(&options.clone(), Some((options, admit)))
     }
@@ -170,16 +172,16 @@ impl<R: Repository> Session<R> {
         }
     }
 
-    /// Reads once from `source`. Returns the number of bytes; 0 means the end. Call it only if
-    /// [`wants_input`](Self::wants_input) returns true.
+    /// Reads once from `source`. Returns the number of bytes, or 0 at the end of `source`. Call
+    /// this method only if [`wants_input`](Self::wants_input) returns true.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Fails with the errors of `source`.
     pub fn read_from(&mut self, source: &mut (impl Read + ?Sized)) -> io::Result<usize> {
         self.reader.read_from(source)
     }
 
-    /// Copies as many of `bytes` as there is room for, and returns their number.
+    /// Copies as many of `bytes` as there is room for. Returns their number.
     pub fn accept(&mut self, bytes: &[u8]) -> usize {
         self.reader.accept(bytes)
     }
@@ -187,12 +189,12 @@ impl<R: Repository> Session<R> {
     /// Writes queued bytes once to `sink`. Returns the number of bytes that it accepted.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// Fails with the errors of `sink`.
     pub fn write_to(&mut self, sink: &mut (impl Write + ?Sized)) -> io::Result<usize> {
         self.writer.write_to(sink)
     }
 
-    /// Whether something waits to be written.
+    /// Returns whether bytes are queued for writing.
     pub fn wants_output(&self) -> bool {
         !self.writer.queue().is_empty()
     }
@@ -202,12 +204,13 @@ impl<R: Repository> Session<R> {
         !self.has_failed && !self.talk.is_peer_done() && self.reader.queue().free_bytes() > 0
     }
 
-    /// Processes all received frames, as long as there is room for the replies. Call it after each
-    /// read and after each write.
+    /// Processes all received frames, as long as there is room for the replies. Call this method
+    /// after each read and after each write.
     ///
     /// # Errors
-    /// The session is over: the peer violated the protocol or refused, or a repository failed. The
-    /// message for the peer is queued and should be written.
+    /// Fails if the peer violated the protocol or refused the session, or a repository operation
+    /// failed. The session is over, and the error message for the peer is queued and should be
+    /// written.
     pub fn advance(&mut self) -> Result<(), Error> {
         if self.has_failed {
             return Ok(());
@@ -215,7 +218,8 @@ impl<R: Repository> Session<R> {
         self.run().inspect_err(|error| self.fail(error))
     }
 
-    /// Whether all was said on both sides. What is queued still has to be written.
+    /// Returns whether both sides have completed the session. Queued bytes still have to be
+    /// written.
     pub fn is_finished(&self) -> bool {
         self.talk.is_finished()
     }
@@ -225,15 +229,15 @@ impl<R: Repository> Session<R> {
         self.talk.is_greeted()
     }
 
-    /// Whether the peer has ended it, and said why.
+    /// Returns whether the peer has ended the session with an error message.
     pub fn was_refused(&self) -> bool {
         self.talk.was_refused()
     }
 
-    /// The error of a stream that ended too early.
+    /// Reports that the stream ended.
     ///
     /// # Errors
-    /// Always, unless the session was over.
+    /// Fails with [`ErrorKind::Closed`] unless the session was over.
     pub fn end_of_input(&mut self) -> Result<(), Error> {
         if self.has_failed || self.talk.is_peer_done() {
             return Ok(());
@@ -245,7 +249,7 @@ impl<R: Repository> Session<R> {
         ))
     }
 
-    /// Ends the session for a reason of the caller, sends it to the peer, and closes the
+    /// Ends the session with an error of the caller, sends the error to the peer, and drops the
     /// repository.
     pub fn refuse(&mut self, error: &Error) {
         if !self.has_failed {
@@ -260,17 +264,17 @@ impl<R: Repository> Session<R> {
         self.talk.release();
     }
 
-    /// Returns the progress.
+    /// Returns the progress of the session.
     pub fn report(&self) -> &Report {
         &self.talk.report
     }
 
-    /// The repository, once there is one.
+    /// Returns the repository, after it was opened.
     pub fn repository(&mut self) -> Option<&mut R> {
         self.talk.repository()
     }
 
-    /// The queues, for their counters: received, sent.
+    /// Returns the queues, for their counters: the receive queue and the send queue.
     pub fn queues(
         &self,
     ) -> (
@@ -283,7 +287,7 @@ impl<R: Repository> Session<R> {
     fn run(&mut self) -> Result<(), Error> {
         loop {
             self.flush()?;
-            // The replies to a frame must find room before the next frame is processed.
+            // There must be room for the replies to a frame before the next frame is processed.
             if !self.talk.has_room() {
                 return Ok(());
             }
@@ -331,7 +335,7 @@ impl<R: Repository> Session<R> {
             return;
         }
         let kind = *error.kind();
-        // Errors of a repository are reported only to its owner.
+        // The details of a repository error are reported only to the owner of the repository.
         let text = match kind {
             ErrorKind::Repository => "the repository of the peer failed".to_owned(),
             _ => error.message().to_owned(),
@@ -342,7 +346,7 @@ impl<R: Repository> Session<R> {
             text,
         };
         refusal.write(&mut body);
-        // If there is no room the peer does not read anyway.
+        // If there is no room, the peer does not read its input.
         let _ = self.writer.send(FrameType::Error, &body);
     }
 }

@@ -1,10 +1,10 @@
-//! Numbers of seven bits to a byte, least significant first, in the shortest form; and a cursor
-//! that checks every length against the remaining bytes.
+//! Variable-length integers with seven bits in each byte, least significant first, in the shortest
+//! form; and a cursor that checks each length against the remaining bytes.
 
 use crate::Error;
 use crate::error::malformed;
 
-/// Appends `value`: one byte below 128, ten at most.
+/// Appends `value` in one byte if it is below 128, and in at most ten bytes.
 pub fn write(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -13,7 +13,7 @@ pub fn write(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Reads fields one after another from bytes that others wrote.
+/// A cursor that parses the fields of untrusted bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
@@ -21,12 +21,12 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts at the first of `bytes`.
+    /// Creates a cursor at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Cursor { bytes, at: 0 }
     }
 
-    /// Whether everything was read.
+    /// Returns whether all bytes were read.
     pub fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }
@@ -36,18 +36,18 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails with `ErrorKind::Malformed` if no byte is left.
     pub fn byte(&mut self) -> Result<u8, Error> {
         self.take(1).map(|bytes| bytes[0])
     }
 
-    /// The next `count` bytes, where they lie.
+    /// Returns the next `count` bytes without a copy.
     ///
     /// # Errors
-    /// If there are fewer.
+    /// Fails with `ErrorKind::Malformed` if fewer bytes are left.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.get(..count) else {
@@ -61,10 +61,11 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// The next number.
+    /// Reads the next integer.
     ///
     /// # Errors
-    /// If it is cut, larger than 64 bits, or longer than it need be.
+    /// Fails with `ErrorKind::Malformed` if the integer is truncated, does not fit into 64 bits, or
+    /// is not in the shortest form.
     pub fn varint(&mut self) -> Result<u64, Error> {
         let start = self.at;
         let mut value = 0u64;
@@ -86,10 +87,11 @@ impl<'a> Cursor<'a> {
         Err(malformed("a number of more than 64 bits").at_offset(start as u64))
     }
 
-    /// The next number, which says how many of something follow or how long it is.
+    /// Reads the next integer, which is a count or a length.
     ///
     /// # Errors
-    /// As [`varint`](Self::varint); and if it is more than `limit`.
+    /// Fails for the same reasons as [`varint`](Self::varint), and if the integer is larger than
+    /// `limit`.
     pub fn length(&mut self, limit: usize) -> Result<usize, Error> {
         let start = self.at;
         let value = self.varint()?;
@@ -102,19 +104,19 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Bytes behind their length, which is `limit` at most.
+    /// Reads a length of at most `limit`, followed by as many bytes.
     ///
     /// # Errors
-    /// The length exceeds `limit` or the remaining bytes.
+    /// Fails with `ErrorKind::Malformed` if the length exceeds `limit` or the remaining bytes.
     pub fn slice(&mut self, limit: usize) -> Result<&'a [u8], Error> {
         let length = self.length(limit)?;
         self.take(length)
     }
 
-    /// Ends the reading.
+    /// Checks that all bytes were read.
     ///
     /// # Errors
-    /// If something is left.
+    /// Fails with `ErrorKind::Malformed` if bytes are left.
     pub fn finish(self) -> Result<(), Error> {
         if self.is_at_end() {
             return Ok(());

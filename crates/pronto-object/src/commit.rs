@@ -1,4 +1,4 @@
-//! Commits.
+//! Parses and encodes commits.
 
 use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
@@ -6,25 +6,26 @@ use pronto_hash::ObjectId;
 use crate::identity::IdentityRef;
 use crate::{Signature, headers, message};
 
-/// The content of a commit. Its parts are read when they are asked for.
+/// The content of a commit object. Each part is parsed on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitRef<'a> {
     content: &'a [u8],
 }
 
 impl<'a> CommitRef<'a> {
-    /// Takes the content of a commit object, without its header (`commit SIZE`). Nothing is read.
+    /// Creates a view of the content of a commit object, without its header (`commit SIZE`). Parses
+    /// nothing yet.
     pub const fn new(content: &'a [u8]) -> Self {
         CommitRef { content }
     }
 
-    /// Returns the tree; `None` if the first line is malformed.
+    /// Returns the id of the tree, or `None` if the first line is malformed.
     pub fn tree(self) -> Option<ObjectId> {
         let line = headers::lines(self.content).next()?;
         pronto_hash::parse_hex(headers::value_of(line, "tree")?).ok()
     }
 
-    /// Returns the parents, in order. A malformed id is `None`.
+    /// Returns the ids of the parents, in order. A malformed id is `None`.
     pub fn parents(self) -> impl Iterator<Item = Option<ObjectId>> + 'a {
         headers::lines(self.content)
             .skip(1)
@@ -32,29 +33,30 @@ impl<'a> CommitRef<'a> {
             .map(|id| pronto_hash::parse_hex(id).ok())
     }
 
-    /// Returns the author (`%an`, `%ae`, `%ad`); `None` if the line is missing or has no address. Of several lines, the last
-    /// counts.
+    /// Returns the author (`%an`, `%ae`, `%ad`), or `None` if the line is missing or has no email
+    /// address. If there are several lines, the last one is used.
     pub fn author(self) -> Option<IdentityRef<'a>> {
         IdentityRef::parse(self.last_header("author")?)
     }
 
-    /// Returns the committer (`%cn`, `%ce`, `%cd`); `None` if the line is missing or has no address. Of several lines, the
-    /// last counts.
+    /// Returns the committer (`%cn`, `%ce`, `%cd`), or `None` if the line is missing or has no
+    /// email address. If there are several lines, the last one is used.
     pub fn committer(self) -> Option<IdentityRef<'a>> {
         IdentityRef::parse(self.last_header("committer")?)
     }
 
-    /// Returns the encoding of the message, if it is not UTF-8 (`i18n.commitEncoding`).
+    /// Returns the encoding of the message (`i18n.commitEncoding`), or `None` for UTF-8.
     pub fn encoding(self) -> Option<&'a BStr> {
         self.header("encoding")
     }
 
-    /// Returns the value of the first header line `name`, without the lines that continue it.
+    /// Returns the value of the first header line `name`, without its continuation lines.
     pub fn header(self, name: &str) -> Option<&'a BStr> {
         headers::value(self.content, name)
     }
 
-    /// Returns the value of the last header line `name`: the one that Git's placeholders take of several.
+    /// Returns the value of the last header line `name`, which Git's placeholders use if there are
+    /// several.
     pub fn last_header(self, name: &str) -> Option<&'a BStr> {
         headers::last_value(self.content, name)
     }
@@ -70,19 +72,20 @@ impl<'a> CommitRef<'a> {
     }
 }
 
-/// The tree, the parents and the time of a commit: what a walk over history reads.
+/// The tree, the parents and the commit time of a commit: the parts that a history walk needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitLinks {
-    /// Its tree.
+    /// The id of the tree.
     pub tree: ObjectId,
-    /// Its parents, in order; none where history was cut off.
+    /// The ids of the parents, in order. Callers clear this list at the shallow boundary.
     pub parents: Vec<ObjectId>,
-    /// When it was committed, in seconds since 1970; 0 if the committer has no time.
+    /// The commit time, in seconds since 1970-01-01 UTC, or 0 if the committer line has no time.
     pub time: i64,
 }
 
 impl CommitLinks {
-    /// Parses the content of a commit. `None` if its tree or a parent is malformed, or nothing follows them.
+    /// Parses the content of a commit. Returns `None` if the tree or a parent is malformed, or if
+    /// no line follows them.
     pub fn parse(content: &[u8]) -> Option<Self> {
         let mut lines = headers::lines(content);
         let tree = pronto_hash::parse_hex(headers::value_of(lines.next()?, "tree")?).ok()?;
@@ -92,7 +95,8 @@ impl CommitLinks {
             parents.push(pronto_hash::parse_hex(parent).ok()?);
             line = lines.next()?;
         }
-        // As in Git, the committer has a time only right behind the author.
+        // As in Git, the commit time is read only if the committer line directly follows the author
+        // line.
         let committer = headers::value_of(line, "author")
             .and_then(|_| headers::value_of(lines.next()?, "committer"));
         let time = committer.and_then(IdentityRef::seconds_of).unwrap_or(0);
@@ -104,23 +108,23 @@ impl CommitLinks {
     }
 }
 
-/// A commit to be written.
+/// The content of a new commit.
 #[derive(Clone, Debug)]
 pub struct NewCommit {
-    /// Its tree.
+    /// The id of the tree.
     pub tree: ObjectId,
-    /// Its parents, in order.
+    /// The ids of the parents, in order.
     pub parents: Vec<ObjectId>,
-    /// The author.
+    /// The author (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, `GIT_AUTHOR_DATE`).
     pub author: Signature,
-    /// The committer.
+    /// The committer (`GIT_COMMITTER_NAME`, `GIT_COMMITTER_EMAIL`, `GIT_COMMITTER_DATE`).
     pub committer: Signature,
     /// The message.
     pub message: BString,
 }
 
 impl NewCommit {
-    /// Returns the content of the object.
+    /// Returns the content of the commit object.
     pub fn encode(&self) -> Vec<u8> {
         let mut content = format!("tree {}\n", self.tree);
         for parent in &self.parents {

@@ -1,5 +1,5 @@
-//! Reads dates, for every command and setting, as Git does: exact ones (`Mon 20 Aug 2018 20:19:19 +0200`), relative ones
-//! (`2.weeks.ago`) and times of expiry (`never`).
+//! Parses the dates of all commands and settings, with Git's rules: exact dates (`Mon 20 Aug 2018
+//! 20:19:19 +0200`), relative dates (`2.weeks.ago`) and expiry dates (`never`).
 
 mod approximate;
 mod calendar;
@@ -14,8 +14,9 @@ use jiff::Timestamp;
 
 pub use zone::local_now;
 
-/// Returns the moment that `text` means, in seconds since 1970: exact, or relative to now (`yesterday`, `2 weeks ago`).
-/// A day alone is taken at the time of day it is now. `None` if nothing in it is understood.
+/// Parses a date, exact or relative to the present (`yesterday`, `2 weeks ago`), and returns it in
+/// seconds since the epoch. A day without a time gets the present time of day. Returns `None` if no
+/// part of `text` is recognised.
 pub fn parse_date(text: &BStr) -> Option<i64> {
     let now = now();
     if let Some(time) = exact::parse(text, now) {
@@ -25,14 +26,14 @@ pub fn parse_date(text: &BStr) -> Option<i64> {
     found.is_understood.then_some(found.moment)
 }
 
-/// Returns the moment that `text` means, like [`parse_date`]; now, if nothing in it is understood. This is how Git reads
-/// the values of `--since` and its like.
+/// Parses a date like [`parse_date`]. Returns the present time if no part of `text` is recognised,
+/// as Git does for `--since`, `--until` and similar options.
 pub fn approximate_date(text: &BStr) -> i64 {
     parse_date(text).unwrap_or_else(now)
 }
 
-/// Returns the moment before which things expire that `text` means: 0 for `never` and `false`, after all others for
-/// `now` and `all`. `None` if it is not understood.
+/// Parses an expiry date (such as `gc.reflogExpire`). Returns 0 for `never` and `false`, and the
+/// largest time for `now` and `all`. Returns `None` if no part of `text` is recognised.
 pub fn parse_expiry(text: &BStr) -> Option<i64> {
     match text.as_bytes() {
         b"never" | b"false" => Some(0),
@@ -41,8 +42,8 @@ pub fn parse_expiry(text: &BStr) -> Option<i64> {
     }
 }
 
-/// Returns the exact moment that `text` means, with its zone: the form of `GIT_COMMITTER_DATE`. `None` for a day alone
-/// and for times before 1970.
+/// Parses an exact date with its time zone, in the formats of `GIT_COMMITTER_DATE`. Returns `None`
+/// for a day without a time, and for times before 1970.
 pub fn parse_exact_date(text: &BStr) -> Option<Time> {
     exact::parse(text, now())
 }
@@ -51,12 +52,13 @@ fn now() -> i64 {
     Timestamp::now().as_second()
 }
 
-/// Formats the day of a time in its own zone: `2005-04-07` (`--date=short`). `None` if it is out of range.
+/// Formats the day of a time in its own time zone: `2005-04-07` (`--date=short`). Returns `None` if
+/// the time is out of range.
 pub fn short(time: Time) -> Option<String> {
     time.format(gix_date::time::format::SHORT).ok()
 }
 
-/// Formats a moment as mail headers do (`--date=rfc2822`).
+/// Formats a time in the format of mail headers (`--date=rfc2822`).
 pub fn rfc2822(seconds: i64, zone: &BStr) -> String {
     const FORMAT: CustomFormat = CustomFormat::new("%a, %-d %b %Y %H:%M:%S %z");
     let header = format!("{seconds} {zone}");

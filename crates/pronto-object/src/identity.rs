@@ -1,25 +1,25 @@
-//! Identities: the authors, committers and taggers of commits and tags.
+//! The identities in commits and tags: authors, committers and taggers.
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_date::Time;
 use pronto_io::short::Short as _;
 
-/// The identity in a line `NAME <EMAIL> SECONDS ZONE`, as it is written.
+/// The parsed parts of a line `NAME <EMAIL> SECONDS ZONE`, as they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdentityRef<'a> {
-    /// The name, without white space at its ends.
+    /// The name, without white space at its start and end.
     pub name: &'a BStr,
-    /// The address, without white space at its ends.
+    /// The email address, without white space at its start and end.
     pub email: &'a BStr,
-    /// The seconds since 1970, in digits; `None` if the date is malformed.
+    /// The digits of the seconds since 1970-01-01 UTC, or `None` if the date is malformed.
     pub seconds: Option<&'a [u8]>,
-    /// The zone, a sign and digits; `None` if the date is malformed.
+    /// The time zone as a sign and digits, or `None` if the date is malformed.
     pub zone: Option<&'a [u8]>,
 }
 
 impl<'a> IdentityRef<'a> {
-    /// Parses a line as Git does: the address is between the first `<` and the `>` after it, and the date follows the
-    /// last `>`. `None` if there is no address.
+    /// Parses a line as Git does: the email address is between the first `<` and the next `>`, and
+    /// the date follows the last `>`. Returns `None` if there is no email address.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let begin = line.position_of(b'<')?;
         let (name, rest) = (&line[..begin], &line[begin + 1..]);
@@ -33,7 +33,8 @@ impl<'a> IdentityRef<'a> {
         })
     }
 
-    /// Returns the time with the offset of its zone; `None` if the date is malformed or out of range.
+    /// Returns the time with the offset of its zone, or `None` if the date is malformed or out of
+    /// range.
     pub fn time(self) -> Option<Time> {
         let seconds = self.seconds?.to_str().ok()?.parse().ok()?;
         let zone: i32 = self.zone?.to_str().ok()?.parse().ok()?;
@@ -44,7 +45,8 @@ impl<'a> IdentityRef<'a> {
         })
     }
 
-    /// Returns the seconds since 1970 of the line, whatever else is in it: the first word after the last `>`.
+    /// Returns the seconds in a line: the first word after the last `>`. The rest of the line may
+    /// be malformed.
     pub fn seconds_of(line: &[u8]) -> Option<i64> {
         let after = line.last_position_of(b'>')? + 1;
         let word = line[after..].fields().next()?;
@@ -52,14 +54,14 @@ impl<'a> IdentityRef<'a> {
     }
 }
 
-/// Returns the time, in seconds since 1970, of the first header line `name` (such as `tagger`) of a commit or a tag; `None`
-/// if there is no such line, or it has no time.
+/// Returns the time of the first header line `name` (such as `tagger`) of a commit or a tag, in
+/// seconds since the epoch. Returns `None` if there is no such line, or if the line has no time.
 pub fn header_time(content: &[u8], name: &str) -> Option<i64> {
     let line = crate::headers::value(content, name)?;
     IdentityRef::seconds_of(line).filter(|seconds| *seconds >= 0)
 }
 
-/// Returns the digits of the seconds and the zone after the last `>` of a line.
+/// Returns the digits of the seconds, and the time zone, after the last `>` of a line.
 fn date_of(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let after = line.last_position_of(b'>')? + 1;
     let rest = line[after..].trim_ascii_start();
@@ -72,25 +74,25 @@ fn date_of(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((seconds, &rest[..=zone.len()]))
 }
 
-/// Returns the digits at the start of a text, at least one, and the rest.
+/// Splits a text after its leading digits. Returns `None` if there are none.
 fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (count > 0).then(|| text.split_at(count))
 }
 
-/// A person at a time, as commits, tags and reflogs record it.
+/// A name, an email address and a time, as in commits, tags and reflogs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The name.
     pub name: BString,
-    /// The address.
+    /// The email address.
     pub email: BString,
-    /// The time, with the offset of its zone.
+    /// The time, with the offset of its time zone.
     pub time: Time,
 }
 
 impl Signature {
-    /// Appends `NAME <EMAIL> SECONDS ZONE`.
+    /// Appends the line `NAME <EMAIL> SECONDS ZONE`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.name);
         out.extend_from_slice(b" <");

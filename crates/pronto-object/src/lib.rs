@@ -1,7 +1,8 @@
-//! Git objects as text: commits, tags and trees, and the identities, dates and messages in them.
+//! Parses and encodes Git objects: commits, tags and trees, with the identities, dates and messages
+//! in them.
 //!
-//! Reading does not allocate and is lenient, as Git's is: each part is found when it is asked for, and a malformed part is
-//! `None`. `git fsck` is strict instead; its checks are in `pronto_storage::fsck`.
+//! Parsing does not allocate and is as lenient as Git's. Each part is parsed on request, and a
+//! malformed part is `None`. The strict checks of `git fsck` are in `pronto_storage::fsck`.
 //!
 //! ```
 //! use pronto_object::CommitRef;

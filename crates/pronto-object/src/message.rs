@@ -1,21 +1,23 @@
-//! Messages of commits and tags: the subject, and cleaning up what a user wrote.
+//! Messages of commits and tags: the subject, and the cleanup of a message that a user wrote.
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// The cleanup of a message (`commit.cleanup`, `--cleanup`).
+/// The cleanup mode of a message (`commit.cleanup`, `--cleanup`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cleanup {
-    /// Change nothing.
+    /// Leave the message unchanged (`verbatim`).
     Verbatim,
-    /// Remove empty lines at the start and the end, all but one of several in a row, and white space at the ends of lines.
+    /// Remove leading and trailing empty lines, trailing white space, and all but one of
+    /// consecutive empty lines (`whitespace`).
     #[default]
     Whitespace,
-    /// Like `Whitespace`, and remove lines that start with `#`.
+    /// Clean up like `Whitespace`, and remove lines that start with `#` (`strip`).
     Strip,
 }
 
 impl Cleanup {
-    /// Parses a value of `--cleanup` or `commit.cleanup`, for a message that is not edited. `None` for unknown ones.
+    /// Parses a value of `--cleanup` or `commit.cleanup`, for a message that is not edited. Returns
+    /// `None` for an unknown value.
     pub fn named(name: &BStr) -> Option<Self> {
         match name.as_bytes() {
             b"verbatim" => Some(Cleanup::Verbatim),
@@ -26,9 +28,9 @@ impl Cleanup {
     }
 }
 
-/// Removes white space at the ends of lines, empty lines at the start and the end, and all but one of several empty lines
-/// in a row, as `git stripspace` does. `comments`: remove lines that start with `#`, too (`--strip-comments`). The result
-/// ends with a line feed unless it is empty.
+/// Removes trailing white space, leading and trailing empty lines, and all but one of consecutive
+/// empty lines, like `git stripspace`. `comments` also removes lines that start with `#`
+/// (`--strip-comments`). The result ends with a line feed unless it is empty.
 pub fn stripped(text: &BStr, comments: bool) -> BString {
     let mut out = BString::default();
     let mut empty = 0;
@@ -36,7 +38,7 @@ pub fn stripped(text: &BStr, comments: bool) -> BString {
         if comments && line.first() == Some(&b'#') {
             continue;
         }
-        // The white space of C's "isspace" in Git: no vertical tab, no form feed.
+        // Like Git's `isspace`, which excludes the vertical tab and the form feed.
         let end = line.iter().rposition(|byte| !b" \t\r\n".contains(byte));
         let Some(end) = end else {
             empty += 1;
@@ -52,7 +54,7 @@ pub fn stripped(text: &BStr, comments: bool) -> BString {
     out
 }
 
-/// Cleans a message up (`--cleanup`).
+/// Cleans up a message with the mode `cleanup` (`--cleanup`).
 pub fn cleaned(text: &BStr, cleanup: Cleanup) -> BString {
     match cleanup {
         Cleanup::Verbatim => text.to_owned(),
@@ -61,8 +63,8 @@ pub fn cleaned(text: &BStr, cleanup: Cleanup) -> BString {
     }
 }
 
-/// Returns whether a message counts as empty, so that a commit is aborted: it has white space and `Signed-off-by:` lines
-/// only, or with [`Cleanup::Verbatim`], no bytes.
+/// Returns whether a message counts as empty, so that `git commit` aborts. Such a message has only
+/// white space and `Signed-off-by:` lines, or with [`Cleanup::Verbatim`] no bytes.
 pub fn is_empty(text: &BStr, cleanup: Cleanup) -> bool {
     if cleanup == Cleanup::Verbatim && !text.is_empty() {
         return false;
@@ -82,7 +84,7 @@ pub fn subject(message: &BStr) -> BString {
     lines.join(&b' ').into()
 }
 
-/// Joins several messages (`-m` given more than once) as paragraphs of one.
+/// Joins several messages (repeated `-m`) as paragraphs of one message.
 pub fn joined<'a>(messages: impl IntoIterator<Item = &'a BStr>) -> BString {
     let mut out = BString::default();
     for message in messages {

@@ -1,4 +1,4 @@
-//! Annotated tags.
+//! Parses annotated tags.
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
@@ -7,31 +7,32 @@ use pronto_hash::ObjectId;
 use crate::identity::IdentityRef;
 use crate::{headers, message};
 
-/// The content of a tag object. Its parts are read when they are asked for.
+/// The content of a tag object. Each part is parsed on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TagRef<'a> {
     content: &'a [u8],
 }
 
 impl<'a> TagRef<'a> {
-    /// Takes the content of a tag object, without its header (`tag SIZE`). Nothing is read.
+    /// Creates a view of the content of a tag object, without its header (`tag SIZE`). Parses
+    /// nothing yet.
     pub const fn new(content: &'a [u8]) -> Self {
         TagRef { content }
     }
 
-    /// Returns the tagged object; `None` if the first line is malformed.
+    /// Returns the id of the tagged object, or `None` if the first line is malformed.
     pub fn target(self) -> Option<ObjectId> {
         let line = headers::lines(self.content).next()?;
         pronto_hash::parse_hex(headers::value_of(line, "object")?).ok()
     }
 
-    /// Returns the type of the tagged object; `None` if the second line is malformed.
+    /// Returns the type of the tagged object, or `None` if the second line is malformed.
     pub fn target_kind(self) -> Option<Kind> {
         let line = headers::lines(self.content).nth(1)?;
         Kind::from_bytes(headers::value_of(line, "type")?).ok()
     }
 
-    /// Returns the name, without `refs/tags/`.
+    /// Returns the name of the tag, without `refs/tags/`.
     pub fn name(self) -> Option<&'a BStr> {
         headers::lines(self.content)
             .skip(2)
@@ -39,12 +40,12 @@ impl<'a> TagRef<'a> {
             .map(ByteSlice::as_bstr)
     }
 
-    /// Returns the tagger; `None` if the line is missing or has no address.
+    /// Returns the tagger, or `None` if the line is missing or has no email address.
     pub fn tagger(self) -> Option<IdentityRef<'a>> {
         IdentityRef::parse(headers::value(self.content, "tagger")?)
     }
 
-    /// Returns the message.
+    /// Returns the message, in its own encoding.
     pub fn message(self) -> &'a BStr {
         headers::message(self.content)
     }

@@ -1,8 +1,8 @@
-//! Trees.
+//! Parses trees.
 
 use pronto_io::short::Short as _;
 
-/// The entries of a tree. Ends early at a malformed one.
+/// An iterator over the entries of a tree, which ends at the first malformed entry.
 #[derive(Clone, Debug)]
 pub struct TreeEntries<'a> {
     content: &'a [u8],
@@ -10,7 +10,7 @@ pub struct TreeEntries<'a> {
 }
 
 impl<'a> TreeEntries<'a> {
-    /// Takes the content of a tree object whose ids have so many bytes. Nothing is read.
+    /// Creates an iterator over the content of a tree object with object ids of `id_bytes` bytes.
     pub const fn new(content: &'a [u8], id_bytes: usize) -> Self {
         TreeEntries { content, id_bytes }
     }
@@ -28,17 +28,17 @@ pub struct TreeEntry<'a> {
 }
 
 impl TreeEntry<'_> {
-    /// Returns its size in bytes.
+    /// Returns the size of the entry in the tree object.
     pub fn size_bytes(&self) -> usize {
         self.mode.len() + self.name.len() + self.id.len() + 2
     }
 
-    /// Returns whether it is a tree.
+    /// Returns whether the entry is a tree.
     pub fn is_directory(&self) -> bool {
         matches!(self.mode, b"40000" | b"040000")
     }
 
-    /// Returns whether it is a submodule (gitlink).
+    /// Returns whether the entry is a submodule (gitlink).
     pub fn is_submodule(&self) -> bool {
         self.mode == b"160000"
     }

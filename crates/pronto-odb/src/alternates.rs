@@ -1,5 +1,5 @@
-//! The object directories of a store: its own, its alternates, and theirs. Format:
-//! `gitrepository-layout(5)`, `objects/info/alternates`.
+//! The object directories of a store: its own directory, its alternates, and their alternates.
+//! Format: `gitrepository-layout(5)`, `objects/info/alternates`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -10,28 +10,29 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 
 use crate::error::{Error, ErrorKind};
 
-/// The largest depth of alternates of alternates.
+/// The largest nesting depth of alternates.
 const MAX_DEPTH: usize = 5;
 
-/// The directories to look in, the store's own first, and what was wrong with others.
+/// The object directories to search, the store's own directory first, and the errors of unusable
+/// alternates.
 #[derive(Debug)]
 pub(crate) struct Directories {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) warnings: Vec<Error>,
 }
 
-/// Follows the alternates of `objects`, then those in `extra`. Each directory counts once, however
-/// often it is named, so that circles end.
+/// Collects the alternates of `objects`, then the directories in `extra` and their alternates. A
+/// directory that is named several times is added once, so that cyclic alternates end.
 ///
 /// # Errors
-/// `Io` when a list of alternates exists and cannot be read.
+/// Fails with `ErrorKind::Io` if an existing `info/alternates` cannot be read.
 pub(crate) fn resolve(objects: &Path, extra: &[PathBuf]) -> Result<Directories, Error> {
     let mut found = Directories {
         paths: vec![objects.to_owned()],
         warnings: Vec::new(),
     };
     let mut known = vec![real(objects)];
-    // Directories still to be read, in reverse order.
+    // The directories still to read, in reverse order.
     let mut waiting: Vec<(PathBuf, usize)> = Vec::new();
     push_list(objects, 0, &mut waiting, &mut found.warnings)?;
     waiting.extend(extra.iter().rev().map(|path| (path.clone(), 0)));
@@ -84,14 +85,14 @@ fn push_list(
     let lines = bytes.split(|byte| *byte == b'\n').rev();
     for line in lines.filter(|line| !line.is_empty() && line[0] != b'#') {
         let path = PathBuf::from(OsString::from_vec(unquote(line)));
-        // An absolute path replaces what it is joined to.
+        // `join` replaces the base if `path` is absolute.
         waiting.push((objects.join(path), depth));
     }
     Ok(())
 }
 
-/// A line that begins with a double quote is quoted as in C; one that is not ended, or ends too
-/// early, is taken as it stands.
+/// Removes C-style quoting from a line that begins with a double quote. A line whose quoting is not
+/// closed, or is closed before the end of the line, is returned unchanged.
 fn unquote(line: &[u8]) -> Vec<u8> {
     pronto_config::quote::c_unquote(line).unwrap_or_else(|| line.to_owned())
 }

@@ -1,7 +1,7 @@
-//! Adds many objects at once: as one pack instead of one file each.
+//! Adds many objects at once: as one pack instead of one loose object each.
 //!
-//! A loose object costs at least five system calls, an inode and a block; an entry of a pack costs
-//! none of these. From [`PACKED_FROM`] objects on a pack is written. This is Git's own threshold
+//! A loose object costs at least five system calls, an inode and a block; a pack entry costs none
+//! of these. From [`PACKED_FROM`] new objects on, a pack is written. This is Git's own threshold
 //! (`fetch.unpackLimit`) for the same decision. Fewer objects are written loose, as in Git.
 
 use std::collections::HashSet;
@@ -18,22 +18,24 @@ use crate::error::{Error, ErrorKind, from_pack, to_pack};
 use crate::loose;
 use crate::store::{Inventory, Store};
 
-/// The number of new objects from which on they are stored as a pack.
+/// The number of new objects from which a pack is written.
 pub const PACKED_FROM: usize = 100;
 
-/// Contents that may wait in memory until it is known whether there are enough for a pack.
+/// The largest number of content bytes held in memory until the number of objects is sufficient for
+/// a pack.
 const WAITING_BYTES: usize = 16 << 20;
 
-/// Sets of ids, so that threads seldom wait for one another.
+/// The number of sets of ids, each with its own lock, so that threads seldom wait for one another.
 const SHARDS: usize = 16;
 
-/// Takes objects from any number of threads. What was added is there for readers when
-/// [`finish`](Self::finish) is done; dropping it instead may leave loose objects, and no pack.
+/// Adds objects from any number of threads. Readers find the added objects after
+/// [`finish`](Self::finish). Dropping the value without `finish` may leave loose objects, but no
+/// pack.
 #[derive(Debug)]
 pub struct Bulk {
     store: Store,
     options: writer::Options,
-    /// `None` when there are too few objects for a pack.
+    /// The state for a pack; `None` if too few objects are expected for a pack.
     many: Option<Many>,
 }
 
@@ -41,16 +43,16 @@ pub struct Bulk {
 struct Many {
     packed_from: usize,
     inventory: Inventory,
-    /// The ids of the objects that were added in this run.
+    /// The ids of the objects that this run has added.
     claimed: [Mutex<HashSet<ObjectId>>; SHARDS],
     state: Mutex<State>,
-    /// Something that was added is lost: then there is nothing to finish.
+    /// Whether an added object could not be stored, so that `finish` must fail.
     lost: AtomicBool,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Not enough for a pack yet.
+    /// There are not enough objects for a pack yet.
     Waiting {
         objects: Vec<(ObjectId, ObjectKind, Vec<u8>)>,
         bytes: usize,
@@ -59,11 +61,11 @@ enum State {
 }
 
 impl Store {
-    /// Begins to add about `expected` objects. Fewer than [`PACKED_FROM`] are looked up and written
-    /// one by one; otherwise the store is listed once.
+    /// Begins to add about `expected` objects. Fewer than [`PACKED_FROM`] objects are looked up and
+    /// written one by one; for more objects, the store is listed once.
     ///
     /// # Errors
-    /// `Io` when the packs cannot be listed.
+    /// Fails with `ErrorKind::Io` if the packs cannot be listed.
     pub fn bulk(&self, expected: usize, options: writer::Options) -> Result<Bulk, Error> {
         if expected >= PACKED_FROM {
             return self.pack_from(PACKED_FROM, options);
@@ -75,11 +77,11 @@ impl Store {
         })
     }
 
-    /// Begins to add objects that become a pack if at least `packed_from` of them are new. Lists the
-    /// store once.
+    /// Begins to add objects that are stored as a pack if at least `packed_from` of them are new.
+    /// Lists the store once.
     ///
     /// # Errors
-    /// `Io` when the packs cannot be listed.
+    /// Fails with `ErrorKind::Io` if the packs cannot be listed.
     pub fn pack_from(&self, packed_from: usize, options: writer::Options) -> Result<Bulk, Error> {
         let many = Many {
             packed_from,
@@ -100,16 +102,16 @@ impl Store {
 }
 
 impl Bulk {
-    /// Makes entries for the pack: one for each thread.
+    /// Returns an encoder for pack entries; each thread needs its own.
     pub fn encoder(&self) -> Encoder {
         Encoder::new(self.options.level)
     }
 
-    /// Adds an object whose id is known to be `id`, unless it is there already; then it is marked
-    /// as used. No system call for an object that is new and goes into the pack.
+    /// Adds an object with the known id `id`. If the object exists already, refreshes its
+    /// modification time instead. Makes no system call for a new object that is stored in the pack.
     ///
     /// # Errors
-    /// `Io` when something cannot be written or listed.
+    /// Fails with `ErrorKind::Io` if a file cannot be written or a directory cannot be listed.
     pub fn add(
         &self,
         id: &oid,
@@ -162,11 +164,14 @@ impl Bulk {
         many.append(id, kind, content, encoder)
     }
 
-    /// Adds an object of `size_bytes` from a stream, which is never held whole, and returns its id.
+    /// Adds an object of `size_bytes` from a stream, without holding the whole content in memory.
+    /// Returns the id of the object.
     ///
     /// # Errors
-    /// `Io` when it cannot be read or written, `Corrupt` when the stream is shorter,
-    /// `Collision` when its content is part of a known attack on SHA-1. What follows is not read.
+    /// Fails with `ErrorKind::Io` if the stream cannot be read or the object cannot be written,
+    /// with `ErrorKind::Corrupt` if the stream is shorter than `size_bytes`, and with
+    /// `ErrorKind::Collision` if the content is part of a known attack on SHA-1. Bytes after
+    /// `size_bytes` are not read.
     pub fn add_stream(
         &self,
         kind: ObjectKind,
@@ -204,12 +209,12 @@ impl Bulk {
         added.map_err(from_pack)
     }
 
-    /// Does the same as [`add_stream`](Self::add_stream), but always into a file of its own, so
-    /// that threads that add streams do not wait for one another. For contents that are too large
-    /// to be held by several threads, and small enough for several to be read at a time.
+    /// Does the same as [`add_stream`](Self::add_stream), but always writes a loose object, so that
+    /// threads that add streams do not wait for one another. This is intended for contents that are
+    /// too large to be held by several threads, and small enough for several to be read at a time.
     ///
     /// # Errors
-    /// As [`add_stream`](Self::add_stream).
+    /// Fails as [`add_stream`](Self::add_stream) does.
     pub fn add_loose_stream(
         &self,
         kind: ObjectKind,
@@ -234,10 +239,11 @@ impl Bulk {
         added
     }
 
-    /// Marks `id` as used and says whether it was there before this run.
+    /// Returns whether the object `id` existed before this run, and refreshes its modification
+    /// time.
     ///
     /// # Errors
-    /// `Io` when something cannot be listed.
+    /// Fails with `ErrorKind::Io` if a directory cannot be listed.
     pub fn contains(&self, id: &oid) -> Result<bool, Error> {
         match &self.many {
             Some(many) => self.is_there(many, id),
@@ -245,12 +251,12 @@ impl Bulk {
         }
     }
 
-    /// Writes all pending objects and the index of the pack. Then all readers, this store included,
-    /// find them.
+    /// Writes all pending objects and the index of the pack. Afterwards all readers, including this
+    /// store, find the objects.
     ///
     /// # Errors
-    /// `Io` when something cannot be written, or could not be added before. A caller that was told
-    /// that an object exists may have been told too early.
+    /// Fails with `ErrorKind::Io` if an object cannot be written, or could not be added before.
+    /// After an error, objects that were reported as existing may be missing.
     pub fn finish(self) -> Result<(), Error> {
         let Some(many) = self.many else {
             return Ok(());
@@ -287,7 +293,8 @@ impl Bulk {
         PackWriter::begin(&directory, self.options.clone()).map_err(from_pack)
     }
 
-    /// Whether the store had it at the start. It is marked as used then, so that it stays.
+    /// Returns whether the store had the object at the start. Refreshes the modification time of an
+    /// existing object, so that it is not pruned.
     fn is_there(&self, many: &Many, id: &oid) -> Result<bool, Error> {
         let mut found = Vec::new();
         many.inventory
@@ -297,7 +304,7 @@ impl Bulk {
 }
 
 impl Many {
-    /// False if it was added already in this run.
+    /// Records `id` as added. Returns `false` if this run has added the object already.
     fn claim(&self, id: &oid) -> bool {
         let shard = usize::from(id.first_byte()) % SHARDS;
         lock(&self.claimed[shard]).insert(id.to_owned())

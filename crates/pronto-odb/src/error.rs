@@ -1,31 +1,33 @@
 //! Errors of an object store.
 
-/// The error of this crate: a kind, the file, the offset in it and the object.
+/// The error of this crate: a kind, the file, the offset in the file and the object id.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system refused.
+    /// A system call failed.
     Io,
-    /// A file is not what its format says, or not what its name says.
+    /// The content of a file violates its format, or does not match the object id or checksum in
+    /// its name.
     Corrupt,
-    /// A loose object is of a type that does not exist.
+    /// A loose object has an unknown type.
     UnknownType,
-    /// A version or feature of a format that is not known.
+    /// A version or feature of a format is not supported.
     Unsupported,
     /// An object or file is too large for a limit.
     Limit,
-    /// A pack is larger than the caller permits.
+    /// A pack is larger than the caller permits (`--max-input-size`).
     PackTooLarge,
-    /// Something that another object needs is not there.
+    /// An object that is required is missing.
     Missing,
-    /// An object looks made to collide with another.
+    /// The content of an object is part of a known collision attack, or collides with an existing
+    /// object.
     Collision,
-    /// An inspector refused an object.
+    /// An inspector rejected an object.
     Rejected,
-    /// The operation was asked to stop.
+    /// The operation was cancelled.
     Interrupted,
 }
 
@@ -66,19 +68,19 @@ impl From<ErrorKind> for pronto_pack::ErrorKind {
     }
 }
 
-/// Lifts an error of the floor below.
+/// Converts an error of `pronto-pack`.
 #[cold]
 pub(crate) fn from_pack(error: pronto_pack::Error) -> Error {
     error.map_kind(ErrorKind::from)
 }
 
-/// Hands an error down to an indexer that hands it back.
+/// Converts an error to an error of `pronto-pack`, for a callback of the indexer.
 #[cold]
 pub(crate) fn to_pack(error: Error) -> pronto_pack::Error {
     error.map_kind(pronto_pack::ErrorKind::from)
 }
 
-/// Whether the reason at the bottom is that a file is not there (any more).
+/// Returns whether the root cause of the error is a missing file.
 pub(crate) fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

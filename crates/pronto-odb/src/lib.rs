@@ -1,6 +1,8 @@
-//! Objects by id, over loose files, packs, multi-pack-indexes and alternates.
+//! The object database: reads and writes objects by id, in loose files, packs, multi-pack-indexes
+//! and alternates.
 //!
-//! [`Store`] reads and writes; [`Quarantine`] holds received objects until they are checked.
+//! [`Store`] reads and writes objects; [`Quarantine`] holds received objects until they are
+//! checked.
 //!
 //! ```no_run
 //! use pronto_odb::{Options, Store};

@@ -1,4 +1,5 @@
-//! Loose objects: one deflated file each, `objects/ab/cdef…`. Format: `gitformat-loose(5)`.
+//! Loose objects: one deflated file for each object, `objects/ab/cdef…`. Format:
+//! `gitformat-loose(5)`.
 
 mod few;
 pub(crate) mod write;
@@ -17,10 +18,10 @@ use sirocco::inflate::{Decoder, Reader};
 
 use crate::error::{Error, ErrorKind};
 
-/// No header of a loose object is longer: a type, a blank, twenty digits, a NUL.
+/// The largest length of the header of a loose object: a type, a space, twenty digits, a NUL.
 const MAX_HEADER_LEN: usize = 32;
 
-/// DEFLATE cannot blow up a byte of input into more than this many bytes of output.
+/// The largest ratio of inflated to deflated bytes in DEFLATE.
 const MAX_RATIO: u64 = 1032;
 
 /// The header of a loose object.
@@ -41,10 +42,11 @@ pub(crate) fn path(objects: &Path, id: &oid) -> PathBuf {
     path
 }
 
-/// The content of the loose object `id` into `out`, if there is one.
+/// Reads the content of the loose object `id` into `out`, if the object exists.
 ///
 /// # Errors
-/// `Corrupt` when the file is no loose object, `Io` when it cannot be read.
+/// Fails with `ErrorKind::Corrupt` if the file is not a valid loose object, and with
+/// `ErrorKind::Io` if the file cannot be read.
 pub(crate) fn read(
     objects: &Path,
     id: &oid,
@@ -63,17 +65,17 @@ pub(crate) fn read(
 
 /// The result of [`read_below`].
 pub(crate) enum Content {
-    /// All of it.
+    /// The whole content has been read.
     Whole(ObjectKind),
-    /// An object that is not smaller than the bound.
+    /// The object is not smaller than the bound.
     Large,
 }
 
-/// Like [`read`], of an object whose content, deflated or not, takes less than `below` bytes: of
-/// another one nothing is kept. Costs nothing more.
+/// Does the same as [`read`] for an object whose content takes less than `below` bytes, both
+/// deflated and inflated. The content of a larger object is not kept. Costs the same as [`read`].
 ///
 /// # Errors
-/// As [`read`].
+/// Fails as [`read`] does.
 pub(crate) fn read_below(
     objects: &Path,
     id: &oid,
@@ -101,10 +103,11 @@ pub(crate) fn read_below(
     Ok(Some(kind.map_or(Content::Large, Content::Whole)))
 }
 
-/// Kind and size of the loose object `id`, if there is one. Reads a page of it.
+/// Returns the type and the size of the loose object `id`, if the object exists. Reads one page of
+/// the file.
 ///
 /// # Errors
-/// As [`read`].
+/// Fails as [`read`] does.
 pub(crate) fn header(
     objects: &Path,
     id: &oid,
@@ -140,7 +143,7 @@ pub(crate) fn header(
     }))
 }
 
-/// Whether there is a loose object `id`. One system call.
+/// Returns whether a loose object `id` exists. Costs one system call.
 pub(crate) fn exists(objects: &Path, id: &oid) -> bool {
     path(objects, id).is_file()
 }
@@ -150,10 +153,10 @@ pub(crate) fn size_on_disk(objects: &Path, id: &oid) -> Option<u64> {
     path(objects, id).metadata().ok().map(|found| found.size())
 }
 
-/// A reader of the loose object `id`, past its header, if there is one.
+/// Returns a reader for the content of the loose object `id`, if the object exists.
 ///
 /// # Errors
-/// As [`read`].
+/// Fails as [`read`] does.
 pub(crate) fn reader(objects: &Path, id: &oid) -> Result<Option<LooseReader>, Error> {
     let path = path(objects, id);
     let Some(file) = open(&path)? else {
@@ -179,7 +182,7 @@ pub(crate) fn reader(objects: &Path, id: &oid) -> Result<Option<LooseReader>, Er
     }))
 }
 
-/// Reads a large loose object piece by piece.
+/// Reads the content of a large loose object in pieces.
 pub(crate) struct LooseReader {
     pub(crate) kind: ObjectKind,
     pub(crate) size_bytes: u64,
@@ -206,7 +209,7 @@ impl Read for LooseReader {
     }
 }
 
-/// Buffers and tables that reading loose objects needs; one for each thread.
+/// Buffers and tables to read loose objects; each thread has its own.
 pub(crate) struct Scratch {
     decoder: Box<Decoder>,
     deflated: Vec<u8>,
@@ -215,7 +218,8 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Counts a read. Returns whether it is one of a few of small objects, which are inflated by [`few`].
+    /// Counts a read. Returns whether the object is one of the first few and small, so that [`few`]
+    /// inflates it.
     fn is_for_few(&mut self) -> bool {
         self.count = self.count.saturating_add(1);
         self.count <= few::MOST && self.deflated.len() <= few::LARGEST_BYTES
@@ -232,10 +236,10 @@ impl Default for Scratch {
     }
 }
 
-/// Which fan-out directories there are under `objects`. One listing.
+/// Returns which fan-out directories exist in `objects`. Costs one directory listing.
 ///
 /// # Errors
-/// `Io` when the directory exists and cannot be listed.
+/// Fails with `ErrorKind::Io` if the directory exists and cannot be listed.
 pub(crate) fn fanouts(objects: &Path) -> Result<Box<[bool; 256]>, Error> {
     let mut fanouts = Box::new([false; 256]);
     let entries = match std::fs::read_dir(objects) {
@@ -261,10 +265,10 @@ pub(crate) fn fanouts(objects: &Path) -> Result<Box<[bool; 256]>, Error> {
     Ok(fanouts)
 }
 
-/// The ids of the loose objects under `objects` that start with `first_byte`, unsorted, appended.
+/// Appends the ids of the loose objects in `objects` whose first byte is `first_byte`, unsorted.
 ///
 /// # Errors
-/// `Io` when the directory exists and cannot be listed.
+/// Fails with `ErrorKind::Io` if the directory exists and cannot be listed.
 pub(crate) fn list(
     objects: &Path,
     first_byte: u8,
@@ -284,7 +288,7 @@ pub(crate) fn list(
         hex.clear();
         hex.extend_from_slice(name.as_bytes());
         hex.extend_from_slice(entry.file_name().as_encoded_bytes());
-        // Temporary files and whatever else is no id.
+        // Temporary files and other names that are not ids are skipped.
         let is_id = hex.len() == kind.len_in_hex() && !hex.iter().any(u8::is_ascii_uppercase);
         if let Some(id) = is_id.then(|| pronto_hash::parse_hex(&hex).ok()).flatten() {
             out.push(id);
@@ -293,10 +297,10 @@ pub(crate) fn list(
     Ok(())
 }
 
-/// The ids of the loose objects under `objects` that start with `prefix`, unsorted, appended.
+/// Appends the ids of the loose objects in `objects` that start with `prefix`, unsorted.
 ///
 /// # Errors
-/// As [`list`].
+/// Fails as [`list`] does.
 pub(crate) fn prefix(
     objects: &Path,
     prefix: &Prefix,
@@ -324,7 +328,7 @@ pub(crate) fn prefix(
 }
 
 fn open(path: &Path) -> Result<Option<File>, Error> {
-    // A FIFO in place of an object must not make a reader wait.
+    // With `NONBLOCK`, opening a FIFO instead of an object file does not block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = rustix::io::retry_on_intr(|| rustix::fs::openat(CWD, path, flags, Mode::empty()));
     match opened.map_err(io::Error::from) {
@@ -334,7 +338,7 @@ fn open(path: &Path) -> Result<Option<File>, Error> {
     }
 }
 
-/// Whether `error` says that there is no such file, be it for want of a directory.
+/// Returns whether `error` means that the file or a parent directory does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -360,7 +364,7 @@ fn read_file(file: File, path: &Path, out: &mut Vec<u8>, limit: u64) -> Result<(
     Ok(())
 }
 
-/// `None` if it takes at least `below` bytes.
+/// Inflates an object; `None` if it takes at least `below` bytes.
 fn inflate(
     deflated: &[u8],
     decoder: &mut Decoder,
@@ -388,7 +392,7 @@ fn inflate(
         .and_then(|size| size.checked_add(start.header_len))
         .ok_or_else(|| Error::new(ErrorKind::Limit, "object is too large for memory"))?;
     if !done && len <= whole {
-        // One more than is claimed: what does not fit is noticed.
+        // The buffer has one byte more than the declared size, so that surplus content is detected.
         out.resize(whole + 1, 0);
         match decoder.decompress(&deflated[consumed..], out, true) {
             Ok(rest) => {

@@ -11,20 +11,21 @@ use pronto_io::view::Access;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The hash of the ids (`extensions.objectFormat`).
+    /// The hash function of object ids (`extensions.objectFormat`).
     pub kind: Kind,
-    /// Object directories to look in beside those of `info/alternates`
-    /// (`GIT_ALTERNATE_OBJECT_DIRECTORIES`), as absolute paths.
+    /// Additional object directories, besides those of `info/alternates`, as absolute paths
+    /// (`GIT_ALTERNATE_OBJECT_DIRECTORIES`).
     pub alternates: Vec<PathBuf>,
-    /// The largest number of bytes of delta bases in the cache (`core.deltaBaseCacheLimit`).
+    /// The largest size of the cache of delta bases in bytes (`core.deltaBaseCacheLimit`).
     pub delta_base_cache_bytes: usize,
-    /// Whether files are mapped.
+    /// The method to access files: mapping or reading.
     pub access: Access,
     /// Whether multi-pack-indexes are used (`core.multiPackIndex`).
     pub multi_pack_index: bool,
     /// The zlib level of loose objects, 0 to 9 (`core.looseCompression`).
     pub loose_compression: u8,
-    /// The method to flush a loose object before it gets its name (`core.fsync`).
+    /// The method to flush a loose object before it is renamed to its final name (`core.fsync`,
+    /// `core.fsyncMethod`).
     pub fsync_loose: SyncMethod,
     /// The permissions of written files (`core.sharedRepository`).
     pub sharing: Sharing,

@@ -14,11 +14,11 @@ use pronto_pack::rev::ReverseIndex;
 
 use crate::error::{Error, from_pack, is_gone};
 
-/// A pack that was seen in a listing. Opening is done by whichever thread comes first; reading
-/// takes no lock.
+/// A pack that was found in a directory listing. The first thread that needs a file of the pack
+/// opens it; reading takes no lock.
 #[derive(Debug)]
 pub(crate) struct PackFile {
-    /// Unique within the store, for as long as it lives.
+    /// The number of the pack, unique within the store for the lifetime of the store.
     pub(crate) number: u32,
     pub(crate) listed: Listed,
     kind: Kind,
@@ -26,25 +26,26 @@ pub(crate) struct PackFile {
     index: OnceLock<Arc<Index>>,
     pack: OnceLock<Arc<Pack>>,
     order: OnceLock<PackOrder>,
-    /// The `.rev` file, if there is one that belongs to the pack.
+    /// The `.rev` file, if it exists and belongs to the pack.
     reverse: OnceLock<Option<ReverseIndex>>,
     vanished: AtomicBool,
 }
 
-/// A pack as listed in its directory.
+/// A pack in a directory listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// The path of the `.idx` file.
     pub(crate) index_path: PathBuf,
-    /// The inode number of the `.idx` file: another one means that it was replaced.
+    /// The inode number of the `.idx` file, which changes if the file is replaced.
     pub(crate) inode: u64,
-    /// Whether there is a `.promisor` beside it.
+    /// Whether the pack has a `.promisor` file.
     pub(crate) promisor: bool,
-    /// Whether there is a `.keep` beside it.
+    /// Whether the pack has a `.keep` file.
     pub(crate) kept: bool,
-    /// Whether there is a `.mtimes` beside it: nothing led to its objects.
+    /// Whether the pack has a `.mtimes` file and is therefore a cruft pack, with unreachable
+    /// objects.
     pub(crate) cruft: bool,
-    /// When the pack was last written, if there was reason to ask.
+    /// The modification time of the pack, if it was queried.
     pub(crate) modified: Option<SystemTime>,
 }
 
@@ -63,7 +64,7 @@ impl PackFile {
         }
     }
 
-    /// The name of the `.idx` file.
+    /// Returns the file name of the `.idx` file.
     pub(crate) fn index_name(&self) -> &OsStr {
         self.listed.index_path.file_name().unwrap_or_default()
     }
@@ -72,8 +73,8 @@ impl PackFile {
         self.listed.index_path.with_extension("pack")
     }
 
-    /// Whether a file of it was found missing, or cut short since it was opened, so that a new
-    /// listing is due.
+    /// Returns whether a file of the pack was found missing, or was truncated after it was opened,
+    /// so that the packs must be listed again.
     pub(crate) fn has_vanished(&self) -> bool {
         self.vanished.load(Relaxed)
             || (self.index.get()).is_some_and(|index| index.view().check().is_err())
@@ -86,8 +87,11 @@ impl PackFile {
         self.has_vanished() || (self.index.get()).is_some_and(|index| index.verify().is_err())
     }
 
+    /// Returns the index of the pack, and opens it on first use.
+    ///
     /// # Errors
-    /// Those of opening. When the file is gone, the pack [has vanished](Self::has_vanished).
+    /// Fails if the index cannot be opened. If the file is gone, the pack [has
+    /// vanished](Self::has_vanished).
     #[inline]
     pub(crate) fn index(&self) -> Result<&Arc<Index>, Error> {
         match self.index.get() {
@@ -96,8 +100,11 @@ impl PackFile {
         }
     }
 
+    /// Returns the opened pack, and opens it on first use.
+    ///
     /// # Errors
-    /// Like [`index`](Self::index), and `Corrupt` when pack and index do not belong together.
+    /// Fails as [`index`](Self::index) does, and with `ErrorKind::Corrupt` if the pack and its
+    /// index do not belong together.
     #[inline]
     pub(crate) fn pack(&self) -> Result<&Arc<Pack>, Error> {
         match self.pack.get() {
@@ -106,8 +113,10 @@ impl PackFile {
         }
     }
 
+    /// Returns the order of the entries in the pack, and computes it on first use.
+    ///
     /// # Errors
-    /// As [`pack`](Self::pack).
+    /// Fails as [`pack`](Self::pack) does.
     pub(crate) fn order(&self) -> Result<&PackOrder, Error> {
         if let Some(order) = self.order.get() {
             return Ok(order);
@@ -119,7 +128,7 @@ impl PackFile {
         Ok(self.order.get_or_init(|| order))
     }
 
-    /// The order that the `.rev` file says, if there is one that belongs to the pack.
+    /// Returns the order of entries from the `.rev` file, if there is one that belongs to the pack.
     fn written_order(&self) -> Option<PackOrder> {
         let (pack, index) = (self.pack().ok()?, self.index().ok()?);
         PackOrder::from_reverse(pack, index, self.reverse()?).ok()
@@ -136,11 +145,12 @@ impl PackFile {
         self.reverse.get_or_init(open).as_ref()
     }
 
-    /// The entry at `position` of the pack: where it starts, and its row in the index. Costs two reads
-    /// of mapped files, if there is a `.rev` file; otherwise entries are [sorted](Self::order) once.
+    /// Returns the entry at `position` of the pack: its start, and its row in the index. With a
+    /// `.rev` file, costs two reads of mapped files; otherwise entries are [sorted](Self::order)
+    /// once.
     ///
     /// # Errors
-    /// As [`pack`](Self::pack).
+    /// Fails as [`pack`](Self::pack) does.
     pub(crate) fn entry_at(
         &self,
         position: PackPosition,
@@ -161,11 +171,11 @@ impl PackFile {
         }
     }
 
-    /// Which entry starts at `offset`, if one does. Logarithmic, apart from the cost of
-    /// [`entry_at`](Self::entry_at).
+    /// Returns the position of the entry that starts at `offset`, if there is one. Costs a
+    /// logarithmic number of calls of [`entry_at`](Self::entry_at).
     ///
     /// # Errors
-    /// As [`pack`](Self::pack).
+    /// Fails as [`pack`](Self::pack) does.
     pub(crate) fn position_of(&self, offset: PackOffset) -> Result<Option<PackPosition>, Error> {
         if let Some(order) = self.order.get() {
             return Ok(order.position(offset));
@@ -199,7 +209,8 @@ impl PackFile {
         Ok(self.pack.get_or_init(|| Arc::new(pack)))
     }
 
-    /// Notes whether `error` means that the pack is gone, or comes from its being cut short.
+    /// Records whether `error` means that the pack is gone or was truncated. Returns the converted
+    /// error.
     #[cold]
     pub(crate) fn failed(&self, error: pronto_pack::Error) -> Error {
         let is_cut = (self.pack.get()).is_some_and(|pack| pack.view().verify().is_err());
@@ -210,7 +221,8 @@ impl PackFile {
     }
 }
 
-/// The name of a file beside the pack whose index is at `index_path`.
+/// Returns the path of the file with `extension` that belongs to the pack with the index at
+/// `index_path`.
 pub(crate) fn beside(index_path: &Path, extension: &str) -> PathBuf {
     index_path.with_extension(extension)
 }

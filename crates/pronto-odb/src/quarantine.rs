@@ -1,4 +1,4 @@
-//! The quarantine of received objects that are not yet checked.
+//! The quarantine of received objects that are not checked yet.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -14,25 +14,26 @@ use crate::loose::write::{make_directory, random_name};
 use crate::store::Store;
 use crate::turns;
 
-/// A temporary object directory inside of the real one. What is written to it is seen through
-/// [`store`](Self::store) alone until [`publish`](Self::publish) moves it in. Dropping it, or
-/// [`pronto_io::cleanup::remove_all`], removes it with all that is in it.
+/// A temporary object directory inside the real object directory. Objects written to the quarantine
+/// are visible only through [`store`](Self::store), until [`publish`](Self::publish) moves them to
+/// the real directory. Dropping the quarantine, or [`pronto_io::cleanup::remove_all`], removes the
+/// directory with its content.
 #[derive(Debug)]
 pub struct Quarantine {
     path: PathBuf,
     real: Store,
     inner: Store,
-    /// None for one that is kept.
+    /// Removes the directory on drop; `None` for a quarantine that is kept.
     _guard: Option<Guard>,
-    /// Shows pruners that it is in use.
+    /// A lock that shows pruners that the quarantine is in use.
     _in_use: Option<File>,
 }
 
 impl Quarantine {
-    /// Makes the temporary directory, with room for packs in it.
+    /// Creates the temporary directory with its subdirectory for packs.
     ///
     /// # Errors
-    /// `Io` when it cannot be made.
+    /// Fails with `ErrorKind::Io` if a directory cannot be created.
     pub fn begin(store: &Store) -> Result<Quarantine, Error> {
         let mut attempts = 0;
         let (path, guard) = loop {
@@ -53,12 +54,13 @@ impl Quarantine {
         Quarantine::at(path, store, Some(guard))
     }
 
-    /// Opens the directory `path`, made if it is not there, which stays with all that is in it when
-    /// this is dropped: for what comes in several attempts. Only one at a time may use it, and it
-    /// has to be on the file system of the real directory.
+    /// Opens the quarantine at `path`, and creates the directory if it does not exist. The
+    /// directory and its content stay when the value is dropped, for objects that are received in
+    /// several attempts. Only one process at a time may use the directory, which must be on the
+    /// same file system as the real object directory.
     ///
     /// # Errors
-    /// `Io` when it cannot be made or read.
+    /// Fails with `ErrorKind::Io` if the directory cannot be created or read.
     pub fn keep(store: &Store, path: &Path) -> Result<Quarantine, Error> {
         fs::create_dir_all(path).context(ErrorKind::Io, "cannot make", path)?;
         Quarantine::at(path.to_owned(), store, None)
@@ -79,12 +81,12 @@ impl Quarantine {
         })
     }
 
-    /// Whether the directory at `path`, which may be a quarantine, is in use by a process.
+    /// Returns whether a process uses the directory at `path`, which may be a quarantine.
     pub fn is_in_use(path: &Path) -> bool {
         turns::is_in_use(path)
     }
 
-    /// The temporary object directory (`GIT_QUARANTINE_PATH`, `GIT_OBJECT_DIRECTORY`).
+    /// Returns the temporary object directory (`GIT_QUARANTINE_PATH`, `GIT_OBJECT_DIRECTORY`).
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -94,18 +96,20 @@ impl Quarantine {
         self.path.join("pack")
     }
 
-    /// A store that writes to the temporary directory and sees all objects of the real one too.
+    /// Returns a store that writes to the temporary directory and also finds all objects of the
+    /// real directory.
     pub fn store(&self) -> &Store {
         &self.inner
     }
 
-    /// Moves all received files into the real directory: loose objects and packs, a pack's index
-    /// last, so no reader finds an index without its pack. Existing files are compared and stay; a
-    /// damaged loose object is replaced.
+    /// Moves all received loose objects and packs to the real directory. The index of a pack is
+    /// moved last, so no reader finds an index without its pack. Existing files are compared and
+    /// stay; a damaged loose object is replaced.
     ///
     /// # Errors
-    /// `Io` when something cannot be moved, `Collision` when a pack or object of the same name has
-    /// other content; files that were moved before then stay.
+    /// Fails with `ErrorKind::Io` if a file cannot be moved, and with `ErrorKind::Collision` if an
+    /// existing pack or object of the same name has other content. Files that were moved before the
+    /// failure stay.
     pub fn publish(self) -> Result<(), Error> {
         self.real.begin_writing()?;
         move_directory(&self.path, self.real.path(), &self.real)?;
@@ -114,7 +118,7 @@ impl Quarantine {
     }
 }
 
-/// Moves the files of `from` to `to`, and those of the directories in it.
+/// Moves the files of `from` to `to`, including those in subdirectories.
 fn move_directory(from: &Path, to: &Path, store: &Store) -> Result<(), Error> {
     let mut names = Vec::new();
     for entry in fs::read_dir(from).context(ErrorKind::Io, "cannot list", from)? {
@@ -141,7 +145,7 @@ fn move_directory(from: &Path, to: &Path, store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// The order in which the files of a pack may appear.
+/// Returns the rank of a file in the order in which the files of a pack may become visible.
 fn rank(name: &Path) -> u8 {
     match name.extension().and_then(|extension| extension.to_str()) {
         Some("keep") => 0,
@@ -153,14 +157,14 @@ fn rank(name: &Path) -> u8 {
     }
 }
 
-/// Moves one file, unless there is one already: then it must have the same content.
+/// Moves one file. An existing file at `to` must have the same content.
 fn move_file(from: &Path, to: &Path, store: &Store) -> Result<(), Error> {
     match fs::hard_link(from, to) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && may_stay(from, to)? => {
             return Ok(());
         }
-        // Not every file system has links.
+        // Some file systems do not support hard links.
         Err(_) => {
             fs::rename(from, to).context(ErrorKind::Io, "unable to migrate objects to", to)?
         }
@@ -176,9 +180,10 @@ fn move_file(from: &Path, to: &Path, store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the file at `to` may stay in place of `from`, which has the same name: a pack with the
-/// same bytes, or the same loose object, however it is deflated; false if it is a loose object that
-/// cannot be read. Of an index and what else is beside a pack there are several right ones.
+/// Returns whether the existing file at `to` may stay instead of `from`, which has the same name: a
+/// pack with the same bytes, or the same loose object, however it is deflated. Returns `false` for
+/// a loose object that cannot be read. Indexes and other files of a pack may differ and still be
+/// correct.
 fn may_stay(from: &Path, to: &Path) -> Result<bool, Error> {
     let open = |path: &Path| File::open(path).context(ErrorKind::Io, "cannot open", path);
     let is_pack = to.extension().is_some_and(|extension| extension == "pack");
@@ -224,7 +229,7 @@ fn is_same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// As much as `buffer` holds, less only at the end.
+/// Fills `buffer`, and returns fewer bytes only at the end of the file.
 fn fill<'a>(from: &mut impl Read, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
     let mut len = 0;
     while len < buffer.len() {

@@ -1,5 +1,5 @@
-//! The list of packs: made once, shared by all readers, and made again when an object is missing
-//! and a directory has changed.
+//! The list of packs of a store. The list is read once, shared by all readers, and read again if an
+//! object is missing and a directory has changed.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -17,39 +17,40 @@ use crate::error::{Error, ErrorKind, from_pack, is_gone};
 use crate::options::Options;
 use crate::packs::{Listed, PackFile, beside};
 
-/// A directory that was changed this shortly before it was listed may have been changed again
-/// without its time telling, for clocks tick.
+/// The time before a listing within which a change of a directory is not reliable: because of the
+/// granularity of clocks, a later change may leave the same modification time.
 const TICK: Duration = Duration::from_millis(100);
-/// The same for file systems that record whole seconds.
+/// The value of [`TICK`] for file systems that record whole seconds.
 const COARSE_TICK: Duration = Duration::from_secs(3);
 
 /// The packs of all directories of a store at some moment.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
-    /// The number of earlier listings; zero for a snapshot that has not been listed.
+    /// The number of earlier listings; zero for a snapshot before the first listing.
     pub(crate) generation: u64,
     pub(crate) multi: Vec<Multi>,
-    /// Packs to be searched one by one: those no multi-pack-index covers.
+    /// The packs that no multi-pack-index covers, which are searched one by one.
     pub(crate) single: Vec<Arc<PackFile>>,
-    /// Packs that a multi-pack-index covers.
+    /// The packs that a multi-pack-index covers.
     pub(crate) covered: Vec<Arc<PackFile>>,
-    /// All packs, by their numbers.
+    /// All packs, sorted by their numbers.
     numbered: Vec<Arc<PackFile>>,
     stamps: Vec<Stamp>,
-    /// The place in `single` of the pack where something was found last.
+    /// The position in `single` of the pack in which an object was found last.
     pub(crate) last_hit: AtomicUsize,
-    /// Defects of files without which objects can still be found.
+    /// Errors of files that are not necessary to find objects.
     pub(crate) warnings: Vec<Arc<Error>>,
 }
 
-/// A multi-pack-index and its packs, by their numbers in it; one that is not there is `None`.
+/// A multi-pack-index and its packs, in the order of their numbers in the file; `None` for a
+/// missing pack.
 #[derive(Debug)]
 pub(crate) struct Multi {
     pub(crate) index: Arc<MultiIndex>,
     pub(crate) packs: Vec<Option<Arc<PackFile>>>,
 }
 
-/// When a `pack` directory was last changed, and whether another change would show.
+/// The modification time of a `pack` directory, and whether another change would be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     modified: Option<(i64, i64)>,
@@ -62,7 +63,7 @@ impl Snapshot {
         self.single.iter().chain(&self.covered)
     }
 
-    /// The pack with this number.
+    /// Returns the pack with this number.
     pub(crate) fn pack(&self, number: u32) -> Option<&Arc<PackFile>> {
         let found = self
             .numbered
@@ -70,8 +71,8 @@ impl Snapshot {
         found.ok().map(|at| &self.numbered[at])
     }
 
-    /// Whether a new listing could say anything else. One `stat` for each directory, and a look at
-    /// the end of each mapped index.
+    /// Returns whether a new listing could have another result. Costs one `stat` for each
+    /// directory, and a check of the end of each mapped index.
     pub(crate) fn may_be_outdated(&self, directories: &[impl AsRef<Path>]) -> bool {
         self.generation == 0
             || self.all_packs().any(|pack| pack.is_outdated())
@@ -90,7 +91,7 @@ impl Snapshot {
                 })
     }
 
-    /// Whether both have the same files.
+    /// Returns whether both snapshots have the same packs and multi-pack-indexes.
     pub(crate) fn equals(&self, other: &Snapshot) -> bool {
         let numbers = |snapshot: &Snapshot| -> Vec<u32> {
             snapshot.all_packs().map(|pack| pack.number).collect()
@@ -107,7 +108,7 @@ impl Snapshot {
     /// Lists `directories` again. Open packs that still exist stay open.
     ///
     /// # Errors
-    /// `Io` when a directory exists and cannot be listed.
+    /// Fails with `ErrorKind::Io` if a directory exists and cannot be listed.
     pub(crate) fn list(
         before: &Snapshot,
         directories: &[impl AsRef<Path>],
@@ -125,7 +126,8 @@ impl Snapshot {
             .collect();
         for directory in directories {
             let pack_directory = directory.as_ref().join("pack");
-            // Before the listing, so that a change during it shows.
+            // The stamp is taken before the listing, so that a change during the listing is
+            // detected.
             snapshot.stamps.push(stamp_of(&pack_directory));
             let listing = Listing::read(&pack_directory)?;
             let multis = listing.multis;
@@ -151,9 +153,9 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Takes the packs that the multi-pack-index of `directory` covers out of `packs`, or else
-    /// those that a chain of them covers. One that cannot be used costs speed only, so it is no
-    /// more than a warning.
+    /// Moves the packs that the multi-pack-index of `directory` covers, or a chain of
+    /// multi-pack-indexes, out of `packs`. An unusable multi-pack-index only reduces speed, so it
+    /// causes a warning instead of an error.
     fn add_multis(
         &mut self,
         before: &Snapshot,
@@ -183,12 +185,12 @@ impl Snapshot {
                 break;
             }
         }
-        // What was added last covers what is young.
+        // The layer that was added last covers the newest packs.
         self.multi[first..].reverse();
     }
 
-    /// Takes the packs that the multi-pack-index at `path` covers out of `packs`; whether there
-    /// is one.
+    /// Moves the packs that the multi-pack-index at `path` covers out of `packs`. Returns whether
+    /// the file exists.
     fn add_multi(
         &mut self,
         before: &Snapshot,
@@ -224,14 +226,15 @@ impl Snapshot {
 }
 
 impl Listed {
-    /// Its age does not count: Git touches packs to keep them from being pruned.
+    /// Returns whether both have the same files. The modification time is ignored: Git updates it
+    /// to protect packs from being pruned.
     fn same_file(&self, other: &Listed) -> bool {
         let marks = |listed: &Listed| (listed.promisor, listed.kept, listed.cruft);
         self.inode == other.inode && marks(self) == marks(other)
     }
 }
 
-/// A multi-pack-index that is the same file as before need not be opened again.
+/// Returns the multi-pack-index at the path, and shares the opened one if the file has not changed.
 fn open_multi(
     before: &Snapshot,
     path: &Path,
@@ -252,7 +255,7 @@ fn open_multi(
     MultiIndex::from_view(view, path, options.kind).map(Arc::new)
 }
 
-/// Sorts packs, the newest first, because recent objects are read most.
+/// Sorts packs, newest first, because recent objects are read most often.
 fn sort(packs: &mut [Arc<PackFile>]) {
     packs.sort_by(|a, b| {
         let newest_first = b.listed.modified.cmp(&a.listed.modified);
@@ -266,7 +269,7 @@ struct Listing {
     multis: MultiPackIndexes,
 }
 
-/// The forms in which a directory has multi-pack-indexes.
+/// The files of multi-pack-indexes in a directory: a single file or a chain.
 #[derive(Clone, Copy, Default)]
 struct MultiPackIndexes {
     single: bool,
@@ -274,8 +277,8 @@ struct MultiPackIndexes {
 }
 
 impl Listing {
-    /// Reads a directory. A pack counts if both the pack and its index exist. The ages of packs are
-    /// read only if there are several.
+    /// Reads a directory. Only a pack with its index counts. The modification times of packs are
+    /// read only if there are several packs.
     fn read(directory: &Path) -> Result<Listing, Error> {
         let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,
@@ -326,7 +329,7 @@ impl Listing {
 
 fn stamp_of(directory: &Path) -> Stamp {
     let Ok(metadata) = directory.metadata() else {
-        // What is not there shows when it comes.
+        // A directory that does not exist is detected when it is created.
         return Stamp {
             modified: None,
             inode: 0,

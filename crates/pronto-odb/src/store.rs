@@ -43,20 +43,20 @@ use crate::snapshot::Snapshot;
 use crate::turns::Writing;
 use crate::{alternates, loose};
 
-/// The largest number of replacements of replacements that are followed.
+/// The longest chain of replacements (`refs/replace/`) that is followed.
 const MAX_REPLACE_DEPTH: usize = 5;
 
-/// The number of large objects that are built from deltas at the same time.
+/// The number of locks for building large objects from deltas.
 const CHAINS: usize = 16;
 
-/// The objects of a repository.
+/// The object store of a repository.
 ///
-/// Cheap to clone; clones share everything. `Send + Sync`: any number of threads may read and write
-/// at once. Reading packs takes no lock, except for short locks of shards of the cache of delta
-/// bases. Each thread has a decoder of its own.
+/// Cheap to clone; clones share all state. `Send + Sync`: any number of threads may read and write
+/// concurrently. Reading packs takes no lock, except for short locks of shards of the cache of
+/// delta bases. Each thread has its own decoder.
 ///
-/// Other processes may add, repack and prune meanwhile: when something is not found and the
-/// directories of packs have changed, they are listed again and the search is repeated.
+/// Other processes may add, repack and prune objects meanwhile: if an object is not found and the
+/// directories of packs have changed, the packs are listed again and the search is repeated.
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -66,26 +66,26 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     options: Options,
-    /// The store's own directory first.
+    /// The object directories, the store's own directory first.
     directories: Vec<PathBuf>,
     warnings: Vec<Error>,
     snapshot: ArcSwap<Snapshot>,
-    /// Held by the one who lists.
+    /// A lock for the thread that lists packs.
     listing: Mutex<()>,
     pack_numbers: AtomicU32,
     bases: Arc<BaseCache>,
     writing: Arc<Writing>,
     /// The turn of writing in which packs were listed last.
     listed_in: AtomicU32,
-    /// Held by the one who makes a large object, for chains that end at like offsets.
+    /// Locks for threads that build large objects, selected by the offset of the chain of deltas.
     chains: [Mutex<()>; CHAINS],
     promised: OnceLock<Box<dyn Promised>>,
 }
 
-/// The position of an object in a pack. Objects are read fastest in this order.
+/// The position of an object in a pack. Reading objects in this order is fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// The number of the pack: unique within the store as long as it lives.
+    /// The number of the pack, unique within the store for the lifetime of the store.
     pub pack: u32,
     /// The start of the entry in the pack.
     pub offset: PackOffset,
@@ -103,17 +103,18 @@ struct Scratch {
 }
 
 impl Store {
-    /// Opens the object directory at `objects` and reads its list of alternates. Packs are listed
-    /// at the first lookup.
+    /// Opens the object directory at `objects` and reads `info/alternates`. Packs are listed at the
+    /// first lookup.
     ///
     /// # Errors
-    /// `Io` when a list of alternates exists and cannot be read.
+    /// Fails with `ErrorKind::Io` if an existing `info/alternates` cannot be read.
     pub fn open(objects: impl AsRef<Path>, options: Options) -> Result<Store, Error> {
         let writing = Arc::new(Writing::new(objects.as_ref()));
         Store::open_with(objects.as_ref(), options, writing)
     }
 
-    /// Like [`open`](Self::open), of a directory whose writers count as those of another one.
+    /// Does the same as [`open`](Self::open) for a directory that shares the write lock of another
+    /// directory.
     pub(crate) fn open_with(
         objects: &Path,
         options: Options,
@@ -138,8 +139,8 @@ impl Store {
         })
     }
 
-    /// The same store, in which asking for a key of `replacements` gives its value instead
-    /// (`refs/replace/`).
+    /// Returns a clone that replaces objects (`refs/replace/`): reading a key of `replacements`
+    /// returns the object of its value.
     #[must_use]
     pub fn with_replacements(&self, replacements: HashMap<ObjectId, ObjectId>) -> Store {
         Store {
@@ -148,7 +149,7 @@ impl Store {
         }
     }
 
-    /// The same store, in which nothing is replaced.
+    /// Returns a clone without replacements.
     #[must_use]
     pub fn without_replacements(&self) -> Store {
         Store {
@@ -157,15 +158,15 @@ impl Store {
         }
     }
 
-    /// Whether any object is replaced by another.
+    /// Returns whether the store has replacements.
     pub fn has_replacements(&self) -> bool {
         self.replacements.is_some()
     }
 
-    /// The id of the object that replaces `id`, or `id` itself.
+    /// Returns the id of the object that replaces `id`, or `id` itself.
     ///
     /// # Errors
-    /// `Limit` when replacements are replaced too often.
+    /// Fails with `ErrorKind::Limit` if the chain of replacements is too long.
     pub fn replaced(&self, id: &oid) -> Result<ObjectId, Error> {
         let mut id = id.to_owned();
         let Some(replacements) = &self.replacements else {
@@ -180,7 +181,7 @@ impl Store {
         Err(Error::new(ErrorKind::Limit, "replace depth too high").on_object(id))
     }
 
-    /// The hash of its ids.
+    /// Returns the hash function of object ids.
     pub fn kind(&self) -> Kind {
         self.inner.options.kind
     }
@@ -190,27 +191,27 @@ impl Store {
         &self.inner.options
     }
 
-    /// The directory that objects are written to.
+    /// Returns the directory to which objects are written.
     pub fn path(&self) -> &Path {
         &self.inner.directories[0]
     }
 
-    /// The directories that are only read.
+    /// Returns the alternates, which are only read.
     pub fn alternates(&self) -> &[PathBuf] {
         &self.inner.directories[1..]
     }
 
-    /// Returns the defects of alternates. None of them prevents reading objects elsewhere.
+    /// Returns the errors of unusable alternates. Objects in other directories can still be read.
     pub fn warnings(&self) -> &[Error] {
         &self.inner.warnings
     }
 
-    /// Reads the content of `id` into `out`, replacing its former content; `None` if there is no
-    /// such object. A damaged copy is skipped if there is another one. The empty tree always
-    /// exists, as in Git.
+    /// Reads the content of `id` into `out`, replacing the former content of `out`. Returns `None`
+    /// if the object does not exist. A damaged copy is skipped if there is another one. The empty
+    /// tree always exists, as in Git.
     ///
     /// # Errors
-    /// `Corrupt` and others when the object is there but cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or another kind if the object exists and cannot be read.
     pub fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error> {
         match self.replacements {
             None => self.find_exactly(id, out),
@@ -243,11 +244,11 @@ impl Store {
         Ok(found)
     }
 
-    /// Kind and size of `id`; `None` if there is no such object. Nothing is inflated but a few
-    /// bytes.
+    /// Returns the type and the size of `id`; `None` if the object does not exist. Inflates only a
+    /// few bytes.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn header(&self, id: &oid) -> Result<Option<gix_object::Header>, Error> {
         match self.replacements {
             None => self.header_exactly(id),
@@ -275,11 +276,11 @@ impl Store {
         Ok(found.or_else(|| id.is_empty_tree().then_some(empty_tree)))
     }
 
-    /// Does the same as [`header`](Self::header) for an object whose [`position`](Self::position)
-    /// is known, which saves the search. If its pack is gone, the object is searched.
+    /// Does the same as [`header`](Self::header) for an object with a known
+    /// [`position`](Self::position), without a search. If the pack is gone, the object is searched.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn header_at(
         &self,
         location: Location,
@@ -308,10 +309,11 @@ impl Store {
         .map_err(|error| pack.failed(error))
     }
 
-    /// Whether `id` is there. Replacements do not count.
+    /// Returns whether the object `id` exists. Ignores replacements.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when it is not found, but where it might be could not be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if the object is not found and a file
+    /// that may contain it could not be read.
     pub fn contains(&self, id: &oid) -> Result<bool, Error> {
         let found = self.lookup(
             id,
@@ -321,8 +323,8 @@ impl Store {
         Ok(found?.is_some() || id.is_empty_tree())
     }
 
-    /// Returns the position of `id` in a pack; `None` if it is loose or missing. Does not list
-    /// packs again. Ignores replacements.
+    /// Returns the position of `id` in a pack; `None` if the object is loose or missing. Does not
+    /// list packs again. Ignores replacements.
     pub fn position(&self, id: &oid) -> Option<Location> {
         let snapshot = self.snapshot().ok()?;
         let mut failure = None;
@@ -334,11 +336,11 @@ impl Store {
         })
     }
 
-    /// Does the same as [`find`](Self::find) for an object whose [`position`](Self::position) is
-    /// known, which saves the search. If its pack is gone, the object is searched.
+    /// Does the same as [`find`](Self::find) for an object with a known
+    /// [`position`](Self::position), without a search. If the pack is gone, the object is searched.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn find_at(
         &self,
         location: Location,
@@ -356,7 +358,7 @@ impl Store {
         self.find(id, out)
     }
 
-    /// Sees that what is known of packs is not older than this turn of writing.
+    /// Lists packs again unless they have been listed in this turn of writing.
     #[inline]
     pub(crate) fn since_turn(&self, turn: u32) -> Result<(), Error> {
         if self.inner.listed_in.load(Relaxed) == turn {
@@ -373,9 +375,10 @@ impl Store {
         &self.inner.writing
     }
 
-    /// Keeps at most `bytes` of delta bases from now on, if it were more
-    /// ([`Options::delta_base_cache_bytes`](crate::Options::delta_base_cache_bytes)): for work that
-    /// needs memory for other things. All clones of this store share them.
+    /// Lowers the limit of the cache of delta bases
+    /// ([`Options::delta_base_cache_bytes`](crate::Options::delta_base_cache_bytes)) to `bytes`, to
+    /// free memory for other work. Does nothing if the limit is lower already. All clones of this
+    /// store share the cache.
     pub fn lower_base_cache(&self, bytes: usize) {
         self.inner.bases.lower_limit(bytes);
     }
@@ -383,13 +386,14 @@ impl Store {
     /// Lists packs again if a directory has changed. Returns whether the list differs.
     ///
     /// # Errors
-    /// `Io` when a directory exists and cannot be listed.
+    /// Fails with `ErrorKind::Io` if a directory exists and cannot be listed.
     pub fn refresh(&self) -> Result<bool, Error> {
         let before = self.inner.snapshot.load_full();
         Ok(self.newer_than(&before)?.is_some())
     }
 
-    /// `None` if it, or a base of its chain, takes at least `below` bytes.
+    /// Decodes an object; `None` if the object, or a base of its chain of deltas, takes at least
+    /// `below` bytes.
     fn decode_below(
         &self,
         pack: &PackFile,
@@ -420,7 +424,7 @@ impl Store {
         .map_err(|error| pack.failed(error))
     }
 
-    /// Returns the list of packs, and lists them first if that has not happened.
+    /// Returns the list of packs. Lists the packs on first use.
     fn snapshot(&self) -> Result<arc_swap::Guard<Arc<Snapshot>>, Error> {
         let snapshot = self.inner.snapshot.load();
         if snapshot.generation > 0 {
@@ -431,7 +435,7 @@ impl Store {
         Ok(self.inner.snapshot.load())
     }
 
-    /// A snapshot with other packs than `seen` has, or `None` when nothing has changed.
+    /// Returns a snapshot whose packs differ from those of `seen`; `None` if nothing has changed.
     #[cold]
     fn newer_than(&self, seen: &Snapshot) -> Result<Option<Arc<Snapshot>>, Error> {
         let _listing = self
@@ -441,7 +445,7 @@ impl Store {
             .unwrap_or_else(PoisonError::into_inner);
         let current = self.inner.snapshot.load_full();
         if current.generation > seen.generation && !current.equals(seen) {
-            // Someone else has listed meanwhile.
+            // Another thread has listed the packs meanwhile.
             return Ok(Some(current));
         }
         if !current.may_be_outdated(&self.inner.directories) {
@@ -457,7 +461,7 @@ impl Store {
         Ok((!new.equals(seen)).then_some(new))
     }
 
-    /// The number that the next pack to be seen will get: those seen now are below it.
+    /// Returns the number that the next new pack will get; all current packs have smaller numbers.
     #[doc(hidden)]
     pub fn packs_seen(&self) -> u32 {
         self.inner.pack_numbers.load(Relaxed)
@@ -467,7 +471,7 @@ impl Store {
 fn with_scratch<T>(read: impl FnOnce(&mut Scratch) -> T) -> T {
     SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
         Ok(mut scratch) => read(&mut scratch),
-        // Only if reading leads to reading, which it does not.
+        // The buffers are in use only if reading calls itself, which does not happen.
         Err(_) => read(&mut Scratch::default()),
     })
 }
@@ -477,7 +481,7 @@ fn with_bases<T>(cache: &BaseCache, pack: &PackFile, read: impl FnOnce(Bases<'_>
     read(Bases { cache, find: &find })
 }
 
-/// Returns the position in `pack` of a base that is named by its id.
+/// Returns the position in `pack` of a base that is named by its object id.
 fn base_by_id(pack: &PackFile, id: &oid) -> Result<Option<PackOffset>, pronto_pack::Error> {
     match pack.index() {
         Ok(index) => index.find_offset(id),
@@ -485,7 +489,7 @@ fn base_by_id(pack: &PackFile, id: &oid) -> Result<Option<PackOffset>, pronto_pa
     }
 }
 
-/// Adds the searched object to an error of a pack index.
+/// Adds the id of the searched object to an error of a pack index.
 #[cold]
 fn on_object(error: pronto_pack::Error, id: &oid) -> Error {
     from_pack(error).on_object(id)

@@ -1,4 +1,4 @@
-//! Implements the traits of gix crates and of the pack indexer for the store.
+//! Implements traits of gix crates and of the pack indexer for the store.
 
 use std::io::Read;
 
@@ -9,7 +9,8 @@ use pronto_hash::{ObjectId, oid};
 use crate::error::to_pack;
 use crate::store::{Inventory, Store};
 
-/// Answers the indexer's questions from listings, so that no object costs a system call.
+/// Answers the queries of the indexer from listings, so that queries cost no system call for each
+/// object.
 impl pronto_pack::indexer::Existing for Inventory {
     fn contains_batch(
         &self,
@@ -31,7 +32,7 @@ impl pronto_pack::indexer::Existing for Inventory {
     }
 }
 
-/// The same for a few objects. Each query uses the state at that moment.
+/// Answers the queries of the indexer for a few objects. Each query uses the current state.
 impl pronto_pack::indexer::Existing for Store {
     fn contains_batch(
         &self,

@@ -1,10 +1,11 @@
-//! The lock between processes that write objects and those that delete objects.
+//! The lock between processes that write objects and processes that delete objects.
 //!
 //! A writer holds a shared lock from its first decision that an object need not be written until
-//! its refs are set. A pruner holds it exclusively while it decides again and deletes. Both locks
-//! are advisory ones (`flock`) on directories that every repository has: the *gate* is
+//! its refs are set. A pruner holds the lock exclusively while it decides again and deletes. Both
+//! locks are advisory locks (`flock`) on directories of every repository: the *gate* is
 //! `objects/pack`, the lock itself `objects`. No file is created. On a file system without advisory
-//! locks only the ages of files protect objects, as in Git. See `docs/design/locks.md`.
+//! locks, only the modification times of files protect objects, as in Git. See
+//! `docs/design/locks.md`.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -19,18 +20,18 @@ use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind};
 
-/// The time that a writer waits at the gate. The gate provides only fairness, so the writer then
-/// proceeds.
+/// The timeout of a writer at the gate. The gate only provides fairness, so the writer proceeds
+/// after the timeout.
 const AT_GATE: Duration = Duration::from_secs(5);
-/// The time that a writer waits for a pruner that deletes, which holds the lock for moments.
+/// The timeout of a writer that waits for a pruner; a pruner holds the lock only while it deletes.
 const FOR_PRUNER: Duration = Duration::from_secs(60);
-/// The time for which a pruner keeps new writers out while it waits for active ones.
+/// The time for which a pruner blocks new writers while it waits for active ones.
 const FOR_WRITERS: Duration = Duration::from_millis(200);
 /// The first pause of a wait, and the longest one.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
-/// The time for which a pruner lets writers through before it closes the gate again: at first, and
-/// at most.
+/// The time for which a pruner lets writers proceed before it closes the gate again: the initial
+/// and the largest value.
 const FIRST_REST: Duration = Duration::from_millis(50);
 const LONGEST_REST: Duration = Duration::from_millis(800);
 
@@ -38,21 +39,21 @@ const LONGEST_REST: Duration = Duration::from_millis(800);
 #[derive(Debug)]
 pub(crate) struct Writing {
     objects: PathBuf,
-    /// Which turn of writing this is; zero between turns.
+    /// The number of the current turn of writing; zero between turns.
     turn: AtomicU32,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// None between turns, and where the file system has no advisory locks.
+    /// The locked directory; `None` between turns, and on file systems without advisory locks.
     held: Option<File>,
     turns: u32,
-    /// The number of [`Turn`]s.
+    /// The number of live [`Turn`]s.
     counted: usize,
 }
 
-/// Writing that ends when this is dropped, unless another thread has one of the same store.
+/// A turn of writing, which ends when the last `Turn` of the store is dropped.
 #[derive(Debug)]
 #[must_use = "objects may be pruned when it is dropped"]
 pub struct Turn {
@@ -80,11 +81,11 @@ impl Writing {
         }
     }
 
-    /// Takes the shared lock, unless it is held, and gives the number of the turn. Costs five
-    /// system calls the first time.
+    /// Takes the shared lock, unless the store holds it already. Returns the number of the turn.
+    /// The first call costs five system calls.
     ///
     /// # Errors
-    /// `Io` when a pruner does not give it back.
+    /// Fails with `ErrorKind::Io` if a pruner does not release the lock in time.
     #[inline]
     pub(crate) fn begin(&self) -> Result<u32, Error> {
         match self.turn.load(Ordering::Acquire) {
@@ -121,7 +122,7 @@ impl Writing {
         Ok(state.turns)
     }
 
-    /// Counts as writing from now on, without the shared lock.
+    /// Begins a turn of writing without the shared lock.
     fn pass(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.turns = state.turns.wrapping_add(1).max(1);
@@ -134,7 +135,7 @@ impl Writing {
         state.held = None;
     }
 
-    /// Counts one more [`Turn`].
+    /// Registers one more [`Turn`].
     pub(crate) fn count_turn(self: &Arc<Self>) -> Turn {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.counted += 1;
@@ -143,8 +144,8 @@ impl Writing {
         }
     }
 
-    /// Takes the right to delete objects of the directory `objects`, after waiting for at most
-    /// `patience`; `None` if others write all the time.
+    /// Takes the exclusive lock to delete objects of the directory `objects`. Waits for at most
+    /// `patience`; returns `None` on a timeout.
     pub(crate) fn begin_pruning(
         self: &Arc<Self>,
         objects: &Path,
@@ -155,7 +156,7 @@ impl Writing {
         let mut rest = FIRST_REST;
         loop {
             if let Some(held) = try_to_prune(objects) {
-                // What this store writes meanwhile needs no lock of its own.
+                // The exclusive lock also covers the writes of this store.
                 self.pass();
                 let writing = Arc::clone(self);
                 return Some(Pruning { held, writing });
@@ -169,12 +170,12 @@ impl Writing {
     }
 }
 
-/// The exclusive right to delete objects. Meanwhile no process that knows this lock writes objects
-/// or sets references. Dropping it lets writers proceed.
+/// The exclusive lock to delete objects. While it is held, no process that uses this lock writes
+/// objects or sets refs. Dropping the value lets writers proceed.
 #[derive(Debug)]
 #[must_use = "objects may be deleted as long as it is there"]
 pub struct Pruning {
-    /// None where the file system has no advisory locks.
+    /// The locked directory; `None` on a file system without advisory locks.
     held: Option<File>,
     writing: Arc<Writing>,
 }
@@ -186,7 +187,8 @@ impl Drop for Pruning {
     }
 }
 
-/// Takes the exclusive lock, unless others write for longer than the gate may be closed.
+/// Takes the exclusive lock; `None` if writers hold the lock for longer than the gate may be
+/// closed.
 fn try_to_prune(objects: &Path) -> Option<Option<File>> {
     let exclusive = FlockOperation::NonBlockingLockExclusive;
     let gate = directory(&objects.join("pack"));
@@ -205,14 +207,14 @@ fn try_to_prune(objects: &Path) -> Option<Option<File>> {
     }
 }
 
-/// Marks a directory as in use until the file is closed; `None` where that cannot be done.
+/// Marks a directory as in use until the returned file is closed; `None` if this is not possible.
 pub(crate) fn mark_in_use(path: &Path) -> Option<File> {
     let directory = directory(path)?;
     let locked = rustix::fs::flock(&directory, FlockOperation::NonBlockingLockShared);
     locked.is_ok().then_some(directory)
 }
 
-/// Whether a process has marked the directory as in use.
+/// Returns whether a process has marked the directory as in use.
 pub(crate) fn is_in_use(path: &Path) -> bool {
     let exclusive = FlockOperation::NonBlockingLockExclusive;
     let locked = directory(path).map(|directory| rustix::fs::flock(&directory, exclusive));
@@ -223,13 +225,13 @@ pub(crate) fn is_in_use(path: &Path) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
     Yes,
-    /// Others have it.
+    /// Other processes hold the lock.
     No,
-    /// The file system has no such locks.
+    /// The file system does not support advisory locks.
     Never,
 }
 
-/// Tries again and again for `patience`. Not a blocking call: that could not be bounded.
+/// Retries to take the lock for `patience`. A blocking call is not used, because it has no timeout.
 fn wait_for(directory: &File, how: FlockOperation, patience: Duration) -> Taken {
     let mut since = None;
     let mut pause = SHORTEST_PAUSE;
@@ -247,7 +249,8 @@ fn wait_for(directory: &File, how: FlockOperation, patience: Duration) -> Taken 
     }
 }
 
-/// Between a half and one and a half of `pause`, so that processes do not keep step.
+/// Returns a random duration between a half and one and a half of `pause`, so that processes do not
+/// retry at the same time.
 fn varied(pause: Duration) -> Duration {
     let share = RandomState::new().hash_one(Instant::now()) % 1024;
     pause.mul_f64(0.5 + share as f64 / 1024.0)

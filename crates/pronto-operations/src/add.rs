@@ -1,7 +1,7 @@
-//! Staging files: `add`.
+//! Stages files: `git add`.
 //!
-//! One walk finds changed and new files. Several threads read, convert and digest them (`hash`),
-//! and the results are entered into the index in Git's order (`stage`). The index is written last.
+//! One walk finds changed and new files. Several threads read, convert and hash them (`hash`), and
+//! the results are entered into the index in Git's order (`stage`). The index is written last.
 
 mod budget;
 mod failure;
@@ -31,43 +31,43 @@ pub(crate) use hash::{Hashed, Hasher, Target};
 pub(crate) use paths::is_beyond_link;
 pub(crate) use stage::Stage;
 
-/// The files that are examined.
+/// The files that are examined for changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// Tracked and untracked ones.
+    /// Tracked and untracked files (`--all`, or paths alone).
     #[default]
     All,
-    /// Tracked ones (`-u`).
+    /// Tracked files only (`-u`, `--update`).
     Tracked,
     /// All tracked files, converted again (`--renormalize`).
     Renormalize,
 }
 
-/// Options of [`add`](add()).
+/// Options of `git add`, for [`add`](add()).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
     /// The paths to stage.
     pub pathspec: Pathspec,
-    /// The files to examine.
+    /// The files to examine (`--all`, `--update`, `--renormalize`).
     pub selection: Selection,
     /// Leave removed files in the index (`--ignore-removal`).
     pub ignore_removal: bool,
     /// Whether ignored files are added, too.
     pub force: bool,
-    /// Whether only the intent to add files is recorded, without their content.
+    /// Record only that files will be added later, without their content (`--intent-to-add`).
     pub intent_to_add: bool,
-    /// Whether the index stays unchanged, and changes are only reported.
+    /// Only report changes, and leave the index unchanged (`--dry-run`).
     pub dry_run: bool,
-    /// Whether to continue after files that cannot be added.
+    /// Continue after files that cannot be added (`--ignore-errors`).
     pub ignore_errors: bool,
-    /// Whether missing paths are accepted.
+    /// Accept pathspecs that match no file (`--ignore-missing`).
     pub ignore_missing: bool,
-    /// Whether paths outside of the sparse checkout are staged, too.
+    /// Stage paths outside of the sparse checkout, too (`--sparse`).
     pub sparse: bool,
-    /// Sets or clears the executable bit of the staged files.
+    /// Set or clear the executable bit of the staged files (`--chmod=+x`, `--chmod=-x`).
     pub executable: Option<bool>,
-    /// Whether added and removed files are reported.
+    /// Report added and removed files (`--verbose`).
     pub verbose: bool,
 }
 
@@ -83,21 +83,21 @@ pub enum Event {
     Conversion(filter::Warning),
     /// A file was not staged.
     Failure(Failure),
-    /// A path could not be examined. That of a directory is empty or ends with a slash.
+    /// A path could not be examined. The path of a directory is empty or ends with a slash.
     Unexamined(BString, io::Error),
     /// This pathspec matches no tracked file.
     Unmatched(BString),
-    /// The executable bit of a path could not be set (`true`) or cleared.
+    /// The executable bit of a path could not be set (`true`) or cleared (`false`).
     ModeKept(BString, bool),
-    /// These paths were requested and are ignored.
+    /// These requested paths are ignored, so that they were not added.
     Ignored(Vec<BString>),
     /// These paths are outside of the sparse checkout.
     OutsideSparse(Vec<BString>),
-    /// A nested repository was added as a file.
+    /// A nested repository was added as a gitlink without a submodule configuration.
     Embedded(BString),
-    /// The reason why nothing was staged; nothing follows.
+    /// The error because of which nothing was staged. This is the last event.
     Fatal(Error),
-    /// Nothing was staged, for reasons reported before; nothing follows.
+    /// Nothing was staged, for a reason that was reported before. This is the last event.
     Stopped,
 }
 
@@ -105,11 +105,11 @@ pub enum Event {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The events.
+    /// The events, in order.
     pub events: Vec<Event>,
-    /// Whether a part failed while the rest was done.
+    /// Whether some files could not be staged, while the others were.
     pub failed: bool,
-    /// Whether modes could not be changed. Git has a separate exit code for that.
+    /// Whether executable bits could not be changed. Git has a separate exit code for this failure.
     pub mode_kept: bool,
 }
 
@@ -119,19 +119,21 @@ impl Report {
         self.events.push(Event::Fatal(error));
     }
 
-    /// Returns whether nothing was staged, for a reason that is reported last.
+    /// Returns whether nothing was staged. The last event is the reason.
     pub fn is_fatal(&self) -> bool {
         matches!(self.events.last(), Some(Event::Fatal(_) | Event::Stopped))
     }
 }
 
-/// Stages files. Each is read once; many new ones become one pack. The index is replaced last,
-/// when all objects are stored.
+/// Stages files, like `git add`. Each file is read once; many new objects are stored as one pack.
+/// The index is replaced last, when all objects are stored.
 ///
 /// # Errors
-/// There is no worktree; the index is locked or cannot be read or written;
-/// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
-/// `core.ignoreCase`. Refusals are in the report.
+/// Fails with [`ErrorKind::Locked`] if the index is locked, with
+/// [`Interrupted`](ErrorKind::Interrupted) if the operation is interrupted, with
+/// [`Unsupported`](ErrorKind::Unsupported) if `core.ignoreCase` is set, with
+/// [`ErrorKind::NoWorkTree`] if there is no worktree, and with [`ErrorKind::Worktree`] or
+/// [`ErrorKind::Io`] if the index cannot be read or written. Refusals are events of the report.
 pub fn add(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
     let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message));
     if repository.ignores_case()? {
@@ -179,12 +181,12 @@ pub fn add(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Res
     Ok(report)
 }
 
-/// The paths to be staged, in order.
+/// The paths to stage, in order.
 #[derive(Debug, Default)]
 struct Plan {
     /// Tracked files.
     tracked: Vec<Step>,
-    /// Requested paths that are ignored.
+    /// The requested paths that are ignored.
     ignored: Vec<BString>,
     /// New files.
     untracked: Vec<BString>,
@@ -196,13 +198,13 @@ enum Step {
     Add(BString),
 }
 
-/// One call.
+/// The state of one call of [`add`](add()).
 struct Work<'a> {
     repository: &'a Repository,
     options: &'a Options,
     prepared: &'a WorktreeSession<'a>,
     patterns: Patterns,
-    /// `None` if everything is in the sparse checkout, or that does not matter.
+    /// The patterns of the sparse checkout; `None` if all paths may be staged.
     sparse: Option<Sparse>,
     report: Report,
 }
@@ -306,7 +308,7 @@ impl Work<'_> {
         steps
     }
 
-    /// Applies the plan to the new index.
+    /// Hashes the files of the plan, and enters the results into the new index.
     fn carry_out(&mut self, plan: Plan, stage: &mut Stage<'_>, watch: &Watch<'_>) -> Result<()> {
         let (outside, untracked): (Vec<_>, Vec<_>) = (plan.untracked.into_iter())
             .partition(|path| self.sparse.is_some() && self.is_outside(path.as_bstr()));

@@ -1,11 +1,11 @@
-//! Archives of trees: tar, tar compressed with gzip, and zip.
+//! Archives of trees (`git archive`): tar, tar compressed with gzip, and zip.
 //!
-//! An archive is prepared first: the tree is walked, and paths and attributes are decided. Writing
-//! it then reads one blob after another; one above `core.bigFileThreshold` is written in pieces,
-//! as it is stored.
+//! An archive is prepared first: [`prepare`] walks the tree, and decides on paths and attributes.
+//! Writing the archive then reads one blob after another. A blob above `core.bigFileThreshold` is
+//! streamed without conversion.
 //!
-//! Costs one walk of the tree, and memory for the paths of all entries and for one blob. An [`Archive`] may be
-//! shared between threads.
+//! Costs one walk of the tree, and memory for the paths of all entries and for one blob. Threads
+//! can share an [`Archive`].
 
 mod arguments;
 mod contents;
@@ -42,46 +42,49 @@ use substitute::Substitution;
 use tar::Tar;
 use zip::Zip;
 
-/// The size from which on blobs are written in pieces, unless `core.bigFileThreshold` says otherwise.
+/// The default of `core.bigFileThreshold`, the size from which on blobs are streamed.
 const BIG_FILE_BYTES: u64 = 512 << 20;
 
-/// The permissions that files of a tar archive lack, unless `tar.umask` says otherwise.
+/// The default of `tar.umask`, the permission bits that are cleared in tar archives.
 const TAR_UMASK: u32 = 0o002;
 
-/// The compression level of zlib that Git takes if none is given.
+/// The default compression level of zlib.
 const DEFAULT_LEVEL: u32 = 6;
 
-/// The largest content that a served archive holds in memory if it cannot be written in pieces: the target of
-/// a link, and a file in which placeholders are replaced, before and after that.
+/// The largest content that a served archive holds in memory if the content cannot be streamed: the
+/// target of a symbolic link, and a file with the attribute `export-subst`, before and after the
+/// substitution.
 const MOST_SERVED_BYTES: u64 = 64 << 20;
 
-/// The memory that the entries of the tree of a served archive may take.
+/// The limit of memory for the entries of a served archive.
 const MOST_SERVED_ENTRY_BYTES: u64 = 256 << 20;
 
 /// The content of a file that is not in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExtraContent {
-    /// The content of the file at this path. The whole file is read when the archive is written.
+    /// The content of the file at this path (`--add-file`). The whole file is read when the archive
+    /// is written.
     File(PathBuf),
-    /// These bytes.
+    /// The given bytes (`--add-virtual-file`).
     Bytes(Vec<u8>),
 }
 
-/// A file that is added to an archive, after those of the tree.
+/// An untracked file that is added to an archive, after the files of the tree (`--add-file`,
+/// `--add-virtual-file`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtraFile {
-    /// Its path in the archive.
+    /// The path in the archive.
     pub path: BString,
-    /// Its content.
+    /// The content of the file.
     pub content: ExtraContent,
-    /// Whether it may be executed.
+    /// Whether the file is executable.
     pub is_executable: bool,
 }
 
 impl ExtraFile {
-    /// Creates a file that may not be executed.
+    /// Creates a file that is not executable.
     pub fn new(path: impl Into<BString>, content: ExtraContent) -> Self {
         ExtraFile {
             path: path.into(),
@@ -91,27 +94,30 @@ impl ExtraFile {
     }
 }
 
-/// The selection of files for an archive, and its form.
+/// Options of an archive.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The format.
+    /// The format (`--format`).
     pub format: Format,
-    /// The level of compression: see [`Format::check_level`].
+    /// The compression level (`-0` to `-9`), see [`Format::check_level`].
     pub level: Option<u32>,
-    /// Text before each path of the tree.
+    /// The text before each path of the tree (`--prefix`).
     pub prefix: BString,
-    /// The time of all files, in seconds since 1970; otherwise that of the commit, or now.
+    /// The modification time of all entries, in seconds since 1970 (`--mtime`). Unset, the
+    /// committer date of the commit is used, or for a tree the current time.
     pub modified: Option<i64>,
-    /// Whether attributes are those of the worktree instead of those of the tree.
+    /// Read attributes from the worktree, too (`--worktree-attributes`), instead of only from the
+    /// tree.
     pub worktree_attributes: bool,
-    /// Pathspecs: the archive has only what they match. Without any it has everything.
+    /// The pathspecs that select files. If empty, the archive contains all files.
     pub pathspecs: Vec<BString>,
-    /// Files that are not in the tree.
+    /// Additional files that are not in the tree.
     pub extra: Vec<ExtraFile>,
-    /// Whether the archive is for another machine. Programs then run in the directory of the repository, in a
-    /// process group of their own; contents that must be held in memory have at most 64 MiB, and all entries of
-    /// the tree 256 MiB; hidden refs are not named; and missing objects are not fetched.
+    /// Whether the archive is for a remote client (`git upload-archive`). In that case filter
+    /// programs run in the git directory and in their own process group; a content that must be
+    /// held in memory is limited to 64 MiB, and all entries of the tree to 256 MiB; decorations do
+    /// not show hidden refs; and missing objects are not fetched.
     pub is_served: bool,
 }
 
@@ -119,9 +125,9 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The entry with this path is next.
+    /// The entry with this path will be written next (`--verbose`).
     Entry(&'a BStr),
-    /// The program behind the format has written this to its error output.
+    /// The filter program of the format has written these bytes to its standard error.
     ErrorOutput(&'a [u8]),
 }
 
@@ -142,14 +148,14 @@ enum EntryKind {
 /// One entry of an archive.
 #[derive(Clone, Debug)]
 struct Entry {
-    /// Its path below the prefix of the archive; that of a directory ends with a slash.
+    /// The path below the prefix of the archive. The path of a directory ends with a slash.
     path: BString,
     kind: EntryKind,
     id: ObjectId,
     conversion: Conversion,
-    /// Whether placeholders in it are replaced: the attribute `export-subst`.
+    /// Whether placeholders in the content are replaced (attribute `export-subst`).
     substitutes: bool,
-    /// Whether the attribute `diff` or its driver says that it is binary.
+    /// Whether the attribute `diff` or its driver marks the file as binary or text.
     is_binary: Option<bool>,
 }
 
@@ -159,7 +165,7 @@ pub struct Archive<'r> {
     options: Options,
     tree: ObjectId,
     commit: Option<ObjectId>,
-    /// The time of all files.
+    /// The modification time of all entries.
     modified: i64,
     umask: u32,
     big_file_bytes: u64,
@@ -174,13 +180,17 @@ impl std::fmt::Debug for Archive<'_> {
     }
 }
 
-/// Decides what the archive of `treeish` contains, and fetches what a partial clone lacks of it, unless the
-/// archive is served. Costs one walk of the tree; files with placeholders are also read.
+/// Prepares an archive of `treeish`: selects the entries, and fetches missing objects of a partial
+/// clone, unless the archive is served. Costs one walk of the tree; files with placeholders are
+/// also read.
 ///
 /// # Errors
-/// The name, an object, a pathspec or a setting is wrong, in Git's words; or the operation is interrupted.
-/// [`ErrorKind::Unsupported`] if a file has the attribute `export-subst` and a placeholder that is not
-/// supported.
+/// - [`ErrorKind::Unsupported`] if a file with the attribute `export-subst` has an unsupported
+///   placeholder.
+/// - [`ErrorKind::Interrupted`] if the operation is interrupted.
+/// - [`ErrorKind::Object`] if an object is missing or malformed, and `ErrorKind::UnknownRevision`
+///   if `treeish` cannot be resolved.
+/// - Other kinds, with Git's message, if a pathspec matches no file or a setting is malformed.
 pub fn prepare<'r>(
     repository: &'r Repository,
     treeish: &BStr,
@@ -194,10 +204,11 @@ pub fn prepare<'r>(
     prepare_subject(repository, subject, options, watch)
 }
 
-/// Does the same as [`prepare`] for an object that was found before. The level of compression was checked.
+/// Does the same as [`prepare`] for a resolved object. The caller has checked the compression
+/// level.
 ///
 /// # Errors
-/// As for [`prepare`].
+/// The same as for [`prepare`].
 pub(crate) fn prepare_subject<'r>(
     repository: &'r Repository,
     subject: Subject,
@@ -273,7 +284,8 @@ fn umask(repository: &Repository) -> Result<u32> {
 }
 
 impl Archive<'_> {
-    /// Replaces the placeholders of all files once, so that an error is found before the first byte is written.
+    /// Substitutes the placeholders of all files once, so that an error is found before the first
+    /// byte is written.
     fn prepare_substitution(&mut self, watch: &Watch<'_>) -> Result<()> {
         let mut entries = self
             .entries
@@ -296,7 +308,7 @@ impl Archive<'_> {
         Ok(())
     }
 
-    /// Returns the size of the largest content that is held in memory although it could be long.
+    /// Returns the limit for contents that must be held in memory although they could be long.
     fn most_held_bytes(&self) -> u64 {
         match self.options.is_served {
             true => MOST_SERVED_BYTES,
@@ -317,12 +329,14 @@ impl Archive<'_> {
         Ok(contents.substituting(substitution))
     }
 
-    /// Writes the archive to `output`. Costs memory for one blob; a format with a program also starts the
-    /// program and two threads. The program has ended when the call returns.
+    /// Writes the archive to `output`. Costs memory for one blob. A format with a filter program
+    /// also starts the program and two threads, and the program has ended when the call returns.
     ///
     /// # Errors
-    /// A blob is missing or cannot be read or converted, `output` or the program behind the format fails, or
-    /// the operation is interrupted. What was written before is not complete then.
+    /// Fails with [`ErrorKind::Object`] if a blob is missing or cannot be read or converted, with
+    /// [`ErrorKind::Io`] if `output` or the filter program fails, and with
+    /// [`ErrorKind::Interrupted`] if the operation is interrupted. The written part is incomplete
+    /// then.
     pub fn write(
         &self,
         output: &mut (dyn Write + Send),
@@ -333,7 +347,7 @@ impl Archive<'_> {
         match &self.options.format.method {
             Method::Tar => self.write_tar(output, events, watch),
             Method::Gzip => {
-                // The operating system is always that of Git's archives, Unix.
+                // As in Git, the field for the operating system always means Unix.
                 let builder = GzBuilder::new().mtime(0).operating_system(3);
                 let mut gzip = builder.write(output, Compression::new(level));
                 self.write_tar(&mut gzip, events, watch)?;
@@ -422,7 +436,7 @@ impl Archive<'_> {
                 &read
             }
         };
-        // Git gives these files numbers instead of ids.
+        // As in Git, these files have consecutive numbers in place of object ids.
         let mut id = self.repository.object_hash().null();
         id.as_mut_slice()[..8].copy_from_slice(&number.to_be_bytes());
         let is_executable = extra.is_executable;
@@ -432,7 +446,7 @@ impl Archive<'_> {
     }
 }
 
-/// Returns the directory that a prefix names, with one slash at its end.
+/// Returns the directory that a prefix names, with one slash at the end.
 fn directory_of_prefix(prefix: &BStr) -> Option<&BStr> {
     if !prefix.ends_with(b"/") {
         return None;
@@ -441,7 +455,7 @@ fn directory_of_prefix(prefix: &BStr) -> Option<&BStr> {
     Some(prefix[..=name].as_bstr())
 }
 
-/// An entry as the formats see it.
+/// An entry, as passed to the writers of formats.
 struct Item<'a> {
     /// The full path in the archive.
     path: &'a BStr,
@@ -461,7 +475,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A format of archives.
+/// A writer of an archive format.
 trait EntryWriter {
     /// Appends an entry.
     fn write(&mut self, item: &Item<'_>, body: Body<'_>) -> Result<()>;

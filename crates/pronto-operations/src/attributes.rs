@@ -1,4 +1,4 @@
-//! Queries of attributes of paths.
+//! Looks up gitattributes of paths (`git check-attr`).
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
@@ -22,15 +22,15 @@ use pronto_repository::Notice;
 
 pub use pronto_worktree::attributes::{Flaw, State};
 
-/// The attribute that Git computes: the mode of the path.
+/// The built-in attribute whose value is the mode of the path.
 const OBJECT_MODE: &str = "builtin_objectmode";
 
 /// The selected attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// Those with these names.
+    /// The attributes with these names.
     Named(Vec<String>),
-    /// All attributes that are specified.
+    /// All attributes that are specified for the path (`--all`).
     All,
 }
 
@@ -41,13 +41,13 @@ pub fn is_attribute_name(name: &[u8]) -> bool {
     name.first().is_some_and(|first| *first != b'-') && name.iter().all(fits)
 }
 
-/// Returns the attributes of one path after another; cheapest if those of a directory are
-/// consecutive.
+/// Looks up the attributes of one path after another. Lookups are cheapest if the paths of a
+/// directory are consecutive.
 pub struct AttributeCheck<'r> {
     repository: &'r Repository,
     files: Files,
     store: &'r Store,
-    /// The attributes files in the index.
+    /// The `.gitattributes` files in the index.
     blobs: HashMap<BString, ObjectId>,
     place: Place,
     selection: Selection,
@@ -55,7 +55,7 @@ pub struct AttributeCheck<'r> {
     names: Vec<String>,
     stack: Stack,
     index: Index,
-    /// The flaws that were taken: a file may be read several times.
+    /// The flaws that were returned before, because a file may be read several times.
     known_flaws: HashSet<(BString, Flaw)>,
 }
 
@@ -82,21 +82,21 @@ pub struct IgnoredLine {
 enum Place {
     Worktree,
     Index,
-    /// A bare repository: nowhere.
+    /// No source, in a bare repository.
     None,
 }
 
-/// Returns the attributes for files that are about to be added: of the worktree, or of `index`
-/// where the worktree has none.
+/// Returns the attributes for files that are about to be added: from the worktree, or from `index`
+/// if the worktree lacks a `.gitattributes` file.
 ///
 /// # Errors
-/// There is no worktree, or an attributes file cannot be read.
+/// Fails with [`ErrorKind::NoWorkTree`] if there is no worktree, and with [`ErrorKind::Io`] if an
+/// attributes file cannot be read.
 pub(crate) fn attributes_of_files(repository: &Repository, index: &Index) -> Result<Attributes> {
     attributes_selected(repository, index, &ATTRIBUTES)
 }
 
-/// Like [`attributes_of_files`], for attributes of the caller's
-/// choice.
+/// Does the same as [`attributes_of_files`] for the attributes that the caller selects.
 pub(crate) fn attributes_selected(
     repository: &Repository,
     index: &Index,
@@ -107,8 +107,8 @@ pub(crate) fn attributes_selected(
     Attributes::new(names, &files, Box::new(source)).map_err(from_worktree)
 }
 
-/// Does the same as [`attributes_of_files`] for many threads, and
-/// for files that do not change: each directory is read once.
+/// Does the same as [`attributes_of_files`] for many threads and for files that do not change: each
+/// directory is read once.
 pub(crate) fn attributes_of_still_files(
     repository: &Repository,
     index: &Index,
@@ -132,7 +132,7 @@ fn attributes_source(
     Ok(FromWorktree::new(top, in_index))
 }
 
-/// Notifies of the lines and files that `attributes` ignored, sorted by file.
+/// Sends a notice for each line and file that `attributes` ignored, sorted by file.
 pub(crate) fn notify_of_flaws(repository: &Repository, attributes: &Attributes) {
     let mut flaws = attributes.take_flaws();
     flaws.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -142,11 +142,12 @@ pub(crate) fn notify_of_flaws(repository: &Repository, attributes: &Attributes) 
     }
 }
 
-/// A way to ask for attributes: of the files in the worktree, and where there are none of
-/// those in the index; with `cached` of those in the index alone.
+/// Prepares lookups of attributes. Attributes come from the worktree, and from the index for files
+/// that the worktree lacks; with `cached` only from the index (`--cached`).
 ///
 /// # Errors
-/// The index, a configured value or a file cannot be read.
+/// Fails with [`ErrorKind::Io`] if a file cannot be read, and with other kinds if the index cannot
+/// be read or a setting is malformed.
 pub fn check(
     repository: &Repository,
     selection: Selection,
@@ -218,8 +219,8 @@ fn to_strings(mentioned: &Mentioned) -> Vec<String> {
 }
 
 impl AttributeCheck<'_> {
-    /// Returns the attributes of `path`, relative to the top of the worktree, with a slash at its
-    /// end for a directory. If all attributes were selected, unspecified ones are left out.
+    /// Returns the attributes of `path`, which is relative to the top of the worktree and ends with
+    /// a slash for a directory. If all attributes are selected, unspecified ones are left out.
     ///
     /// # Errors
     /// An attributes file cannot be read.
@@ -255,7 +256,8 @@ impl AttributeCheck<'_> {
             .collect()
     }
 
-    /// The mode that `path` has, or would get, in the index: the value of `builtin_objectmode`.
+    /// Returns the mode that `path` has, or would get, in the index: the value of
+    /// `builtin_objectmode`.
     fn object_mode(&self, path: &BStr) -> Result<State> {
         let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
         let found = match (self.place, self.repository.work_tree()) {
@@ -289,7 +291,8 @@ impl AttributeCheck<'_> {
         })
     }
 
-    /// Adds the attributes that the files on the way to `path` mention.
+    /// Adds the attributes that the `.gitattributes` files in the leading directories of `path`
+    /// mention.
     fn learn(&mut self, path: &BStr) -> Result<()> {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let directory = &path[..path.rfind_byte(b'/').unwrap_or(0)];

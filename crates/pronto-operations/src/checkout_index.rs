@@ -1,5 +1,5 @@
 //! Copies files from the index to the worktree, to another directory, or to temporary files:
-//! `checkout-index`.
+//! `git checkout-index`.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,15 +20,16 @@ use crate::{Error, ErrorKind, Repository, Result, index};
 
 mod temporary;
 
-/// Which entries of a path.
+/// The stages whose entries are copied (`--stage`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stages {
-    /// The one without a conflict.
+    /// Stage 0, the entry of a path without conflict.
     #[default]
     Merged,
-    /// For a conflict, the entry at this stage: 1 for the ancestor, 2 for ours, 3 for theirs.
+    /// The entry at this stage of a conflict: 1 for the merge base, 2 for ours, 3 for theirs
+    /// (`--stage=<number>`).
     One(u8),
-    /// Of a conflict, all.
+    /// All stages of a conflict (`--stage=all`).
     All,
 }
 
@@ -42,37 +43,37 @@ impl Stages {
     }
 }
 
-/// Which files, and where to.
+/// Options of `git checkout-index`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Paths from the top of the worktree.
+    /// The paths to copy, relative to the top of the worktree.
     pub paths: Vec<BString>,
-    /// All files below this directory (empty, or with a slash at its end).
+    /// Copy all files below this directory (`--all`). The directory is empty or ends with a slash.
     pub all_below: Option<BString>,
-    /// Which entries.
+    /// The stages whose entries are copied (`--stage`).
     pub stages: Stages,
-    /// Whether existing files are replaced.
+    /// Overwrite existing files (`--force`).
     pub force: bool,
-    /// Write no file that is not there yet.
+    /// Do not create new files, only refresh existing ones (`--no-create`).
     pub no_create: bool,
-    /// Whether the stat data of written files are recorded in the index.
+    /// Record the stat data of written files in the index (`--index`).
     pub update_index: bool,
-    /// Whether files outside of the sparse checkout are included.
+    /// Include files with the skip-worktree bit (`--ignore-skip-worktree-bits`).
     pub ignore_skip_worktree: bool,
-    /// Write below this directory (made if it is missing) in place of the worktree: seen from
-    /// there, with a slash at its end.
+    /// Write below this directory instead of the worktree (`--prefix`). The path is relative to the
+    /// top of the worktree and ends with a slash. A missing directory is created.
     pub directory: Option<BString>,
-    /// Write to files of new names in the top of the worktree.
+    /// Write to temporary files in the top directory of the worktree (`--temp`).
     pub temporary: bool,
 }
 
-/// A path and the files its entries were written to.
+/// A path and the temporary files to which its entries were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Temporary {
     /// The path.
     pub path: BString,
-    /// The file of each stage.
+    /// The temporary file of each stage.
     pub files: [Option<BString>; 4],
 }
 
@@ -91,7 +92,7 @@ pub enum NoEntry {
         /// The stage.
         stage: u8,
     },
-    /// The path is in conflict.
+    /// The path is unmerged.
     Unmerged(BString),
 }
 
@@ -111,38 +112,40 @@ impl fmt::Display for NoEntry {
     }
 }
 
-/// The result of `checkout-index`.
+/// The result of `git checkout-index`.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// Paths where something is already.
+    /// The paths of existing files, which were not overwritten.
     pub refused: Vec<BString>,
-    /// Named paths without a suitable entry.
+    /// The named paths without a suitable entry.
     pub unknown: Vec<NoEntry>,
-    /// Files that could not be written.
+    /// The files that could not be written.
     pub failed: Vec<Failure>,
-    /// Files that were written to temporary names.
+    /// The temporary files (`--temp`).
     pub temporaries: Vec<Temporary>,
-    /// Warnings about other problems.
+    /// The warnings about other problems.
     pub warnings: Vec<Warning>,
-    /// Why what comes after all this was not even tried: something above a file to be written is no
-    /// directory and may not go.
+    /// The error that ended the operation early: a leading directory of a file exists as a file,
+    /// which must not be removed without `force`.
     pub stopped: Option<Error>,
 }
 
 impl Report {
-    /// Whether anything was not written that was asked for.
+    /// Whether a requested file was not written.
     pub fn is_incomplete(&self) -> bool {
         let all = self.refused.is_empty() && self.unknown.is_empty() && self.failed.is_empty();
         !all || self.stopped.is_some()
     }
 }
 
-/// Copies files.
+/// Copies files from the index.
 ///
 /// # Errors
-/// There is no worktree; the index cannot be read, or cannot be written if requested; it is
-/// interrupted.
+/// Fails with [`ErrorKind::NoWorkTree`] if there is no worktree, with [`ErrorKind::Locked`] if the
+/// index is locked and `update_index` is set, with [`ErrorKind::Interrupted`] if the operation is
+/// interrupted, and with [`ErrorKind::Worktree`] or [`ErrorKind::Io`] if the index cannot be read
+/// or written.
 pub fn checkout_index(
     repository: &Repository,
     options: &Options,
@@ -155,7 +158,7 @@ pub fn checkout_index(
     };
     let read = || match options.ignore_skip_worktree {
         true => repository.index(),
-        // Other directories for which one entry stands are left out of the worktree.
+        // Other sparse directory entries are outside of the sparse checkout.
         false => repository.index_near(&mut |directory| {
             let mut paths = options.paths.iter();
             paths.any(|path| path.starts_with(directory))
@@ -258,7 +261,7 @@ fn wanted(
     })
 }
 
-/// Without force, what is no directory stays in place of one.
+/// Without `force`, a file that occupies the path of a leading directory must not be removed.
 fn refuse_obstacle(prepared: &WorktreeSession<'_>, options: &Options, path: &BStr) -> Result<()> {
     for slash in path.find_iter("/") {
         let above = path[..slash].as_bstr();
@@ -321,7 +324,7 @@ fn choose(prepared: &WorktreeSession<'_>, options: &Options, report: &mut Report
     chosen
 }
 
-/// A plan that writes the entries, each once. Of several for one path the last stays.
+/// Returns a plan that writes the entries. Of several entries for one path the last is written.
 fn plan(prepared: &WorktreeSession<'_>, wanted: &[usize]) -> Plan {
     let items = wanted.iter().map(|at| {
         let entry = prepared.index.entry(*at);
@@ -338,7 +341,8 @@ fn plan(prepared: &WorktreeSession<'_>, wanted: &[usize]) -> Plan {
     }
 }
 
-/// Whether attributes may change while the plan is carried out.
+/// Whether the plan writes `.gitattributes` files, so that attributes may change during the
+/// checkout.
 pub(crate) fn writes_attributes(plan: &Plan) -> bool {
     let is_attributes =
         |item: &Item| crate::path::split(item.path.as_bstr()).1 == b".gitattributes";

@@ -1,4 +1,4 @@
-//! Restores single paths from the index or a tree: `checkout -- <path>` and `restore`.
+//! Restores paths from the index or a tree: `git checkout -- <path>` and `git restore`.
 
 mod path_error;
 
@@ -24,9 +24,9 @@ pub use path_error::PathError;
 /// A side of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The side that `HEAD` was at.
+    /// Our side, the one of `HEAD` (`--ours`).
     Ours,
-    /// The side that was to be merged.
+    /// Their side, the one that was merged (`--theirs`).
     Theirs,
 }
 
@@ -39,27 +39,27 @@ impl Stage {
     }
 }
 
-/// Options of a checkout of paths.
+/// Options of `git restore` and of `git checkout -- <path>`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The tree they come from; `None`: the index.
+    /// The tree to restore from (`--source`); `None` for the index.
     pub source: Option<Start>,
-    /// Which paths.
+    /// The paths to restore.
     pub pathspec: Pathspec,
-    /// Leave tracked paths that the tree does not have.
+    /// Keep tracked paths that the tree lacks (`--overlay`).
     pub overlay: bool,
-    /// Of paths in conflict, take this side.
+    /// The side to restore for unmerged paths (`--ours`, `--theirs`).
     pub stage: Option<Stage>,
-    /// Paths in conflict are merged again, and conflicts are written in this style.
+    /// Merge unmerged paths again, and write conflicts in this style (`--merge`, `--conflict`).
     pub merge: Option<Style>,
-    /// Leave paths in conflict alone, instead of refusing them.
+    /// Skip unmerged paths instead of failing (`--ignore-unmerged`, `--force`).
     pub ignore_unmerged: bool,
-    /// Change the index.
+    /// Restore the index (`--staged`).
     pub index: bool,
-    /// Change files.
+    /// Restore the worktree (`--worktree`).
     pub worktree: bool,
-    /// Whether paths outside of the sparse checkout are included.
+    /// Include paths with the skip-worktree bit (`--ignore-skip-worktree-bits`).
     pub ignore_skip_worktree: bool,
 }
 
@@ -84,15 +84,15 @@ impl Options {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The reasons for which nothing was done.
+    /// The errors because of which nothing was restored.
     pub errors: Vec<PathError>,
     /// The number of written files.
     pub updated: usize,
-    /// The number of files that were written with recreated conflicts.
+    /// The number of files in which a conflict was recreated.
     pub recreated: usize,
-    /// Files that could not be written.
+    /// The files that could not be written.
     pub failed: Vec<Failure>,
-    /// Paths in conflict that were left alone.
+    /// The unmerged paths that were skipped.
     pub unmerged: Vec<BString>,
     /// Warnings about other problems.
     pub warnings: Vec<Warning>,
@@ -100,11 +100,11 @@ pub struct Report {
     pub hook: Option<i32>,
 }
 
-/// Puts the paths back.
+/// Restores the paths.
 ///
 /// # Errors
-/// Files of the repository cannot be read or written, or an object is missing. What Git
-/// refuses is in [`Report::errors`].
+/// Fails if files of the repository cannot be read or written, or an object is missing. Refusals of
+/// Git are in [`Report::errors`].
 pub fn checkout_paths(
     repository: &Repository,
     options: &Options,
@@ -148,9 +148,9 @@ pub fn checkout_paths(
 struct Target {
     path: BString,
     side: Side,
-    /// Its entry in the index, if that stays.
+    /// The position of the path's entry in the index, if the entry is kept.
     position: Option<usize>,
-    /// Whether there was any entry of that path.
+    /// Whether the index had an entry of the path.
     tracked: bool,
     /// Whether the index gets a new entry.
     restage: bool,
@@ -159,12 +159,12 @@ struct Target {
 struct Work<'a> {
     options: &'a Options,
     index: &'a Index,
-    /// The entries of the tree for the paths.
+    /// The entries of the source tree, by path.
     in_tree: HashMap<BString, Side>,
     seen: Vec<bool>,
     targets: Vec<Target>,
     remove: Vec<BString>,
-    /// Conflicts that leave the index, while the file in the worktree stays.
+    /// The unmerged paths that are removed from the index, while the files in the worktree stay.
     forget: Vec<BString>,
     /// Conflicts that were recreated.
     recreated: Vec<BString>,
@@ -211,7 +211,7 @@ impl<'a> Work<'a> {
                     && entry.mode == side.mode
                     && !entry.flags.contains(Flags::INTENT_TO_ADD)
             });
-            // Another one takes its place, and with it the mark.
+            // The new entry inherits the skip-worktree bit.
             let skipped =
                 same && entry.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
             self.in_tree.insert(path.clone(), side);
@@ -231,7 +231,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Adds the index entries of the paths that the tree does not have.
+    /// Adds the index entries of the paths that the tree lacks.
     fn collect_index(&mut self, remaking: Option<&Remaking<'_>>) -> Result<()> {
         let (options, index) = (self.options, self.index);
         let mut at = 0;
@@ -246,7 +246,7 @@ impl<'a> Work<'a> {
             {
                 continue;
             }
-            // A path that is excluded counts as found, as in Git.
+            // As in Git, an excluded path counts as a match of a pathspec.
             options.pathspec.mark(entry.path, &mut self.seen);
             if !options.pathspec.matches(entry.path, entry.is_submodule()) {
                 continue;
@@ -393,7 +393,7 @@ impl<'a> Work<'a> {
         watch: &Watch<'_>,
     ) -> Result<Report> {
         let plan = self.plan();
-        // Attributes that are written themselves are those of the index as it will be.
+        // If the checkout writes `.gitattributes` files, the attributes come from the new index.
         let news = self.targets.iter().filter(|target| target.restage);
         let news: Vec<Entry> = news
             .map(|target| entry_of(target, Stat::default()))
@@ -457,8 +457,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Takes paths out of the index; those to `forget` as in Git so that `update-index --unresolve` does
-/// not bring them back.
+/// Removes paths from the index. As in Git, conflicts at the paths in `forget` are not recorded, so
+/// that `update-index --unresolve` does not restore them.
 fn leave(stage: &mut Staging<'_>, remove: &[BString], forget: &[BString]) {
     for path in remove {
         stage.remove_path(path.as_bstr());

@@ -1,4 +1,4 @@
-//! Checks out a whole commit into an empty worktree, the last part of a clone. `HEAD` need not
+//! Checks out a whole commit into an empty worktree, as the last part of a clone. `HEAD` need not
 //! exist.
 
 use std::borrow::Cow;
@@ -19,11 +19,11 @@ use pronto_worktree::unpack;
 use crate::errors::{from_index, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result, index};
 
-/// Data for the filters of files.
+/// The metadata that filters of files receive.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The full name of the ref that is being checked out, if it is one.
+    /// The full name of the ref that is checked out, which filters receive.
     pub ref_name: Option<BString>,
 }
 
@@ -34,23 +34,23 @@ pub struct Outcome {
     /// The number of index entries.
     pub entries: usize,
     /// The files that could not be written. If there are any, the operation has failed for Git,
-    /// although everything else is present and the index is right.
+    /// although all other files are written and the index is correct.
     pub failed: Vec<Failure>,
-    /// The paths that the file system takes for one another, sorted as it sorts them. Only one of
-    /// those that collide is in the worktree.
+    /// The paths that collide on a case-insensitive file system, in its order. Only one of the
+    /// colliding paths is in the worktree.
     pub collided: Vec<BString>,
     /// Warnings about other problems.
     pub warnings: Vec<Warning>,
 }
 
-/// From so many files on, their contents take what memory they are given.
+/// The number of files from which on the memory for their contents is limited.
 const MANY_FILES: usize = 1000;
 
-/// The memory for delta bases: files are read in the order of the pack, in which bases are near.
+/// The size of the delta base cache. Files are read in pack order, so that bases are near.
 const BASE_CACHE_BYTES: usize = 32 << 20;
 
-/// Carries out `plan`. Of many files, with 200 MiB in all: for good fewer bases are kept, and large
-/// buffers are returned to the system.
+/// Executes `plan`. For many files, memory is limited to 200 MiB in total: fewer delta bases are
+/// cached, permanently, and large buffers are returned to the system.
 pub(crate) fn write_files(
     plan: &Plan,
     objects: &Store,
@@ -64,13 +64,13 @@ pub(crate) fn write_files(
     checkout::run(plan, context, options)
 }
 
-/// Writes everything in `commit` (a commit or a tree) into the worktree, which is empty, and
-/// writes the index. References are neither read nor changed.
+/// Writes all files of `commit` (a commit or a tree) into the worktree, which is empty, and writes
+/// the index. Refs are neither read nor changed.
 ///
 /// # Errors
-/// When there is no worktree, a tree is missing or hostile, or the index cannot be written; then
-/// the index stays as it was. When interrupted, likewise. Files that cannot be written are no
-/// error: see [`Outcome::failed`].
+/// Fails with [`ErrorKind::Object`] if a tree is missing or unsafe, with [`ErrorKind::Interrupted`]
+/// if the operation is interrupted, and with [`ErrorKind::Io`] if the index cannot be written. The
+/// index is unchanged then. Files that cannot be written are no error: see [`Outcome::failed`].
 pub fn checkout_tree(
     repository: &Repository,
     objects: &Store,
@@ -137,10 +137,11 @@ pub fn checkout_tree(
     })
 }
 
-/// The tree of a commit, or the tree itself.
+/// Returns the id of the tree of a commit, or of the tree itself.
 ///
 /// # Errors
-/// The object is missing, cannot be read, or is of another type.
+/// Fails with [`ErrorKind::Object`] if the object is missing, cannot be read, or is of another
+/// type.
 pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
     let mut buffer = Vec::new();
     let found = objects

@@ -1,8 +1,8 @@
-//! Removes untracked files: `clean`.
+//! Removes untracked files: `git clean`.
 //!
-//! A walk selects paths, directory by directory, before anything is removed. Every call is relative
-//! to a directory handle and follows no link. Paths in the index, at any stage, are never selected,
-//! and nested repositories only on request.
+//! A walk selects paths, directory by directory, before anything is removed. Every system call is
+//! relative to a directory handle and follows no symbolic link. Paths in the index, at any stage,
+//! are never selected, and nested repositories only on request.
 
 use std::io;
 
@@ -20,73 +20,76 @@ use pronto_repository::Notice;
 
 mod remove;
 
-/// Which files go.
+/// The kind of untracked files to remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum What {
-    /// Those that are not ignored.
+    /// Untracked files that are not ignored.
     #[default]
     Untracked,
-    /// Those that are ignored.
+    /// Only ignored files (`-X`).
     Ignored,
-    /// All but those that the patterns of the call name.
+    /// Untracked and ignored files (`-x`), except those that match the patterns of `-e`.
     All,
 }
 
-/// Options of `clean`.
+/// Options of `git clean`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Which files.
+    /// The kind of files to remove (`-x`, `-X`).
     pub what: What,
-    /// Untracked directories too.
+    /// Remove untracked directories, too (`-d`).
     pub directories: bool,
-    /// Repositories of their own too.
+    /// Remove untracked nested repositories, too (`-f -f`).
     pub repositories: bool,
-    /// Additional patterns of ignored files.
+    /// Additional ignore patterns (`--exclude`).
     pub patterns: Vec<BString>,
-    /// Which paths.
+    /// The paths to clean.
     pub pathspec: Pathspec,
-    /// Only say what would be done.
+    /// Only report what would be removed (`--dry-run`).
     pub dry_run: bool,
 }
 
-/// A path from the top, with a slash at its end if it is a directory that goes as a whole.
+/// A path relative to the top of the worktree. The path ends with a slash if it is a directory that
+/// is removed as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The path.
     pub path: BString,
-    /// The length of the directory that is removed as a whole, if the path is in one.
+    /// The length of the leading directory that is removed as a whole, if there is one.
     pub root: usize,
 }
 
-/// An event of `clean`, in order.
+/// An event of `git clean`, in order.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// Removed, or with `--dry-run` would be.
+    /// The path was removed, or would be with `dry_run`.
     Removed(Place),
-    /// A repository of its own, which stays.
+    /// A nested repository was skipped.
     Repository(Place),
-    /// The current directory, which stays.
+    /// The current directory was not removed.
     Here,
     /// The path could not be removed.
     Failed(Place, io::Error),
 }
 
-/// Removes files that are not tracked.
+/// Removes untracked files, and returns the events.
 ///
 /// # Errors
-/// There is no worktree; the index or a directory cannot be read; it is interrupted. What
-/// cannot be removed is no error: see [`Event`]. `Unsupported` where case does not matter.
+/// Fails with [`ErrorKind::Io`] if a directory cannot be read, with [`ErrorKind::Interrupted`] if
+/// the operation is interrupted, with [`ErrorKind::Unsupported`] if `core.ignoreCase` is set, with
+/// [`ErrorKind::NoWorkTree`] if there is no worktree, and with [`ErrorKind::Worktree`] if the index
+/// cannot be read. Paths that cannot be removed are no error: see [`Event`].
 pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Vec<Event>> {
     let path = repository.require_work_tree()?;
     if repository.ignores_case()? {
-        // What is tracked could be spelled otherwise here.
+        // The file system could spell tracked paths differently.
         let message = "clean where case does not matter";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
-    // What a directory entry stands for is not in the worktree.
+    // The files of a sparse directory entry are not in the worktree.
     let index = repository.index_for_looking()?;
     let mut patterns = match options.what {
         What::All => Patterns::new(repository.ignores_case()?),
@@ -116,7 +119,7 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
     remove::remove(repository, &top, &found, options, watch)
 }
 
-/// Whether the directory at `path` of the worktree is the top of a repository of its own.
+/// Whether the directory at `path` of the worktree is the top of a nested repository.
 fn is_nested_repository(repository: &Repository, path: &BStr) -> bool {
     let Some(top) = repository.work_tree() else {
         return false;
@@ -133,7 +136,7 @@ fn is_nested_repository(repository: &Repository, path: &BStr) -> bool {
     )
 }
 
-/// The content of an untracked directory.
+/// The kinds of files in an untracked directory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Holds {
     ignored: bool,
@@ -163,28 +166,28 @@ struct Child {
     path: BString,
     is_directory: bool,
     is_excluded: bool,
-    /// The index has something of this name, so a directory in its place stays.
+    /// Whether the index has an entry of this name. A directory at its path is kept then.
     is_known: bool,
 }
 
-/// A directory that the walk is in. They are on a stack on the heap, because directories are nested
-/// deeper than the stacks of threads permit.
+/// A directory that is being walked: one level of the stack of the walk. The stack is on the heap,
+/// because directories can be nested more deeply than a thread's stack permits.
 struct Level {
     children: std::vec::IntoIter<Child>,
-    /// For a directory without tracked files.
+    /// The state for a directory without tracked files.
     untracked: Option<UntrackedDirectory>,
 }
 
 /// A directory without tracked files.
 struct UntrackedDirectory {
     child: Child,
-    /// The number of paths that were selected before.
+    /// The number of paths that were selected before this directory.
     mark: usize,
-    /// The kinds of files in it that were found so far.
+    /// The kinds of files that were found in the directory so far.
     holds: Holds,
 }
 
-/// A directory without tracked files, as far as it has to be walked.
+/// A directory without tracked files, and whether it must be walked.
 enum Met {
     Known(Holds),
     Below(Level),
@@ -228,7 +231,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A directory with tracked files in it, or the top.
+    /// Opens a directory with tracked files, or the top.
     fn level(&mut self, directory: &BStr) -> Result<Level> {
         Ok(Level {
             children: self.children(directory)?.into_iter(),
@@ -248,7 +251,7 @@ impl Walk<'_> {
         };
         let entries = match opened {
             Ok(entries) => entries,
-            // It went, or became something else, in the meantime.
+            // The directory was removed or replaced in the meantime.
             Err(error) if pronto_io::dir::is_missing(&error) => return Ok(Vec::new()),
             Err(error) => {
                 let message = format!("could not open directory '{directory}/'");
@@ -261,7 +264,7 @@ impl Walk<'_> {
         let all_excluded = self.stack.is_directory_ignored();
         let mut children = Vec::with_capacity(entries.len());
         for (name, kind) in entries {
-            // Neither a repository nor what is no file is ever named.
+            // Neither a repository nor a special file is ever selected.
             if name == b".git" || kind == EntryKind::Other {
                 continue;
             }
@@ -319,7 +322,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Notes a file that is not tracked, if it goes.
+    /// Selects an untracked file if it is to be removed.
     fn file(&mut self, child: &Child) {
         let goes = child.is_excluded == (self.options.what == What::Ignored);
         if goes && self.options.pathspec.matches(child.path.as_bstr(), false) {
@@ -327,7 +330,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A directory without tracked files.
+    /// Handles a directory without tracked files.
     fn child_directory(&mut self, child: Child) -> Result<Met> {
         let path = child.path.as_bstr();
         let only_ignored = self.options.what == What::Ignored;
@@ -387,7 +390,7 @@ impl Walk<'_> {
                 ignored: true,
                 untracked: false,
             },
-            // What holds nothing counts as it is.
+            // An empty directory counts as untracked unless it is ignored.
             false => Holds {
                 untracked: holds.untracked || !holds.ignored,
                 ..holds

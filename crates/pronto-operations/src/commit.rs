@@ -1,7 +1,8 @@
-//! Recording the index as a commit: `commit`.
+//! Records the index as a commit: `git commit`.
 //!
 //! Cases that need Git (an editor, hooks, an operation in progress that ends with the commit,
-//! signatures, encodings) are reported before anything is changed, so that Git can handle them.
+//! signatures, encodings) are reported as [`ErrorKind::Unsupported`] before anything is changed, so
+//! that the caller can hand them over to Git.
 
 use std::io::Write as _;
 
@@ -24,37 +25,38 @@ use crate::write_tree::{self, Made};
 use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress, refresh, shared};
 use pronto_repository::Notice;
 
-/// Options of a commit.
+/// Options of `git commit`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The message, as given.
+    /// The message, before cleanup (`--message`).
     pub message: BString,
-    /// The cleanup of the message; `None` is as configured (`commit.cleanup`).
+    /// The cleanup mode of the message (`--cleanup`); `None` for the configured one
+    /// (`commit.cleanup`).
     pub cleanup: Option<Cleanup>,
-    /// Whether a commit without changes is allowed.
+    /// Allow a commit without changes (`--allow-empty`).
     pub allow_empty: bool,
-    /// Whether an empty message is allowed.
+    /// Allow an empty message (`--allow-empty-message`).
     pub allow_empty_message: bool,
-    /// Whether hooks that could refuse are skipped.
+    /// Skip the hooks `pre-commit` and `commit-msg` (`--no-verify`).
     pub no_verify: bool,
 }
 
-/// The result of a commit.
+/// The result of `git commit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The commit.
+    /// The commit was created, with this id.
     Done(ObjectId),
-    /// The message is empty: nothing was recorded.
+    /// The message is empty, and no commit was created.
     EmptyMessage,
 }
 
-/// The number of trees from which on a first commit stores them as a pack. Each loose file would
-/// need a directory as well, because none exist.
+/// The number of trees from which on a root commit stores them as a pack. Each loose object would
+/// also need a new fan-out directory.
 const PACKED_FROM_AT_FIRST: usize = 16;
 
-/// Configuration that requires git.
+/// Settings that require git.
 const FOR_GIT: [&str; 4] = [
     "commit.template",
     "i18n.commitencoding",
@@ -62,17 +64,19 @@ const FOR_GIT: [&str; 4] = [
     "core.commentstring",
 ];
 
-/// Configuration that requires git unless it is false.
+/// Settings that require git unless they are false.
 const FOR_GIT_IF_SET: [&str; 2] = ["commit.gpgsign", "rerere.enabled"];
 
-/// Records the index as a commit on top of `HEAD`, and moves the branch there. Refreshes stat
-/// data in the index first.
+/// Records the index as a commit with `HEAD` as parent, and updates the branch. Refreshes stat data
+/// in the index first.
 ///
 /// # Errors
-/// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for cases that need
-/// Git (see the module), and if there is nothing to record, which Git reports. Otherwise: the
-/// index is locked or cannot be written, an object cannot be written, or the branch has moved
-/// meanwhile.
+/// - [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for cases that need Git
+///   (see the module), and if there is nothing to commit, which Git reports.
+/// - [`ErrorKind::Identity`] if the author or committer is unknown.
+/// - [`ErrorKind::Object`] or [`ErrorKind::Io`] if an object or file cannot be written.
+/// - `ErrorKind::Locked` if the index or the branch is locked, and `ErrorKind::Moved` if the branch
+///   has changed in the meantime.
 pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     refuse_what_is_for_git(repository, options)?;
     let cleanup = message_cleanup(repository, options.cleanup)?;
@@ -88,7 +92,7 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     };
     let author = identity(Role::Author)?;
     let committer = match identity(Role::Committer) {
-        // Git looks at the committer when it has written the message.
+        // Git checks the committer after it has written the message.
         Err(error) if *error.kind() != ErrorKind::Unsupported => Err(error),
         found => Ok(found?),
     };
@@ -119,7 +123,7 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     Ok(Outcome::Done(id))
 }
 
-/// Returns the commit of `HEAD`, to which a tag leads, too.
+/// Returns the commit of `HEAD`, peeling a tag.
 fn current_commit(repository: &Repository) -> Result<Option<ObjectId>> {
     let Some(id) = repository.head()?.id() else {
         return Ok(None);
@@ -172,7 +176,7 @@ fn message_cleanup(repository: &Repository, wanted: Option<Cleanup>) -> Result<C
     Cleanup::named(configured).ok_or_else(|| lacks("this cleanup of messages"))
 }
 
-/// Writes the trees of the refreshed index. Returns the top one.
+/// Writes the trees of the refreshed index. Returns the root tree.
 fn stage_tree(
     repository: &Repository,
     head: Option<ObjectId>,
@@ -191,7 +195,7 @@ fn stage_tree(
             "commits of conflicts, submodules, announced files and split indexes",
         ));
     }
-    // The trees of a first commit are all new, and there is only one such commit.
+    // All trees of a root commit are new, and there is only one such commit.
     let packed_from = match head {
         Some(_) => PACKED_FROM,
         None => PACKED_FROM_AT_FIRST,
@@ -221,7 +225,7 @@ fn stage_tree(
     Ok(id)
 }
 
-/// Writes the file that an editor would have opened: other programs read it.
+/// Writes `COMMIT_EDITMSG`, the file that an editor would open, because other programs read it.
 fn write_edit_message(repository: &Repository, text: &BStr) -> Result<()> {
     let path = repository.git_path("COMMIT_EDITMSG");
     let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(text));

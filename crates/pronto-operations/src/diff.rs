@@ -1,6 +1,6 @@
-//! Differences between trees, the index and files, path by path, as in Git's plumbing: nothing is
-//! refreshed first, so a file whose recorded stat data are out of date differs, whatever its
-//! content.
+//! Compares trees, the index and files, path by path, like Git's plumbing (`diff-files`,
+//! `diff-index`, `diff-tree`). Nothing is refreshed first, so that a file whose recorded stat data
+//! are out of date differs, even if its content does not.
 
 mod finish;
 mod walk;
@@ -21,26 +21,26 @@ pub use finish::Filter;
 pub use pronto_diff::{Difference, MOST_SIMILAR, Origin, Side};
 pub use pronto_worktree::diff::Depth;
 
-/// The differences that count, and their form.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Which paths count.
+    /// The paths to compare.
     pub pathspec: Pathspec,
-    /// Whether and how renames are found.
+    /// The detection of renames and copies (`-M`, `-C`); `None` for no detection.
     pub renames: Option<Renames>,
-    /// Swaps the old and the new side.
+    /// Swap the old and the new side (`-R`).
     pub reverse: bool,
-    /// Which changes of submodules count, whatever is configured.
+    /// The changes of submodules to ignore (`--ignore-submodules`), instead of the configured ones.
     pub ignore_submodules: Option<IgnoreSubmodules>,
-    /// Which sorts of differences count.
+    /// The kinds of differences to return (`--diff-filter`).
     pub filter: Option<Filter>,
-    /// Restricts the result to this directory (with a slash at its end); empty means no
+    /// Restrict the result to this directory, which ends with a slash (`--relative`); empty for no
     /// restriction.
     pub below: BString,
 }
 
-/// The differences.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The differences, in order. The id of a file in the worktree is null unless it had to be
@@ -53,20 +53,22 @@ pub struct Found {
 /// The other side of a comparison with a tree: the index or files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
-    /// With the index alone.
+    /// The index (`--cached`).
     Index,
-    /// With the files of the index's entries; those that are gone are missed.
+    /// The files of the index entries. A missing file counts as deleted.
     Files,
-    /// Likewise; those that are gone count as they are in the index.
+    /// The files of the index entries. A missing file counts as unchanged in the index (`-m`).
     FilesThatAreThere,
 }
 
-/// Compares files with the index. A conflict gives a difference that says so, and one of the file
-/// from `stage` (0 for none). At most one `lstat` for each entry.
+/// Compares files with the index, like `git diff-files`. An unmerged path results in a difference
+/// that marks the conflict, and in a difference between the file and `stage` (0 for none). Costs at
+/// most one `lstat` for each entry.
 ///
 /// # Errors
-/// There is no worktree; the index cannot be read;
-/// [`Interrupted`](crate::ErrorKind::Interrupted).
+/// Fails with [`Interrupted`](crate::ErrorKind::Interrupted) if the operation is interrupted, with
+/// `ErrorKind::NoWorkTree` if there is no worktree, and with `ErrorKind::Worktree` or
+/// `ErrorKind::Io` if the index cannot be read.
 pub fn files(
     repository: &Repository,
     stage: u8,
@@ -110,12 +112,12 @@ pub fn files(
     finish::finish(repository, differences, files.problems, options, watch)
 }
 
-/// Compares the index, or the files of its entries, with `tree`. Reads the trees of directories
-/// that differ from the cached trees of the index, and with files makes at most one `lstat` for
-/// each entry.
+/// Compares the index, or the files of its entries, with `tree`, like `git diff-index`. Reads the
+/// trees of directories that differ from the cached trees of the index. With files, costs at most
+/// one `lstat` for each entry.
 ///
 /// # Errors
-/// As for [`files`]; a tree cannot be read.
+/// The same as for [`files`]. Also fails if a tree cannot be read.
 pub fn index(
     repository: &Repository,
     tree: ObjectId,
@@ -153,7 +155,7 @@ pub fn index(
             paths.insert(path.clone(), difference(path, old, new, false));
         }
     }
-    // A conflict is none where only files count.
+    // With files only, a conflict does not matter.
     for difference in paths.values_mut() {
         difference.unmerged = false;
     }
@@ -162,10 +164,11 @@ pub fn index(
     finish::finish(repository, differences, files.problems, options, watch)
 }
 
-/// Compares the tree `new` with `old` (`None` for an empty one). Reads the trees that differ.
+/// Compares the tree `new` with `old` (`None` for the empty tree), like `git diff-tree`. Reads the
+/// trees that differ.
 ///
 /// # Errors
-/// A tree cannot be read.
+/// Fails if a tree cannot be read.
 pub fn trees(
     repository: &Repository,
     old: Option<ObjectId>,
@@ -211,7 +214,7 @@ fn difference(path: BString, old: Option<Side>, new: Option<Side>, unmerged: boo
     }
 }
 
-/// Whether either side is a submodule and none is anything else.
+/// Whether each side is a submodule or missing.
 fn is_submodule(difference: &Difference) -> bool {
     let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
     is_link(&difference.old) && is_link(&difference.new) && !difference.unmerged

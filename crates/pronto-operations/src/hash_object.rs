@@ -1,4 +1,4 @@
-//! Computes object ids of files and other contents: `hash-object`.
+//! Computes object ids of files and other contents: `git hash-object`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,24 +16,26 @@ use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result, attributes};
 use pronto_repository::Notice;
 
-/// Bytes of a stream that are held at a time.
+/// The number of bytes of a stream that are held in memory.
 const CHUNK_BYTES: usize = 128 << 10;
 
-/// Makes objects of contents, one after the other.
+/// Hashes contents one after another, and optionally stores the objects.
 pub struct ContentHasher<'a> {
     repository: &'a Repository,
     kind: ObjectKind,
     /// The store for the objects, if they are written.
     store: Option<&'a Store>,
     streamed_from: u64,
-    /// Made when the first content has to be converted. As in Git, attributes come from files only: the index is not read.
+    /// The converter, created when the first content has to be converted. As in Git, attributes
+    /// come from files only: the index is not read.
     converter: Option<ToGit>,
 }
 
-/// Makes objects of `kind`; stores them if `writes`.
+/// Returns a hasher of contents as objects of `kind` (`-t`). The objects are stored if `writes` is
+/// true (`-w`).
 ///
 /// # Errors
-/// Configuration is malformed, or the objects cannot be opened.
+/// Fails if a setting is malformed, or the object store cannot be opened.
 pub fn content_hasher(
     repository: &Repository,
     kind: ObjectKind,
@@ -50,11 +52,14 @@ pub fn content_hasher(
 }
 
 impl ContentHasher<'_> {
-    /// The object of a file. With a `path` (from the top of the worktree) it is converted as if
-    /// it were there. A large one that needs no conversion is never held whole.
+    /// Returns the object id of a file. With a `path` (relative to the top of the worktree), the
+    /// content is converted with the attributes of that path (`--path`). A large file that needs no
+    /// conversion is streamed.
     ///
     /// # Errors
-    /// It cannot be read, converted or stored.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read, with [`ErrorKind::Object`] if the
+    /// object cannot be stored, and with [`ErrorKind::Interrupted`] if the operation is
+    /// interrupted. Also fails if the content cannot be converted.
     pub fn file(&mut self, file: &File, path: Option<&BStr>) -> Result<ObjectId> {
         let unreadable = |error: io::Error| Error::new(ErrorKind::Io, "cannot read").because(error);
         let metadata = file.metadata().map_err(unreadable)?;
@@ -74,10 +79,10 @@ impl ContentHasher<'_> {
         self.content(&content, path)
     }
 
-    /// The object of `content`, converted as the file at `path` if there is one.
+    /// Returns the object id of `content`, converted with the attributes of `path` if there is one.
     ///
     /// # Errors
-    /// It cannot be converted or stored.
+    /// Fails if the content cannot be converted, or the object cannot be stored.
     pub fn content(&mut self, content: &[u8], path: Option<&BStr>) -> Result<ObjectId> {
         let (kind, store) = (self.kind, self.store);
         let hash = self.repository.object_hash();
@@ -145,14 +150,15 @@ impl std::fmt::Debug for ContentHasher<'_> {
     }
 }
 
-/// Reads the blob of `path` in the index (our side of a conflict) into `out`, if there is one.
+/// Reads the blob of `path` in the index (for an unmerged path, our side) into `out`. Returns
+/// whether there is one.
 pub(crate) fn staged_blob(index: &Index, objects: &Store, path: &BStr, out: &mut Vec<u8>) -> bool {
     let at = index.find(path, 0).or_else(|_| index.find(path, 2));
     let found = at.map(|at| objects.find(index.entry(at).id, out));
     matches!(found, Ok(Ok(Some(ObjectKind::Blob))))
 }
 
-/// The id of an object that is read piece by piece.
+/// Returns the id of an object whose content is streamed.
 pub(crate) fn digest_stream(
     hash: pronto_hash::Kind,
     kind: ObjectKind,
@@ -185,7 +191,7 @@ fn collided(collision: pronto_hash::Collision) -> Error {
 /// Checks the format of `content` as an object of `kind`, with the checks of `git fsck --strict`.
 ///
 /// # Errors
-/// [`ErrorKind::Object`] if there is a finding.
+/// Fails with [`ErrorKind::Object`] if a check fails.
 pub fn check_format(kind: ObjectKind, content: &[u8], hash: pronto_hash::Kind) -> Result<()> {
     let findings = pronto_storage::fsck::findings(kind, content, hash);
     if findings.is_empty() {

@@ -1,4 +1,4 @@
-//! The sources of ignore patterns.
+//! Reads the sources of ignore patterns.
 
 use crate::{Repository, Result, path};
 use bstr::{BStr, ByteSlice};
@@ -9,10 +9,11 @@ use pronto_odb::Store;
 use pronto_worktree::ignore::Patterns;
 use std::path::PathBuf;
 
-/// `core.excludesFile` (or its default place) and `info/exclude` of `repository`.
+/// Returns the patterns of `core.excludesFile` (or its default path) and `info/exclude` of
+/// `repository`.
 ///
 /// # Errors
-/// Configuration is malformed.
+/// Fails if a setting is malformed.
 pub fn ignore_patterns(repository: &Repository) -> Result<Patterns> {
     exclude_contents(repository)?.into_patterns(repository)
 }
@@ -24,11 +25,11 @@ pub(crate) struct ExcludeContent {
     pub(crate) stat: Stat,
 }
 
-/// The files with patterns for the whole worktree: content and stat data of existing ones.
+/// The files with patterns for the whole worktree, with content and stat data if they exist.
 pub(crate) struct ExcludeContents {
-    /// `core.excludesFile`, by the name it was given.
+    /// The file `core.excludesFile`, by its configured path.
     pub(crate) file: Option<ExcludeContent>,
-    /// `info/exclude`.
+    /// The file `info/exclude`.
     pub(crate) info: Option<ExcludeContent>,
 }
 
@@ -36,7 +37,7 @@ impl ExcludeContents {
     /// Returns the patterns of the ignore files.
     ///
     /// # Errors
-    /// `core.ignoreCase` is no boolean.
+    /// Fails if `core.ignoreCase` is not a boolean.
     pub(crate) fn into_patterns(self, repository: &Repository) -> Result<Patterns> {
         let ignore_case = repository.config().bool_or("core.ignoreCase", false)?;
         let mut patterns = Patterns::new(ignore_case);
@@ -47,10 +48,10 @@ impl ExcludeContents {
     }
 }
 
-/// Reads `core.excludesFile` (or its default place) and `info/exclude`.
+/// Reads `core.excludesFile` (or its default path) and `info/exclude`.
 ///
 /// # Errors
-/// Configuration is malformed.
+/// Fails if a setting is malformed.
 pub(crate) fn exclude_contents(repository: &Repository) -> Result<ExcludeContents> {
     let home = repository.environment().home();
     let excludes = match repository.config().path("core.excludesFile", home)? {
@@ -83,8 +84,8 @@ fn default_excludes(repository: &Repository) -> Option<PathBuf> {
     }
 }
 
-/// The ignore file `name` of `directory` (empty for the top): from the worktree, or from the index
-/// if it is not checked out there. Links are not followed.
+/// Reads the ignore file `name` of `directory` (empty for the top): from the worktree, or from the
+/// index if the file is not checked out. Symbolic links are not followed.
 pub(crate) fn read_ignore_file(
     root: &Directory,
     name: &[u8],

@@ -1,4 +1,4 @@
-//! Writing the index in the configured form, and comparing it with a tree.
+//! Writes the index in the configured format, and compares it with a tree.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,20 +19,21 @@ use crate::tree_objects::{new_trees, read_tree};
 use crate::{Repository, Result, split_index};
 use pronto_repository::index::stood_for;
 
-/// Takes the lock of the index. The index will be flushed as `core.fsync` requires.
+/// Locks the index. The new index will be flushed to disk as `core.fsync` requires.
 ///
 /// # Errors
-/// Another process holds the lock, or the file cannot be created.
+/// Fails with `ErrorKind::Locked` if another process holds the lock, and with `ErrorKind::Io` if
+/// the lock file cannot be created.
 pub(crate) fn lock(repository: &Repository) -> Result<Lock> {
     let lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
     Ok(lock.waits(repository.fsync()?.of(Component::Index)))
 }
 
-/// The index, to be changed where it differs from `tree`: with an entry for each file of the
-/// directories that do.
+/// Reads the index, with the sparse directory entries expanded that differ from `tree`, so that
+/// they can be changed.
 ///
 /// # Errors
-/// It cannot be read, or a tree cannot.
+/// Fails if the index or a tree cannot be read.
 pub(crate) fn near_differences(repository: &Repository, tree: &oid) -> Result<Index> {
     let index = repository.index_for_looking()?;
     if !index.is_sparse() {
@@ -43,7 +44,7 @@ pub(crate) fn near_differences(repository: &Repository, tree: &oid) -> Result<In
         let mut path = difference.path;
         let at = index.find(path.as_bstr(), 0).unwrap_or_else(|at| at);
         near.extend(stood_for(&index, at, path.as_bstr()).map(ToOwned::to_owned));
-        // A file in place of a directory.
+        // The tree has a file at the path of a directory.
         path.push(b'/');
         near.insert(path);
     }
@@ -66,12 +67,12 @@ pub(crate) fn differences(
         .map_err(from_worktree)
 }
 
-/// The bytes of the index that holds `content`, split as it was or is configured, or in
-/// sparse form if that is configured and the patterns are a cone. `sparse` are the patterns if
-/// they have been read already.
+/// Encodes an index with `content`. The index is split as it was or as configured, or sparse if
+/// that is configured and the patterns are in cone mode. `sparse` are the patterns if the caller
+/// has read them already.
 ///
 /// # Errors
-/// It cannot be encoded, or a tree that is to stand for a directory cannot be written.
+/// Fails if the index cannot be encoded, or the tree of a sparse directory entry cannot be written.
 pub(crate) fn encode(
     repository: &Repository,
     writer: &Writer,
@@ -112,7 +113,8 @@ pub(crate) fn encode(
     writer.encode(&content).map_err(from_index)
 }
 
-/// The trees that `content` makes, written; `None` if it makes none.
+/// Writes the trees of `content`, and returns them as cached trees; `None` if the entries form no
+/// valid trees.
 fn trees_of(
     repository: &Repository,
     content: &Content<'_>,
@@ -137,7 +139,7 @@ fn trees_of(
     made.map(|(_, trees)| Some(trees)).map_err(from_worktree)
 }
 
-/// Whether there are entries for files for whose directories one might stand.
+/// Whether there are entries that sparse directory entries could replace.
 fn may_collapse(content: &Content<'_>, sparse: &Sparse) -> bool {
     let mut matcher = sparse.matcher();
     content.entries.iter().any(|entry| {
@@ -151,7 +153,7 @@ fn may_collapse(content: &Content<'_>, sparse: &Sparse) -> bool {
 /// on).
 ///
 /// # Errors
-/// A value is malformed.
+/// Fails if a setting is malformed.
 pub(crate) fn writer(repository: &Repository) -> Result<Writer> {
     use pronto_index::{OffsetTable, Version};
     let config = repository.config();
@@ -182,7 +184,7 @@ pub(crate) fn writer(repository: &Repository) -> Result<Writer> {
                 _ => 1,
             },
             record_end: config.bool("index.recordendofindexentries")?,
-            // As Git, which asks only if several threads read the index.
+            // As in Git, which checks the setting only if several threads read the index.
             record_offsets: match threads {
                 None | Some(1) => None,
                 Some(_) => config.bool("index.recordoffsettable")?,

@@ -1,4 +1,4 @@
-//! Merging the content of files: three texts, and recreated conflicts of the index.
+//! Merges the content of files: three versions of a text, and unmerged index entries.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind;
@@ -16,15 +16,15 @@ use crate::{Error, ErrorKind, Repository, Result, attributes};
 
 pub use pronto_diff::merge::{Favor, MARKER_LEN, Merged, Options, Style, merge};
 
-/// A NUL within this many bytes makes a text binary.
+/// The number of bytes at the start of a content in which a NUL marks the content as binary.
 const LOOKED_AT: usize = 8000;
 
-/// Whether `content` is no text, as Git takes it.
+/// Whether Git treats `content` as binary.
 pub fn is_binary(content: &[u8]) -> bool {
     content[..content.len().min(LOOKED_AT)].contains(&0)
 }
 
-/// The style of conflicts that is called so.
+/// Returns the conflict style called `name` (`merge`, `diff3` or `zdiff3`).
 pub fn style_named(name: &[u8]) -> Option<Style> {
     match name {
         b"merge" => Some(Style::Merge),
@@ -34,18 +34,18 @@ pub fn style_named(name: &[u8]) -> Option<Style> {
     }
 }
 
-/// Returns the form of conflicts (`merge.conflictStyle`).
+/// Returns the configured conflict style (`merge.conflictStyle`).
 ///
 /// # Errors
-/// The value is none of those known.
+/// Fails if the value is not a known style.
 pub fn conflict_style(repository: &Repository) -> Result<Style> {
     conflict_style_of(repository.config())
 }
 
-/// Returns the form of conflicts that `config` chooses (`merge.conflictStyle`).
+/// Returns the conflict style that `config` sets (`merge.conflictStyle`).
 ///
 /// # Errors
-/// The value is no form.
+/// Fails if the value is not a known style.
 pub fn conflict_style_of(config: &Config) -> Result<Style> {
     let mut style = Style::default();
     for entry in config.entries("merge.conflictstyle") {
@@ -58,10 +58,10 @@ pub fn conflict_style_of(config: &Config) -> Result<Style> {
     Ok(style)
 }
 
-/// The names of attributes that choose another merge than that of texts.
+/// The attributes that select another merge driver than that for text.
 const CHOOSING: [&str; 2] = ["merge", "conflict-marker-size"];
 
-/// Merges blobs as texts, unless a setting requires another merge.
+/// Merges blobs as text, if no setting or attribute requires another merge driver.
 pub(crate) struct Texts<'a> {
     objects: &'a Store,
     attributes: Attributes,
@@ -69,11 +69,11 @@ pub(crate) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// Gets ready.
+    /// Prepares merges in the conflict style `style`.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) where configuration wants other merges than those of
-    /// texts.
+    /// Fails with [`Unsupported`](ErrorKind::Unsupported) if the configuration requires another
+    /// merge than that of text with the default diff algorithm.
     pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: Style) -> Result<Self> {
         let repository = prepared.repository;
         let config = repository.config();
@@ -91,11 +91,13 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// Merges the changes of `ours` and `theirs` since `base` (`None`: an empty file), and adds the
-    /// blob to the repository. `names` are those of ours, the base and theirs.
+    /// Merges the changes of `ours` and `theirs` since `base` (`None`: an empty file), and stores
+    /// the resulting blob. `names` are the labels of ours, base and theirs in conflict markers.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported), or an object cannot be read or written.
+    /// Fails with [`Unsupported`](ErrorKind::Unsupported) if a version is binary or an attribute
+    /// requires another merge driver, and with [`ErrorKind::Object`] if an object cannot be read or
+    /// written.
     pub(crate) fn merge(
         &self,
         path: &BStr,
@@ -133,15 +135,15 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Recreates conflicts of the index in files.
+/// Recreates the conflicts of unmerged index entries in files (`--merge`).
 pub(crate) struct Remaking<'a>(Texts<'a>);
 
 impl<'a> Remaking<'a> {
-    /// Gets ready.
+    /// Prepares recreating conflicts in the conflict style `style`.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) where configuration wants other merges than those of
-    /// texts, or conflicts are remembered that were resolved.
+    /// Fails with [`Unsupported`](ErrorKind::Unsupported) if the configuration requires another
+    /// merge than that of text, or if the index has resolve-undo data.
     pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: Style) -> Result<Self> {
         let remembered = prepared.index.resolve_undo();
         if remembered.map_err(crate::errors::from_index)?.is_some() {
@@ -150,11 +152,12 @@ impl<'a> Remaking<'a> {
         Ok(Remaking(Texts::new(prepared, style)?))
     }
 
-    /// The conflict of `path` as a blob, which is added to the repository; `None` if one side does
-    /// not have it.
+    /// Merges the stages of `path` again, and stores the result with conflict markers as a blob.
+    /// Returns `None` if our or their stage is missing.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported), or an object cannot be read or written.
+    /// Fails with [`Unsupported`](ErrorKind::Unsupported) if a stage is not a text file, and with
+    /// [`ErrorKind::Object`] if an object cannot be read or written.
     pub(crate) fn remake(&self, index: &Index, path: &BStr) -> Result<Option<Side>> {
         let mut sides: [Option<Side>; 4] = [None; 4];
         for at in index.stages(path) {
@@ -190,7 +193,7 @@ pub(crate) fn lacking(what: &str) -> Error {
     )
 }
 
-/// Whether it is a file that may hold a text.
+/// Whether `side` is a regular file.
 fn is_file(side: Side) -> bool {
     matches!(side.mode, mode::FILE | mode::EXECUTABLE)
 }

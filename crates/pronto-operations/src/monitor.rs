@@ -1,4 +1,5 @@
-//! The file system monitor of a repository, a process that runs beside its commands.
+//! Runs, finds and stops the file system monitor of a worktree (`git fsmonitor--daemon`), a
+//! background process.
 
 use crate::{Error, ErrorKind, Repository, Result, path};
 use bstr::ByteSlice;
@@ -12,8 +13,8 @@ use pronto_monitor::{
 };
 use std::fs::File;
 
-/// Network file systems, on which a socket would not work, by their numbers of `statfs(2)`. These
-/// are exactly those of Git, because both programs must look for the socket at the same place.
+/// Network file systems, on which sockets do not work, by their `statfs(2)` types. The list is that
+/// of Git, because both programs must look for the socket at the same path.
 #[cfg(target_os = "linux")]
 const WITHOUT_SOCKETS: [u64; 7] = [
     0x0000_6969, // NFS
@@ -25,16 +26,16 @@ const WITHOUT_SOCKETS: [u64; 7] = [
     0x6573_5546, // FUSE
 ];
 
-/// Whether a monitor, of whatever program, listens for this worktree.
+/// Whether a monitor, of Git or of pronto, listens for this worktree.
 pub fn is_listening(repository: &Repository) -> bool {
     address(repository).is_ok_and(|address| client::is_listening(&address))
 }
 
-/// Returns the address of the monitor of this worktree: in the directory of the repository, or if
-/// that is on another machine in `fsmonitor.socketDir` or the home directory.
+/// Returns the socket path of the monitor of this worktree: in the git directory, or if that is on
+/// a network file system, in `fsmonitor.socketDir` or the home directory.
 ///
 /// # Errors
-/// There is no home directory, and it is needed.
+/// Fails with [`ErrorKind::Unsupported`] if a home directory is needed and unknown.
 pub(crate) fn address(repository: &Repository) -> Result<Address> {
     if has_sockets(repository) {
         return Ok(Address::in_repository(repository.git_dir()));
@@ -70,10 +71,10 @@ fn has_sockets(repository: &Repository) -> bool {
         .unwrap_or(true)
 }
 
-/// Ends the monitor of this worktree.
+/// Stops the monitor of this worktree (`git fsmonitor--daemon stop`).
 ///
 /// # Errors
-/// There is none.
+/// Fails if no monitor runs.
 pub fn stop(repository: &Repository) -> Result<()> {
     client::send(&address(repository)?, b"quit")
         .map(drop)
@@ -82,13 +83,15 @@ pub fn stop(repository: &Repository) -> Result<()> {
         })
 }
 
-/// Runs the monitor of this worktree until [`stop`] is called, or
-/// the worktree is gone.
+/// Runs the monitor of this worktree until [`stop`] is called or the worktree is removed
+/// (`git fsmonitor--daemon run`).
 ///
 /// # Errors
-/// There is no worktree, or a monitor runs already; the worktree or the repository is on a
-/// network file system, whose changes are not reported, and `fsmonitor.allowRemote` is not set;
-/// the limit of watches is reached.
+/// - [`ErrorKind::Locked`] if a monitor runs already.
+/// - [`ErrorKind::Unsupported`] if the worktree or the repository is on a network file system,
+///   whose changes are not reported, and `fsmonitor.allowRemote` is not set.
+/// - [`ErrorKind::Io`] if the limit of inotify watches is reached.
+/// - [`ErrorKind::NoWorkTree`] if there is no worktree.
 #[cfg(target_os = "linux")]
 pub fn run(repository: &Repository) -> Result<()> {
     let top = repository.require_work_tree()?;
@@ -125,7 +128,7 @@ pub fn run(repository: &Repository) -> Result<()> {
     server.map_err(failed)?.run().map_err(failed)
 }
 
-/// Returns the source of change events: `fsmonitor.source`.
+/// Returns the configured source of change events (`fsmonitor.source`).
 #[cfg(target_os = "linux")]
 fn source(repository: &Repository) -> Result<Source> {
     let Some(source) = repository.config().string("fsmonitor.source")? else {

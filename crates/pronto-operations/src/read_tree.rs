@@ -1,5 +1,4 @@
-//! Reads trees into the index, and on request into the worktree: the plumbing below `checkout` and
-//! `merge`.
+//! Reads trees into the index, and on request into the worktree: `git read-tree`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,40 +19,40 @@ use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result, index, sparse_checkout};
 
-/// The treatment of the present index.
+/// The mode of combining the trees with the current index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// The index is replaced.
+    /// Replace the index.
     #[default]
     Replace,
-    /// The index is merged with the trees.
+    /// Merge the index with the trees (`-m`).
     Merge,
-    /// Likewise; local changes and conflicts do not count.
+    /// Merge the index with the trees, and discard local changes and unmerged entries (`--reset`).
     Reset,
-    /// The index is kept, and one tree is added below this directory (with a final slash, or
-    /// empty).
+    /// Keep the index, and add one tree below this directory, which is empty or ends with a slash
+    /// (`--prefix`).
     Prefix(BString),
 }
 
-/// Options for reading trees.
+/// Options of `git read-tree`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The treatment of the present index.
+    /// The mode of combining the trees with the current index.
     pub mode: Mode,
-    /// Three trees are merged only if no file has to be.
+    /// Merge three trees only if no file-level merge is needed (`--trivial`).
     pub trivial: bool,
-    /// Of three trees, removals and identical additions are merged, too.
+    /// In a merge of three trees, also resolve removals and identical additions (`--aggressive`).
     pub aggressive: bool,
-    /// Whether the worktree is updated, too.
+    /// Update the worktree, too (`-u`).
     pub update: bool,
-    /// Whether files are not examined.
+    /// Do not compare files with the index (`-i`).
     pub index_only: bool,
-    /// Nothing is written.
+    /// Write neither the index nor files (`--dry-run`).
     pub dry_run: bool,
-    /// The patterns of a sparse checkout do not count.
+    /// Ignore the patterns of a sparse checkout (`--no-sparse-checkout`).
     pub ignore_sparse: bool,
-    /// The file to which the index is written instead of its own.
+    /// The file to which the new index is written (`--index-output`).
     pub output: Option<PathBuf>,
 }
 
@@ -61,22 +60,22 @@ pub struct Options {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadTrees {
-    /// Done, with the results for files.
+    /// The trees were read. Contains the result of updating the worktree.
     Done(checkout::Outcome),
-    /// Content would be lost: nothing was done.
+    /// Local changes would be lost, so that nothing was changed.
     Refused(Refusals),
-    /// Files have to be merged, and must not be (`trivial`): nothing was done.
+    /// The merge needs file-level merges, which `trivial` forbids. Nothing was changed.
     NeedsFileMerge,
-    /// The index has conflicts, and has to have none.
+    /// The index has unmerged entries, so that nothing was changed.
     Unmerged,
 }
 
 /// Reads `trees` into the index.
 ///
 /// # Errors
-/// The index cannot be read, written or locked; a tree cannot be read; there is no worktree
-/// where one is needed; [`Unsupported`](ErrorKind::Unsupported) for more than three
-/// trees, and where files and directories change places.
+/// Fails with [`Unsupported`](ErrorKind::Unsupported) for more than three trees, and if a file and
+/// a directory of different trees have the same path. Fails with other kinds if the index cannot be
+/// read, locked or written, a tree cannot be read, or a required worktree is missing.
 pub fn read_trees(
     repository: &Repository,
     trees: &[ObjectId],
@@ -122,7 +121,7 @@ pub fn read_trees(
     Ok(ReadTrees::Done(outcome))
 }
 
-/// Entries that no tree has changed follow the patterns, too.
+/// Applies the sparse-checkout patterns to the entries that no tree has changed, too.
 fn follow_patterns(
     repository: &Repository,
     outcome: &mut checkout::Outcome,
@@ -140,7 +139,8 @@ fn follow_patterns(
     Ok(())
 }
 
-/// An index of nothing but the trees, the last one on top.
+/// Replaces the index by the entries of the trees. Entries of later trees override those of earlier
+/// trees.
 fn replace_index(
     repository: &Repository,
     trees: &[ObjectId],
@@ -163,7 +163,7 @@ fn replace_index(
     Ok(ReadTrees::Done(checkout::Outcome::default()))
 }
 
-/// Another file than the index is always whole.
+/// Returns the index writer. The file of `--index-output` is never a split index.
 fn tree_writer(repository: &Repository, options: &Options) -> Result<Writer> {
     let mut writer = index::writer(repository)?;
     if options.output.is_some() {
@@ -211,14 +211,14 @@ fn overlay(
 }
 
 impl Options {
-    /// The patterns that the worktree is to follow.
+    /// Returns the sparse-checkout patterns to apply to the worktree.
     fn patterns<'p>(&self, prepared: &'p WorktreeSession<'_>) -> Option<&'p Sparse> {
         let sparse = prepared.sparse.as_ref();
         sparse.filter(|_| self.update && !self.ignore_sparse)
     }
 }
 
-/// Whether the marks of `entries` are as the patterns say.
+/// Whether the skip-worktree bits of `entries` match the patterns.
 fn follows(entries: &[EntryRef<'_>], sparse: &Sparse) -> bool {
     let mut matcher = sparse.matcher();
     entries.iter().all(|entry| {
@@ -232,7 +232,7 @@ fn unsupported<T>(what: &str) -> Result<T> {
     Err(Error::new(ErrorKind::Unsupported, message))
 }
 
-/// Merges trees and index.
+/// Merges the trees and the index without writing anything.
 pub(crate) fn decide(
     prepared: &WorktreeSession<'_>,
     trees: &[ObjectId],
@@ -276,7 +276,7 @@ pub(crate) fn decide(
     })
 }
 
-/// The bytes of the index that they become.
+/// Encodes the merged index.
 pub(crate) fn encode(
     prepared: &WorktreeSession<'_>,
     merged: &Merged,

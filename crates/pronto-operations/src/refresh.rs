@@ -1,4 +1,5 @@
-//! Refreshing the recorded stat data of files: `update-index --refresh`, `add --refresh`.
+//! Refreshes the stat data of files in the index: `git update-index --refresh`,
+//! `git add --refresh`.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_diff::ChangeKind;
@@ -13,25 +14,25 @@ use crate::session::WorktreeSession;
 use crate::status::{Converter, Heads, walk_options};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The selection of files.
+/// Options of a refresh.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Which paths.
+    /// The paths to refresh.
     pub pathspec: Pathspec,
-    /// Leave submodules out.
+    /// Skip submodules (`--ignore-submodules`).
     pub ignore_submodules: bool,
-    /// Leave files out that are not there.
+    /// Skip missing files (`--ignore-missing`).
     pub ignore_missing: bool,
-    /// Look at files that are assumed to be unchanged, too; those that differ are not assumed to
-    /// be so any more.
+    /// Also examine files with the assume-unchanged bit, and clear the bit of those that differ
+    /// (`--really-refresh`).
     pub really: bool,
 }
 
-/// An entry whose file is not as it says.
+/// An entry that differs from its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outdated {
-    /// Its path.
+    /// The path of the entry.
     pub path: BString,
     /// The change from the entry to the file; [`Added`](ChangeKind::Added) for an entry with intent to add.
     pub kind: ChangeKind,
@@ -40,18 +41,20 @@ pub struct Outdated {
 /// The result of a refresh.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refreshed {
-    /// The entries whose files are not as they say, in order.
+    /// The entries that differ from their files, in order.
     pub outdated: Vec<Outdated>,
-    /// The first pathspec that no entry matches: then nothing was written.
+    /// The first pathspec that matches no entry. In that case nothing was written.
     pub unmatched: Option<BString>,
 }
 
-/// Refreshes the recorded stat data of files whose content is unchanged.
+/// Refreshes the stat data in the index of files whose content is unchanged.
 ///
 /// # Errors
-/// There is no worktree; the index is locked or cannot be read or written;
-/// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
-/// pathspecs in a sparse checkout.
+/// Fails with [`Interrupted`](ErrorKind::Interrupted) if the operation is interrupted, with
+/// [`Unsupported`](ErrorKind::Unsupported) for pathspecs in a sparse checkout, with
+/// [`ErrorKind::Locked`] if the index is locked, with [`ErrorKind::NoWorkTree`] if there is no
+/// worktree, and with [`ErrorKind::Worktree`] or [`ErrorKind::Io`] if the index cannot be read or
+/// written.
 pub fn refresh_index(
     repository: &Repository,
     options: &Options,
@@ -88,7 +91,7 @@ pub fn refresh_index(
 /// files differ, in order.
 ///
 /// # Errors
-/// The worktree cannot be read, or the call is interrupted.
+/// Fails if the worktree cannot be read, or the operation is interrupted.
 pub(crate) fn refresh(
     repository: &Repository,
     prepared: &WorktreeSession<'_>,
@@ -160,7 +163,7 @@ pub(crate) fn refresh(
     Ok(outdated)
 }
 
-/// Returns the options of the walk: files that are not tracked do not matter.
+/// Returns the options of the walk, which ignores untracked files.
 fn walk_options_for(
     repository: &Repository,
     options: &Options,
@@ -171,18 +174,18 @@ fn walk_options_for(
     Ok(walk_options)
 }
 
-/// Returns whether a size of zero marks an entry that differs. The next writer of the index handles
-/// it.
+/// Returns whether a recorded size of zero marks a smudged (racy) entry that differs. The next
+/// writer of the index handles the entry.
 fn is_mark(now: &Stat, before: &Stat) -> bool {
     now.size_bytes == 0 && before.size_bytes != 0
 }
 
-/// The thing at the path of a missing file.
+/// The kind of the file system entry at the path of a missing file.
 enum Found {
     Nothing,
-    /// A file is where a directory above should be.
+    /// A leading directory of the path is a file.
     BelowFile,
-    /// A directory, or what the index has no mode for.
+    /// The path is a directory or a special file.
     Other,
 }
 
@@ -212,8 +215,8 @@ fn find(prepared: &WorktreeSession<'_>, entry: &EntryRef<'_>) -> Found {
     }
 }
 
-/// Whether the first component of `directory` that is not a directory is a link. Nothing exists
-/// below a link, wherever it points.
+/// Whether the first component of `directory` that is not a directory is a symbolic link. As in
+/// Git, nothing exists beyond a symbolic link, wherever the link points.
 fn is_below_link(prepared: &WorktreeSession<'_>, directory: &BStr) -> bool {
     let slashes = directory.find_iter("/").chain([directory.len()]);
     let mut on_the_way = slashes.map(|end| crate::path::split(directory[..end].as_bstr()));

@@ -1,8 +1,8 @@
 //! Moves `HEAD` to another commit and, depending on the mode, resets the index and the worktree:
-//! `reset`. Files change first, then the index, then the branch.
+//! `git reset`. Files change first, then the index, then the branch.
 //!
-//! Costs: trees are read where they differ from the cached trees of the index, files are written
-//! where they differ, and a refresh examines each file once.
+//! Reads the trees that differ from the cached trees of the index, writes the files that differ,
+//! and in a refresh examines each file once.
 
 use crate::switch::Oneline;
 use bstr::{BString, ByteSlice};
@@ -28,24 +28,25 @@ use pronto_repository::Notice;
 
 mod files;
 
-/// The part that is reset besides `HEAD`.
+/// The mode of `git reset`: the parts that are reset besides `HEAD`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing.
+    /// Reset only `HEAD` (`--soft`).
     Soft,
-    /// The index.
+    /// Reset the index (`--mixed`).
     #[default]
     Mixed,
-    /// The index and the worktree, discarding changes.
+    /// Reset the index and the worktree, and discard changes (`--hard`).
     Hard,
-    /// The index and the worktree, except files with unstaged changes.
+    /// Reset the index and the worktree, except files with unstaged changes (`--merge`).
     Merge,
-    /// The index and the worktree, keeping local changes; refused if the commits differ there.
+    /// Reset the index and the worktree, and keep local changes (`--keep`). The reset is refused if
+    /// a file with local changes differs between the commits.
     Keep,
 }
 
 impl Mode {
-    /// Returns Git's name for it.
+    /// Returns Git's name of the mode.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Soft => "soft",
@@ -60,25 +61,26 @@ impl Mode {
 /// The target of a reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its name in reflogs and messages.
+    /// The name of the target for reflogs and messages.
     pub name: BString,
-    /// The commit; `None` for a tree, and for a branch without commits.
+    /// The commit; `None` for a tree and for an unborn branch.
     pub commit: Option<ObjectId>,
     /// The tree.
     pub tree: ObjectId,
 }
 
-/// Options of a reset.
+/// Options of `git reset`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The target.
+    /// The commit or tree to reset to.
     pub to: Target,
-    /// The part that is reset besides `HEAD`.
+    /// The mode of the reset (`--soft`, `--mixed`, `--hard`, `--merge`, `--keep`).
     pub mode: Mode,
-    /// Only these paths of the index; `HEAD` stays. Empty: all. Only with [`Mode::Mixed`].
+    /// The paths of the index to reset; `HEAD` is unchanged then. If empty, the whole index is
+    /// reset. Requires [`Mode::Mixed`].
     pub pathspec: Pathspec,
-    /// Whether paths that the commit lacks stay in the index with intent to add.
+    /// Keep paths that the commit lacks in the index as intent-to-add entries (`--intent-to-add`).
     pub intent_to_add: bool,
     /// Do not refresh the index after a mixed reset (`--no-refresh`).
     pub no_refresh: bool,
@@ -101,10 +103,10 @@ impl Options {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The files that differ from the index, if it was refreshed.
+    /// The files that differ from the index. Empty if the index was not refreshed.
     pub unstaged: Vec<Outdated>,
-    /// Files that could not be written. If there are any, neither the index nor `HEAD` has changed,
-    /// and the same call completes the reset.
+    /// The files that could not be written. If there are any, neither the index nor `HEAD` has
+    /// changed, and a repeated call completes the reset.
     pub failed: Vec<Failure>,
     /// Warnings about other problems.
     pub warnings: Vec<Warning>,
@@ -112,25 +114,25 @@ pub struct Report {
     pub head: Option<Oneline>,
 }
 
-/// The result of a reset.
+/// The outcome of a reset.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Done, except for files that could not be written.
+    /// The reset is done, except for files that could not be written.
     Done(Report),
-    /// Content would be lost: nothing was done.
+    /// Local changes would be lost, so that nothing was changed.
     Refused(Refusals),
-    /// `HEAD` has no commit whose changes could be kept: nothing was done.
+    /// `HEAD` has no commit, which [`Mode::Keep`] requires. Nothing was changed.
     NoHead,
-    /// Files and index were reset, and `HEAD` was not, for this reason.
+    /// The files and the index were reset, but `HEAD` could not be updated because of this error.
     Stopped(Report, Error),
 }
 
-/// Resolves `name` for `reset`: a commit, or with paths a tree. `HEAD` before the first commit
-/// is the empty tree.
+/// Resolves `name` for `git reset`: as a commit, or with paths as a tree. An unborn `HEAD` is the
+/// empty tree.
 ///
 /// # Errors
-/// It names nothing of the kind.
+/// Fails with [`ErrorKind::UnknownRevision`] if `name` is not a commit, or with paths not a tree.
 pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> Result<Target> {
     let wrong = |message: String| Error::new(ErrorKind::UnknownRevision, message);
     if name == "HEAD" && repository.head()?.id().is_none() {
@@ -161,7 +163,7 @@ pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> R
     })
 }
 
-/// Reports the type of the object `id`, to which no commit belongs.
+/// Sends a notice with the type of the object `id`, which cannot be peeled to a commit.
 pub(crate) fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
     let id = repository.peel_tags(id)?.unwrap_or(id);
     let header = repository.objects()?.header(&id);
@@ -176,10 +178,14 @@ pub(crate) fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
 /// Resets `HEAD`, the index and files according to `options`.
 ///
 /// # Errors
-/// A merge is in progress or there is no commit where the mode needs one, an object is missing,
-/// files of the repository cannot be read or written, it is interrupted, or
-/// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. A loss of content is
-/// no error: see [`Outcome`].
+/// - [`ErrorKind::Refused`] if the mode is not allowed during a merge.
+/// - [`Unsupported`](ErrorKind::Unsupported), before anything has been changed, for cases that
+///   pronto lacks.
+/// - [`ErrorKind::Object`] if an object is missing.
+/// - [`ErrorKind::Interrupted`] if the operation is interrupted.
+/// - Other kinds if files of the repository cannot be read or written.
+///
+/// Local changes that would be lost are no error: see [`Outcome`].
 pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     let moves = options.pathspec.is_empty();
     if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
@@ -214,7 +220,7 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
         let moved = save_old_head(repository)
             .and_then(|()| move_branch(repository, commit, &options.to.name));
         if let Err(error) = moved {
-            // The hook ends the command at once.
+            // An error of the hook ends the operation at once.
             if *error.kind() != ErrorKind::Hook {
                 in_progress::cancel(repository)?;
             }
@@ -245,7 +251,8 @@ fn refuse_in_a_merge(repository: &Repository, mode: Mode) -> Result<()> {
     Err(Error::new(ErrorKind::Refused, message))
 }
 
-/// Resets the index, or some paths of it, to the tree. Returns the files that differ.
+/// Resets the index, or the selected paths of the index, to the tree. Returns the files that
+/// differ.
 fn reset_index(
     repository: &Repository,
     options: &Options,
@@ -322,7 +329,8 @@ fn take_tree(
     Ok(true)
 }
 
-/// Returns the message of a reflog entry: `what` after the action that the environment names, or else `plain`.
+/// Returns the message of a reflog entry: `what` after the action of `GIT_REFLOG_ACTION`, or else
+/// `plain`.
 fn reflog_message(repository: &Repository, what: &str, plain: BString) -> BString {
     match repository.environment().bytes("GIT_REFLOG_ACTION") {
         Some(action) => format!("{}: {what}", action.as_bstr()).into(),
@@ -330,9 +338,9 @@ fn reflog_message(repository: &Repository, what: &str, plain: BString) -> BStrin
     }
 }
 
-/// Sets `ORIG_HEAD` to the old `HEAD`. Only a hook that refuses ends the reset.
+/// Sets `ORIG_HEAD` to the old `HEAD`. Only the refusal by a hook fails the reset.
 fn save_old_head(repository: &Repository) -> Result<()> {
-    // A branch that holds zeros has no commit.
+    // A branch with the null object id has no commit.
     let old = repository.head()?.id().filter(|id| !id.is_null());
     let before = repository.refs().id_of("ORIG_HEAD").unwrap_or_default();
     let expected = before.map_or(Expected::Anything, Expected::Object);
@@ -366,7 +374,7 @@ fn save_old_head(repository: &Repository) -> Result<()> {
 /// Sets `HEAD`, or its branch, to the commit.
 fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Result<()> {
     let old = repository.head()?.id();
-    // As in Git, the short form counts as the full one.
+    // As in Git, `@` is recorded as `HEAD`.
     let shown = if name == "@" {
         "HEAD".into()
     } else {
@@ -374,7 +382,7 @@ fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Res
     };
     let plain = [b"reset: moving to ", shown.as_bytes()].concat().into();
     let expected = match old {
-        // Git does not compare zeros in the file of a branch.
+        // Git does not verify the old value if it is the null object id.
         Some(old) if old.is_null() => Expected::Anything,
         Some(old) => Expected::Object(old),
         None => Expected::Missing,
@@ -386,7 +394,7 @@ fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Res
     moved.map_err(|error| update_failed("HEAD", error))
 }
 
-/// Sets the index to the tree where they differ.
+/// Sets the index entries that differ from the tree to those of the tree.
 fn take(
     stage: &mut Stage<'_>,
     difference: Difference,

@@ -1,4 +1,4 @@
-//! The locked index and the worktree: what every change of files goes through.
+//! The state for changing the worktree: the locked index, the settings and the attributes.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -27,7 +27,7 @@ use crate::remote::Exact;
 use crate::{Error, ErrorKind, Repository, Result, attributes, index};
 use pronto_repository::Notice;
 
-/// Everything that is needed to change files and the index.
+/// The index, the worktree and the settings that an operation on files needs.
 pub(crate) struct WorktreeSession<'r> {
     pub(crate) repository: &'r Repository,
     pub(crate) objects: &'r Store,
@@ -38,46 +38,47 @@ pub(crate) struct WorktreeSession<'r> {
     files: Files,
     pub(crate) rules: Rules,
     pub(crate) sparse: Option<Sparse>,
-    /// The attributes of the present files.
+    /// The attributes of the current files.
     present: Attributes,
-    /// The programs that filtered written files.
+    /// The filter processes that were started while files were written.
     programs: Mutex<Option<Programs>>,
 }
 
 impl<'r> WorktreeSession<'r> {
-    /// Takes the lock of the index and reads it.
+    /// Locks the index and reads it.
     pub(crate) fn new(repository: &'r Repository) -> Result<(Self, Lock)> {
         let (prepared, lock) = Self::try_new(repository)?;
         Ok((prepared, lock?))
     }
 
-    /// Does the same as [`new`](Self::new) for a caller that may not have to write: another process
-    /// may hold the lock.
+    /// Does the same as [`new`](Self::new) for a caller that may not have to write: a lock held by
+    /// another process is an inner error.
     pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<Lock>)> {
         Self::with_index(repository, || repository.index())
     }
 
-    /// Does the same as [`new`](Self::new) for a caller that accepts entries of a sparse index that
-    /// stand for directories.
+    /// Does the same as [`new`](Self::new) for a caller that accepts sparse directory entries: the
+    /// index is not expanded.
     pub(crate) fn as_it_lies(repository: &'r Repository) -> Result<(Self, Lock)> {
         let (prepared, lock) = Self::with_index(repository, || repository.index_for_looking())?;
         Ok((prepared, lock?))
     }
 
-    /// Sets the commit and ref that filters receive.
+    /// Sets the ref and the tree-ish that filters receive as metadata.
     pub(crate) fn write_as_of(&mut self, reference: Option<&BString>, treeish: Option<ObjectId>) {
         let settings = Arc::make_mut(&mut self.settings);
         settings.ref_name = reference.cloned();
         settings.treeish = treeish;
     }
 
-    /// With an entry for each file.
+    /// Expands all sparse directory entries of the index.
     pub(crate) fn expanded(self) -> Result<Self> {
         let index = self.repository.expand_index(self.index)?;
         Ok(WorktreeSession { index, ..self })
     }
 
-    /// Like [`try_new`](Self::try_new), with an index that `read` reads once the lock is there.
+    /// Does the same as [`try_new`](Self::try_new) with an index that `read` reads after the lock
+    /// was requested.
     pub(crate) fn with_index(
         repository: &'r Repository,
         read: impl FnOnce() -> Result<Index>,
@@ -98,7 +99,7 @@ impl<'r> WorktreeSession<'r> {
         let top = Directory::open(path).context(ErrorKind::Io, cannot_open, path)?;
         let files = repository.attribute_files()?;
         let mut settings = repository.filter_settings()?;
-        // Nothing is added here, so no warning is needed.
+        // No files are added here, so that no warning about line endings is needed.
         settings.safe_crlf = SafeCrlf::Ignore;
         settings.tolerates_encodings = true;
         let options = repository.checkout_options()?;
@@ -124,7 +125,7 @@ impl<'r> WorktreeSession<'r> {
         })
     }
 
-    /// Calls `work` with the present state.
+    /// Calls `work` with a view of the current index and worktree.
     pub(crate) fn with_situation<T>(
         &self,
         watch: &Watch<'_>,
@@ -153,14 +154,15 @@ impl<'r> WorktreeSession<'r> {
         result
     }
 
-    /// Returns the converter from present files to blobs.
+    /// Returns the converter of current files to blobs.
     pub(crate) fn to_git(&self) -> ToGit {
         let programs = self.programs.lock();
         let programs = programs.unwrap_or_else(PoisonError::into_inner).take();
         ToGit::new(self.present.stack(), Arc::clone(&self.settings)).with_programs(programs)
     }
 
-    /// Writes files. `entries` are all of the index that is to be, where attributes are read.
+    /// Executes `plan`: writes and removes files. `entries` are those of the new index, from which
+    /// attributes are read.
     pub(crate) fn write_files<'a>(
         &self,
         plan: &Plan,
@@ -184,8 +186,8 @@ impl<'r> WorktreeSession<'r> {
         self.carry_out(plan, &attributes, watch)
     }
 
-    /// Writes files with the attributes files of the worktree as they are now, and otherwise those
-    /// of the index.
+    /// Executes `plan` with the current attributes files of the worktree, or of the index for files
+    /// that the worktree lacks.
     pub(crate) fn write_as_they_are(
         &self,
         plan: &Plan,
@@ -225,12 +227,12 @@ impl<'r> WorktreeSession<'r> {
         Ok(outcome)
     }
 
-    /// The bytes of the index that holds `content`.
+    /// Encodes an index with `content` in the configured format.
     pub(crate) fn encode(&self, content: Content<'_>, watch: &Watch<'_>) -> Result<Vec<u8>> {
         self.encode_with(&index::writer(self.repository)?, content, watch)
     }
 
-    /// Like [`encode`](Self::encode), by a writer of the caller's.
+    /// Does the same as [`encode`](Self::encode) with the writer `writer`.
     pub(crate) fn encode_with(
         &self,
         writer: &Writer,
@@ -245,7 +247,7 @@ impl<'r> WorktreeSession<'r> {
         index::encode(self.repository, writer, content, self.sparse.as_ref())
     }
 
-    /// The bytes of the index after the changes.
+    /// Encodes the index after the changes `unpacked`.
     pub(crate) fn encode_changed(&self, unpacked: &Unpacked, watch: &Watch<'_>) -> Result<Vec<u8>> {
         let mut content = Content::new(self.index.kind(), unpacked.entries(&self.index));
         content.version = Some(self.index.version()).filter(|version| *version != 0);
@@ -257,8 +259,8 @@ impl<'r> WorktreeSession<'r> {
 }
 
 impl WorktreeSession<'_> {
-    /// Calls `work` with a predicate for untracked files that may be removed: ignored ones, unless
-    /// they are kept.
+    /// Calls `work` with a predicate for untracked files that may be overwritten or removed:
+    /// ignored files, unless `keep_ignored` is set.
     pub(crate) fn with_untracked<T>(
         &self,
         keep_ignored: bool,

@@ -1,7 +1,7 @@
-//! Sparse checkouts: only a part of the tracked files is in the worktree (git-sparse-checkout(1)).
+//! Sparse checkouts: only a part of the tracked files is in the worktree (`git sparse-checkout`).
 //!
 //! Changes are made in Git's order: configuration of the worktree, files, index, and
-//! `info/sparse-checkout` last. So an interrupted change leaves the patterns that were in effect.
+//! `info/sparse-checkout` last. An interrupted change therefore leaves the old patterns in effect.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,32 +23,33 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use pronto_worktree::sparse;
 
-/// The settings to record before a sparse checkout changes; `None` leaves them.
+/// The settings to record before a sparse checkout changes. `None` keeps a setting.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Modes {
-    /// Directories instead of patterns.
+    /// Use cone mode (`--cone`, `core.sparseCheckoutCone`).
     pub cone: Option<bool>,
-    /// Entries for whole directories in the index.
+    /// Use a sparse index (`--sparse-index`, `index.sparse`).
     pub sparse_index: Option<bool>,
 }
 
-/// The results for files.
+/// The result of applying sparse-checkout patterns to the worktree.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Applied {
-    /// Paths that do not follow the patterns.
+    /// The paths that could not be adapted to the patterns.
     pub leftover: Leftover,
     /// Warnings about other problems.
     pub warnings: Vec<Warning>,
-    /// Files that could not be written. If there are any, index and patterns stay as they were.
+    /// The files that could not be written. If there are any, the index and the patterns are
+    /// unchanged.
     pub failed: Vec<Failure>,
 }
 
-/// Makes this a sparse checkout with `modes`, in the configuration of the worktree. One that
-/// is new has a cone unless `modes` says otherwise.
+/// Enables the sparse checkout with `modes`, in the configuration of the worktree. A new sparse
+/// checkout uses cone mode unless `modes` disables it.
 ///
 /// # Errors
-/// Configuration cannot be read or written.
+/// Fails if the configuration cannot be read or written.
 pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
     let is_sparse = repository.is_sparse_checkout()?;
     if modes.cone.is_some() || !is_sparse {
@@ -65,10 +66,11 @@ pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
     repository.reload_config()
 }
 
-/// Makes this a sparse checkout of the files at the top, before there are any.
+/// Enables a sparse checkout of the files in the top directory, in an empty worktree
+/// (`git clone --sparse`).
 ///
 /// # Errors
-/// Configuration or patterns cannot be written.
+/// Fails if the configuration or the patterns cannot be written.
 pub fn begin(repository: &mut Repository) -> Result<()> {
     record_modes(repository, Modes::default())?;
     let mut lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;
@@ -76,7 +78,7 @@ pub fn begin(repository: &mut Repository) -> Result<()> {
     lock.commit()
 }
 
-/// Sets a key in the configuration of the worktree, which gets one of its own.
+/// Sets a key in `config.worktree`, after enabling the per-worktree configuration.
 fn set_for_work_tree(repository: &mut Repository, key: &str, value: bool) -> Result<()> {
     give_work_tree_config(repository)?;
     let file = repository.git_dir().join("config.worktree");
@@ -84,8 +86,8 @@ fn set_for_work_tree(repository: &mut Repository, key: &str, value: bool) -> Res
     edit::set_in_file(&file, key, value.into())
 }
 
-/// Turns `extensions.worktreeConfig` on; what does not hold for all worktrees moves to the
-/// main one's configuration.
+/// Enables `extensions.worktreeConfig`, and moves settings that must not apply to all worktrees to
+/// `config.worktree` of the main worktree.
 fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
     if repository.format().worktree_config {
         return Ok(());
@@ -106,12 +108,13 @@ fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
     Ok(())
 }
 
-/// Applies `definition`: updates files and index, then writes it. If a file cannot be written,
-/// the old definition stays in force.
+/// Applies `definition`: updates the files and the index, then writes the patterns
+/// (`git sparse-checkout set`). If a file cannot be written, the old patterns stay in effect.
 ///
 /// # Errors
-/// Index or patterns are locked, or cannot be read or written; a tree is missing; it is
-/// interrupted.
+/// Fails with `ErrorKind::Locked` if the index or the patterns are locked, with
+/// `ErrorKind::Interrupted` if the operation is interrupted, and with other kinds if the index, the
+/// patterns or a tree cannot be read or written.
 pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) -> Result<Applied> {
     let file = repository.git_path("info/sparse-checkout");
     let mut lock = Lock::acquire(file, PATIENCE)?;
@@ -127,10 +130,11 @@ pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) 
     Ok(applied)
 }
 
-/// Files and index follow the patterns that are recorded; without any, nothing is done.
+/// Applies the recorded patterns to the files and the index (`git sparse-checkout reapply`). Does
+/// nothing if there are no patterns.
 ///
 /// # Errors
-/// As for [`set`].
+/// The same as for [`set`].
 pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
     match repository.sparse_definition()? {
         Some(definition) => {
@@ -141,11 +145,11 @@ pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
     }
 }
 
-/// Everything is in the worktree again, and this is no sparse checkout any more. The patterns
-/// stay for the next time.
+/// Restores all files, and disables the sparse checkout (`git sparse-checkout disable`). The
+/// patterns are kept for later.
 ///
 /// # Errors
-/// As for [`set`].
+/// The same as for [`set`].
 pub fn disable(repository: &mut Repository, watch: &Watch<'_>) -> Result<Applied> {
     let everything = Definition::Patterns(vec!["/*".into()]);
     let everything = everything.to_sparse(repository.ignores_case()?);
@@ -193,11 +197,11 @@ fn apply_sparsity(repository: &Repository, sparse: Sparse, watch: &Watch<'_>) ->
     })
 }
 
-/// The index, to move files by: with an entry for each file of the directories of which a part
-/// is to be there.
+/// Reads the index for a checkout, with the sparse directory entries expanded that contain files
+/// inside the patterns.
 ///
 /// # Errors
-/// It cannot be read, or a tree cannot.
+/// Fails if the index or a tree cannot be read.
 pub(crate) fn index_as_checked_out(repository: &Repository) -> Result<Index> {
     match repository.sparse_checkout()? {
         Some(sparse) => index_for(repository, &sparse),
@@ -205,7 +209,8 @@ pub(crate) fn index_as_checked_out(repository: &Repository) -> Result<Index> {
     }
 }
 
-/// The index with an entry for each file of the directories of which a part is to be there.
+/// Reads the index, with the sparse directory entries expanded that contain files inside the
+/// patterns `sparse`.
 fn index_for(repository: &Repository, sparse: &Sparse) -> Result<Index> {
     let index = repository.sparse_index()?;
     if !sparse.is_cone() || repository.has_present_directory(&index)? {
@@ -220,16 +225,16 @@ fn index_for(repository: &Repository, sparse: &Sparse) -> Result<Index> {
     })
 }
 
-/// Removes directories outside of the patterns, with their ignored files. Those with untracked
-/// files stay, which is reported.
+/// Removes directories outside of the patterns, with their ignored files. Directories with
+/// untracked files are kept and reported.
 fn clean_outside(
     repository: &Repository,
     prepared: &WorktreeSession<'_>,
     entries: &[EntryRef<'_>],
     watch: &Watch<'_>,
 ) -> Result<Vec<Warning>> {
-    // Where files are expected outside of the patterns, tracked ones may be there unseen. Git
-    // would remove them, whatever they hold.
+    // If files are expected outside of the patterns, tracked files may exist unnoticed. Git would
+    // remove them with their content.
     let key = "sparse.expectFilesOutsideOfPatterns";
     let keeps = repository.config().bool_or(key, false)?;
     let Some(sparse) = prepared.sparse.as_ref().filter(|_| !keeps) else {

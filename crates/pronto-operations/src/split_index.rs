@@ -1,5 +1,5 @@
-//! The shared file of a split index: finding it, deciding when to write a new one, and removing old
-//! ones.
+//! Manages the shared index file of a split index: finds the current one, decides when to write a
+//! new one, and removes old ones.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -16,13 +16,14 @@ use crate::config::value::parse_bool;
 use crate::errors::from_index;
 use crate::{ErrorKind, Repository, Result, revision};
 
-/// The name of shared files, before the digest.
+/// The start of the name of shared index files. The digest follows it.
 const PREFIX: &str = "sharedindex.";
-/// New entries that are worth a new shared file, in percent of all.
+/// The default of `splitIndex.maxPercentChange`: the share of changed entries from which on a new
+/// shared index file is written.
 const MAX_PERCENT: usize = 20;
 
-/// Returns the form in which the index is written, by `core.splitIndex`. A value that is not a
-/// boolean counts as none, as in Git.
+/// Returns whether the index is written as a split index (`core.splitIndex`). As in Git, a value
+/// that is not a boolean is ignored.
 pub(crate) fn splitting(repository: &Repository) -> Splitting {
     let entry = repository.config().entry_of("core.splitIndex");
     match entry.and_then(|entry| parse_bool(entry.value)) {
@@ -32,7 +33,7 @@ pub(crate) fn splitting(repository: &Repository) -> Splitting {
     }
 }
 
-/// Whether `core.splitIndex` says otherwise than `index` is.
+/// Whether `index` is split although `core.splitIndex` is false, or the reverse.
 pub(crate) fn is_wrongly_split(repository: &Repository, index: &Index) -> bool {
     match splitting(repository) {
         Splitting::Join => index.is_split(),
@@ -41,9 +42,9 @@ pub(crate) fn is_wrongly_split(repository: &Repository, index: &Index) -> bool {
     }
 }
 
-/// Which shared file the index has now.
+/// Returns the digest of the current shared index file.
 fn current_shared(repository: &Repository) -> Option<ObjectId> {
-    // Without such a file the index need not be read.
+    // Without a shared index file, the index need not be read.
     let mut names = std::fs::read_dir(repository.git_dir()).ok()?;
     names
         .find(|entry| entry.as_ref().is_ok_and(is_shared))?
@@ -67,7 +68,7 @@ pub(crate) fn is_to_be_split(
         }
 }
 
-/// The bytes of a split index; a new shared file is put in place before.
+/// Encodes a split index. Writes a new shared index file first, if needed.
 pub(crate) fn encode_split(
     repository: &Repository,
     writer: &Writer,
@@ -118,7 +119,7 @@ fn put_shared(repository: &Repository, shared: &SharedIndex, bytes: &[u8]) -> Re
     Ok(())
 }
 
-/// Removes shared files that have not been used since `splitIndex.sharedIndexExpire`.
+/// Removes shared index files that were not used since `splitIndex.sharedIndexExpire`.
 fn remove_old_shared(repository: &Repository, current: ObjectId) -> Result<()> {
     let limit = match repository.config().string("splitIndex.sharedIndexExpire")? {
         Some(text) => moment(text),
@@ -146,7 +147,7 @@ fn is_shared(entry: &std::fs::DirEntry) -> bool {
         .starts_with(PREFIX.as_bytes())
 }
 
-/// The moment that `text` means; `None` if that is never, or nothing.
+/// Parses the expiry time `text`; `None` if it is `never` or malformed.
 fn moment(text: &BStr) -> Option<SystemTime> {
     let seconds = u64::try_from(revision::approximate_date(text))
         .ok()

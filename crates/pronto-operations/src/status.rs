@@ -1,5 +1,5 @@
-//! Status: compares `HEAD` with the index and the index with files, finds untracked files, and
-//! reports operations in progress.
+//! Compares `HEAD` with the index and the index with files, finds untracked files, and reports
+//! operations in progress: `git status`.
 
 mod check_ignore;
 mod collect;
@@ -53,39 +53,39 @@ pub use tracking::{Divergence, Upstream};
 pub use tracking::{ahead_behind, upstream};
 pub(crate) use untracked_cache::new_untracked_cache;
 
-/// Options of a status.
+/// Options of `git status`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The untracked files to report.
+    /// The untracked files to report (`--untracked-files`).
     pub untracked: Untracked,
-    /// The ignored files to report.
+    /// The ignored files to report (`--ignored`).
     pub ignored: Ignored,
-    /// The selected paths.
+    /// The paths to report.
     pub pathspec: Pathspec,
-    /// Whether and how renames are detected.
+    /// The detection of renames (`--find-renames`); `None` for no detection.
     pub renames: Option<Renames>,
-    /// Which changes of submodules are ignored, instead of the configured ones.
+    /// The changes of submodules to ignore (`--ignore-submodules`), instead of the configured ones.
     pub ignore_submodules: Option<IgnoreSubmodules>,
-    /// Whether the operation in progress is determined.
+    /// Determine the operation in progress, as the long format shows it.
     pub state: bool,
-    /// Whether the origin of a detached `HEAD` is determined.
+    /// Determine at which ref or commit `HEAD` was detached.
     pub detached_from: bool,
-    /// Whether the index is written if that makes the next status faster and no other process is
-    /// writing it.
+    /// Write refreshed data to the index, if that speeds up the next status and no other process is
+    /// writing the index. False corresponds to `--no-optional-locks`.
     pub write_back: bool,
-    /// The age from which an index is written for the next status. A process that is working on the
-    /// index must not find it locked, and would write it again anyway.
+    /// The minimum age of an index that is written back. A younger index belongs to a process that
+    /// is still changing it, which must not find the index locked and would write it again anyway.
     pub settle: Duration,
-    /// The program that starts a file system monitor with `fsmonitor--daemon start`, if one is
+    /// The program that is started with `fsmonitor--daemon start` if a file system monitor is
     /// configured and none listens.
     pub monitor_program: Option<PathBuf>,
-    /// The commit that the index is compared with, instead of that of `HEAD`.
+    /// The commit with which the index is compared, instead of `HEAD`.
     pub(crate) commit: Option<ObjectId>,
 }
 
 impl Options {
-    /// Returns the `HEAD` that the index is compared with.
+    /// Returns the `HEAD` with which the index is compared.
     fn head(&self, repository: &Repository) -> Result<Head> {
         match self.commit {
             Some(id) => Ok(Head::Detached { id }),
@@ -118,22 +118,23 @@ impl Default for Options {
 pub struct Report {
     /// The state of `HEAD`.
     pub head: Head,
-    /// Paths that differ, in order.
+    /// The paths that differ, in order.
     pub entries: Vec<Entry>,
-    /// Untracked files, and directories with a slash at their end, in order.
+    /// The untracked files and directories, in order. Directories end with a slash.
     pub untracked: Vec<BString>,
-    /// Ignored files and directories, in order.
+    /// The ignored files and directories, in order. Directories end with a slash.
     pub ignored: Vec<BString>,
-    /// The operation in progress.
+    /// The operation in progress, if [`Options::state`] is set.
     pub state: State,
-    /// Whether there is an untracked cache of another place or system.
+    /// Whether the index has an untracked cache of another worktree path or system, which cannot be
+    /// used.
     pub has_foreign_cache: bool,
     /// Paths that could not be examined.
     pub problems: Vec<Problem>,
 }
 
-/// A path that differs between `HEAD` and the index, between the index and its file, or is in
-/// conflict.
+/// A path that differs between `HEAD` and the index or between the index and the worktree, or that
+/// is unmerged.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
     /// The path.
@@ -150,7 +151,7 @@ pub struct Entry {
     pub in_index: Option<Side>,
     /// The mode of the file; zero if it is gone.
     pub file_mode: u32,
-    /// The differences of a submodule.
+    /// The changes of a submodule.
     pub submodule: SubmoduleState,
     /// The versions of a path in conflict.
     pub stages: Option<Stages>,
@@ -183,14 +184,14 @@ pub struct Origin {
     pub kind: ChangeKind,
     /// The similarity in percent.
     pub percent: u32,
-    /// Whether it was renamed between the index and the worktree instead of between `HEAD` and the
+    /// Whether the rename is between the index and the worktree, and not between `HEAD` and the
     /// index.
     pub in_worktree: bool,
 }
 
 impl Entry {
-    /// Returns the stages of a conflict as bits: 1 for the ancestor, 2 for ours, 4 for theirs. Zero
-    /// without a conflict.
+    /// Returns the stages of an unmerged path as bits: 1 for the merge base, 2 for ours, 4 for
+    /// theirs. Zero if the path is not unmerged.
     pub fn stage_mask(&self) -> u8 {
         let stages = self.stages.unwrap_or_default().in_order();
         let bits = stages.iter().enumerate();
@@ -209,23 +210,25 @@ impl Report {
             || (self.head.id().is_none() && self.has_conflicts())
     }
 
-    /// Returns whether a path is in conflict.
+    /// Returns whether a path is unmerged.
     pub fn has_conflicts(&self) -> bool {
         self.entries.iter().any(|entry| entry.stages.is_some())
     }
 
-    /// Returns whether a file differs from the index.
+    /// Returns whether a file in the worktree differs from the index.
     pub fn is_worktree_dirty(&self) -> bool {
         self.entries.iter().any(|entry| entry.worktree.is_some())
     }
 }
 
-/// Determines what has changed. At most one `lstat` for each tracked file and one open for each
-/// directory; trees of `HEAD` are read only where the index has no cached tree for them.
+/// Determines the status of the worktree. Costs at most one `lstat` for each tracked file and one
+/// `open` for each directory. Trees of `HEAD` are read only if the index has no matching cached
+/// tree.
 ///
 /// # Errors
-/// There is no worktree; the index or an object cannot be read;
-/// [`Interrupted`](crate::ErrorKind::Interrupted).
+/// Fails with [`Interrupted`](crate::ErrorKind::Interrupted) if the operation is interrupted, with
+/// `ErrorKind::NoWorkTree` if there is no worktree, with `ErrorKind::Worktree` or `ErrorKind::Io`
+/// if the index cannot be read, and with `ErrorKind::Object` if an object cannot be read.
 pub fn status(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
     collect::collect(repository, options, watch, None)
 }

@@ -1,5 +1,5 @@
-//! Moves the worktree, the index and `HEAD` to another commit: `switch`, and `checkout` of a
-//! branch. Files change first, then the index, then `HEAD`.
+//! Moves the worktree, the index and `HEAD` to another commit: `git switch`, and `git checkout` of
+//! a branch. Files change first, then the index, then `HEAD`.
 
 mod branch;
 mod left_behind;
@@ -34,46 +34,47 @@ pub use state::refuse_while_in_progress;
 pub(crate) use branch::Point;
 pub(crate) use move_files::MovedFiles;
 
-/// Options of a switch.
+/// Options of `git switch`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The target; `None` for the commit of `HEAD`.
+    /// The branch or commit to switch to; `None` for the commit of `HEAD`.
     pub to: Option<Start>,
-    /// A branch to create there.
+    /// The branch to create at `to` (`--create`, `--force-create`, `--orphan`).
     pub create: Option<NewBranch>,
-    /// Whether `HEAD` is detached, even if `to` is a branch.
+    /// Detach `HEAD`, even if `to` is a branch (`--detach`).
     pub detach: bool,
-    /// Whether local changes are discarded.
+    /// Discard local changes (`--discard-changes`, `--force`).
     pub discard: bool,
-    /// Whether discarding overwrites untracked files, too.
+    /// With `discard`, also overwrite untracked files.
     pub overwrite_untracked: bool,
-    /// Without `to`: whether files are not examined at all.
+    /// Without `to`, do not examine files at all.
     pub stay_lightly: bool,
-    /// Whether a branch may be checked out that another worktree has.
+    /// Allow a branch that is checked out in another worktree (`--ignore-other-worktrees`).
     pub ignore_other_worktrees: bool,
-    /// Whether ignored untracked files are kept instead of overwritten.
+    /// Fail instead of overwriting ignored files (`--no-overwrite-ignore`).
     pub keep_ignored: bool,
-    /// Whether a new, unborn branch starts with an empty worktree.
+    /// Start a new, unborn branch with an empty worktree (`git switch --orphan`, unlike
+    /// `git checkout --orphan`).
     pub empty: bool,
-    /// Whether data that are only for messages are not collected.
+    /// Do not collect data that are only used for messages (`--quiet`).
     pub quiet: bool,
 }
 
-/// The result of a switch.
+/// The outcome of a switch.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Done.
+    /// The switch is done.
     Done(Box<Report>),
-    /// Content would be lost: nothing was done.
+    /// Local changes would be lost, so that nothing was changed.
     Refused(Refusals),
-    /// The index has conflicts at these paths: nothing was done.
+    /// The index is unmerged at these paths, so that nothing was changed.
     Unmerged(Vec<BString>),
-    /// Files and index have moved, and `HEAD` has not, for this reason. The report describes what was done
-    /// before.
+    /// The files and the index have changed, but `HEAD` could not be updated because of this error.
+    /// The report describes the steps before.
     Stopped(Box<Report>, Error),
-    /// `HEAD` stays on its unborn branch, for this reason.
+    /// `HEAD` stays on its unborn branch because of this error.
     NotRenamed(Error),
 }
 
@@ -83,9 +84,9 @@ pub enum Outcome {
 pub struct Report {
     /// The new state of `HEAD`.
     pub new_head: NewHead,
-    /// Whether a branch was left for a detached `HEAD`.
+    /// Whether `HEAD` was on a branch before and is detached now.
     pub left_branch: bool,
-    /// Commits that only `HEAD` led to.
+    /// The commits that were reachable only from the old detached `HEAD`.
     pub left_behind: Option<LeftBehind>,
     /// The commit that is checked out now.
     pub commit: Option<Oneline>,
@@ -95,9 +96,9 @@ pub struct Report {
     pub local_changes: Vec<LocalChange>,
     /// The new branch's relation to its upstream.
     pub upstream: Option<Upstream>,
-    /// Operations in progress that were abandoned.
+    /// The operations in progress that were cancelled.
     pub cancelled: Vec<Cancelled>,
-    /// Files that could not be written.
+    /// The files that could not be written.
     pub failed: Vec<Failure>,
     /// Warnings about other problems.
     pub warnings: Vec<Warning>,
@@ -120,33 +121,36 @@ pub enum NewHead {
     /// `HEAD` has not moved.
     #[default]
     Stayed,
-    /// Detached at a commit, with the name that the caller used.
+    /// `HEAD` is detached. Contains the name of the commit that the caller used.
     Detached(BString),
-    /// On a branch, by its short name.
+    /// `HEAD` points to a branch, given without `refs/heads/`.
     Branch(BString, BranchChange),
 }
 
-/// The way in which `HEAD` got to the branch.
+/// The change of the branch to which `HEAD` points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BranchChange {
-    /// `HEAD` was there before.
+    /// `HEAD` pointed to the branch before.
     Already,
-    /// `HEAD` was there before, and the branch was reset.
+    /// `HEAD` pointed to the branch before, and the branch was reset.
     Reset,
-    /// `HEAD` was on another branch or commit.
+    /// `HEAD` pointed to another branch or commit before.
     Switched,
     /// The branch is new.
     New,
-    /// The branch existed and was reset.
+    /// The branch existed and was reset, and `HEAD` pointed elsewhere before.
     ExistingReset,
 }
 
-/// Switches according to `options`.
+/// Switches to a branch or commit, like `git switch`.
 ///
 /// # Errors
-/// The branch is checked out elsewhere, a name is invalid, an object is missing, or files of
-/// the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything has
-/// been done. A loss of local changes is no error: see [`Outcome`].
+/// - [`ErrorKind::InvalidInput`] if a name is invalid.
+/// - [`ErrorKind::Unsupported`], before anything has been changed, for cases that pronto lacks.
+/// - Other kinds if the branch is checked out in another worktree, an object is missing, or files
+///   of the repository cannot be read or written.
+///
+/// Local changes that would be lost are no error: see [`Outcome`].
 pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     let head = repository.head()?;
     check_branches(repository, options, &head)?;
@@ -170,7 +174,7 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
             MovedFiles::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
             MovedFiles::Unmerged(paths) => return Ok(Outcome::Unmerged(paths)),
         }
-        // Before `HEAD` moves, because a broken submodule ends the switch here.
+        // This step precedes the update of `HEAD`, because a broken submodule ends the switch here.
         if let (false, false, Some(commit)) = (options.quiet, options.discard, new_head.commit) {
             report.local_changes = move_files::local_changes(repository, commit, watch)?;
         }
@@ -194,7 +198,7 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     Ok(Outcome::Done(Box::new(report)))
 }
 
-/// Returns whether `head` is on a branch without a commit. A branch that holds zeros has none, too.
+/// Returns whether `head` is unborn. A branch with the null object id is unborn, too.
 fn is_unborn(head: &Head) -> bool {
     match head {
         Head::Unborn { .. } => true,
@@ -203,8 +207,8 @@ fn is_unborn(head: &Head) -> bool {
     }
 }
 
-/// Returns `head` with the commit that its tag leads to, and with zeros if its object is missing or leads to no
-/// commit.
+/// Returns `head` with a tag peeled to its commit. The id is null if the object is missing or
+/// cannot be peeled to a commit.
 fn with_commit(repository: &Repository, head: Head) -> Result<Head> {
     let commit = |id| -> Result<ObjectId> {
         let commit = repository.peel_to(id, Kind::Commit)?;
@@ -241,7 +245,7 @@ fn check_branches(repository: &Repository, options: &Options, old: &Head) -> Res
     }
 }
 
-/// Switches from an unborn branch to a new one: only the name changes.
+/// Switches from an unborn branch to a new unborn branch: only the name in `HEAD` changes.
 fn rename_unborn(repository: &Repository, create: &NewBranch) -> Result<Outcome> {
     let mut transaction = repository.transaction();
     transaction.set_symbolic(
@@ -279,7 +283,7 @@ fn move_head(
     let message = switch_message(repository, old, to.name.as_bstr());
     let detaches = options.detach || to.branch.is_none();
     if to.name == "HEAD" && to.branch.is_none() && !options.detach {
-        // It does not move.
+        // `HEAD` does not move.
     } else if let (true, Some(commit)) = (detaches, to.commit) {
         let mut transaction = repository.transaction();
         transaction.detach("HEAD", commit, Expected::Anything, &message);
@@ -324,13 +328,14 @@ fn switch_message(repository: &Repository, old: &Head, to: &BStr) -> BString {
     format!("checkout: moving from {from} to {to}").into()
 }
 
-/// An unborn branch ceases to exist when `HEAD` leaves it, and so does its reflog.
+/// Removes the reflog of an unborn branch that `HEAD` no longer points to. The branch ceases to
+/// exist.
 fn forget_log_of_unborn(repository: &Repository, old: &Head) -> Result<()> {
     if let Head::Unborn { name } = old
         && repository.refs().has_log(name)
         && repository.refs().id_of(name)?.is_none()
     {
-        // One that stays is in nobody's way.
+        // A leftover reflog does no harm.
         let _ = repository.drop_log(name.as_bstr());
     }
     Ok(())
@@ -363,10 +368,10 @@ fn run_post_checkout(
     Ok(())
 }
 
-/// Runs the hook `post-checkout`, with an argument that says whether a branch was switched.
+/// Runs the hook `post-checkout`, with an argument that is `1` if a branch was switched.
 ///
 /// # Errors
-/// It cannot be started.
+/// Fails with [`ErrorKind::Hook`] if the hook cannot be started.
 pub fn run_post_checkout_hook(
     repository: &Repository,
     old: Option<ObjectId>,
@@ -391,7 +396,7 @@ pub fn run_post_checkout_hook(
 pub(crate) struct Destination {
     /// The name that the caller used.
     pub(crate) name: BString,
-    /// The full name, if it is a branch.
+    /// The full name of the branch, if the target is a branch.
     pub(crate) branch: Option<BString>,
     /// The full name of the named ref.
     pub(crate) reference: Option<BString>,

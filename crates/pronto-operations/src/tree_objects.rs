@@ -1,4 +1,4 @@
-//! Trees as objects: reading them, and writing those that an index makes.
+//! Reads tree objects, and writes those of an index.
 
 mod new_trees;
 
@@ -11,7 +11,7 @@ use pronto_worktree::trees::{self, Workshop};
 use crate::packs::bulk_options;
 use crate::{Repository, Result};
 
-/// Puts the tree `id` into `content`.
+/// Reads the tree `id` into `content`.
 pub(crate) fn read_tree(
     store: &Store,
     id: &oid,
@@ -41,7 +41,7 @@ pub(crate) fn contains(
     found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
 }
 
-/// Writes the trees that `index`, which has no faults, makes, but for those that are `cached`.
+/// Writes the trees of `index`, except those that are `cached`. The index must form valid trees.
 pub(crate) fn new_trees(
     repository: &Repository,
     index: &Index,

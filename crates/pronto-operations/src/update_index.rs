@@ -1,4 +1,4 @@
-//! Changes entries of the index: `update-index`.
+//! Changes entries of the index: `git update-index`.
 //!
 //! Actions are collected first, so that several threads can hash files, and then applied in order.
 
@@ -23,90 +23,92 @@ use apply::Apply;
 pub use event::{Event, Refusal, Stop};
 pub use mtime_test::{MtimeDefect, test_untracked_cache};
 
-/// The changes that may happen to an entry.
+/// The changes that are allowed for an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// New paths may be added.
+    /// Allow adding new paths (`--add`).
     pub add: bool,
-    /// Paths whose files are gone may be removed.
+    /// Allow removing paths whose files are missing (`--remove`).
     pub remove: bool,
-    /// Whether entries that obstruct a new path may be removed.
+    /// Allow removing entries that conflict with a new path (`--replace`).
     pub replace: bool,
-    /// Leave entries alone that are not to be in the worktree.
+    /// Skip entries with the skip-worktree bit (`--ignore-skip-worktree-entries`).
     pub ignore_skip_worktree: bool,
-    /// Hash files, but do not store them.
+    /// Hash files without storing objects (`--info-only`).
     pub info_only: bool,
 }
 
-/// A mark of an entry.
+/// A flag of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// `--assume-unchanged`.
+    /// The assume-unchanged bit (`--assume-unchanged`).
     AssumeUnchanged,
-    /// `--skip-worktree`.
+    /// The skip-worktree bit (`--skip-worktree`).
     SkipWorktree,
 }
 
-/// One thing to do.
+/// One action of `git update-index`.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Take the file at the path.
+    /// Update the entry of the path from its file.
     Update(BString, Allowed),
-    /// Remove the path, whatever is there.
+    /// Remove the entry of the path, even if the file exists (`--force-remove`).
     Remove(BString),
-    /// Set or take away a mark.
+    /// Set (`true`) or clear a flag of the entry.
     Mark(BString, Mark, bool),
-    /// Make the entry executable, or not.
+    /// Set (`true`) or clear the executable bit of the entry (`--chmod`).
     Executable(BString, bool),
-    /// Take what is given.
+    /// Add the given entry (`--cacheinfo`, `--index-info`).
     Entry {
         /// The path.
         path: BString,
         /// The mode; zero removes the path.
         mode: u32,
-        /// The object.
+        /// The object id.
         id: ObjectId,
         /// The stage.
         stage: u8,
         /// The allowed changes.
         allowed: Allowed,
-        /// Whether the entry is one of a list, of which paths that no index may have are skipped
+        /// Whether the entry is from a list (`--index-info`), whose invalid paths are skipped
         /// instead of refused.
         from_list: bool,
     },
-    /// Refresh the recorded stat data.
+    /// Refresh the stat data of entries (`--refresh`).
     Refresh(Refresh),
-    /// Forget how conflicts were resolved.
+    /// Clear the resolve-undo data (`--clear-resolve-undo`).
     ClearResolveUndo,
-    /// Do the same with each path of the index that is not as in `HEAD`: the last thing that is
-    /// done.
+    /// Apply the action to each path that differs between the index and `HEAD` (`--again`). This is
+    /// always the last action.
     Again(Box<Action>, Pathspec),
-    /// In a merge, let the paths be in conflict again.
+    /// Restore the unmerged entries of the paths during a merge (`--unresolve`).
     Unresolve(Vec<BString>),
-    /// Let a file system monitor vouch for the entry, or not.
+    /// Set (`true`) or clear the fsmonitor-valid bit of the entry (`--fsmonitor-valid`).
     Vouch(BString, bool),
 }
 
-/// Options of `update-index`.
+/// Options of `git update-index`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// In this order.
+    /// The actions, in this order.
     pub actions: Vec<Action>,
-    /// Write the index in this version.
+    /// The format version of the written index (`--index-version`).
     pub version: Option<Version>,
-    /// Write the index even if nothing changed.
+    /// Write the index even if nothing changed (`--force-write-index`).
     pub force_write: bool,
-    /// Write the index as two files of which one is new, or as one.
+    /// Write a split index with a new shared index file (`--split-index`), or a single file
+    /// (`--no-split-index`).
     pub split: Option<bool>,
-    /// Have an untracked cache, or none.
+    /// Enable or disable the untracked cache (`--untracked-cache`).
     pub untracked_cache: Option<bool>,
-    /// Have a place for what a file system monitor says, or none.
+    /// Enable or disable the file system monitor extension (`--fsmonitor`).
     pub fsmonitor: Option<bool>,
 }
 
 impl Options {
-    /// Whether something is to be done in `directory` (a slash at its end), or in its place.
+    /// Whether an action changes `directory` (with a slash at the end), an entry below it, or
+    /// replaces it.
     fn is_near(&self, directory: &BStr) -> bool {
         let touches = |path: &BString| {
             let is_above = directory
@@ -128,12 +130,14 @@ impl Options {
     }
 }
 
-/// Changes entries of the index according to `options`, in their order. Several threads read
-/// files; the index is replaced last.
+/// Changes entries of the index according to `options`, in the order of the actions. Several
+/// threads read files; the index is replaced last.
 ///
 /// # Errors
-/// There is no worktree; the index cannot be read or written, or is locked and must be written;
-/// [`Interrupted`](crate::ErrorKind::Interrupted). Refusals of Git are returned as events.
+/// Fails with [`Interrupted`](crate::ErrorKind::Interrupted) if the operation is interrupted, with
+/// [`ErrorKind::NoWorkTree`] if there is no worktree, with [`ErrorKind::Locked`] if the index is
+/// locked and must be written, and with [`ErrorKind::Worktree`] or [`ErrorKind::Io`] if the index
+/// cannot be read or written. Refusals of Git are returned as events.
 pub fn update_index(
     repository: &Repository,
     options: &Options,

@@ -1,8 +1,8 @@
-//! The server of archives: the other side of `git archive --remote` (`git-upload-archive(1)`).
+//! The server of archives, for `git archive --remote` (`git upload-archive`).
 //!
-//! A client names a tree and a format. Without `uploadArchive.allowUnreachable` only `HEAD`, refs, and what is below
-//! them, are archived. No argument makes the server read a file that is not in the repository, or fetch an
-//! object from another one.
+//! A client requests a tree in a format. Unless `uploadArchive.allowUnreachable` is set, only
+//! `HEAD`, refs, and paths below them can be archived. No argument makes the server read a file
+//! that is not in the repository, or fetch an object from another repository.
 
 mod bands;
 
@@ -19,36 +19,36 @@ use bands::Bands;
 use pronto_repository::{Notice, Severity};
 use pronto_transfer::upload_pack::hidden::Hidden;
 
-/// The message at the end of a failed request, after the reason.
+/// The last message of a failed request, after the reason.
 const FAILED: &str = "git upload-archive: archiver died with error";
 
-/// The longest argument. The formats repeat a prefix for each entry, in memory, too.
+/// The maximum length of an argument. The formats repeat a prefix for each entry, also in memory.
 const LONGEST_ARGUMENT_BYTES: usize = 4096;
 
-/// The rules of a server.
+/// Options of the server.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whether a client cannot name refs that are hidden from fetches. Git's own server does not hide them. The
-    /// placeholders of `export-subst` never show them.
+    /// Reject refs that are hidden from fetches (`transfer.hideRefs`, `uploadpack.hideRefs`). Git's
+    /// own server does not hide them. The placeholders of `export-subst` never show hidden refs.
     pub hides_refs: bool,
 }
 
-/// The bytes of both sides.
+/// The streams of the connection.
 pub struct Streams<'a> {
     /// The request.
     pub input: &'a mut dyn Read,
-    /// The answer. It need not be buffered.
+    /// The response. The writer need not be buffered.
     pub output: &'a mut (dyn Write + Send),
 }
 
-/// The end of a request.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
-    /// The client has its archive, or the list of formats.
+    /// The archive, or the list of formats, was sent.
     Served,
-    /// There is no archive, and the client was told why.
+    /// No archive was sent, and the client was notified of the reason.
     Failed {
         /// The reason, for the log of the server.
         reason: BString,
@@ -57,10 +57,10 @@ pub enum Ended {
     },
 }
 
-/// The reason why there is no archive.
+/// The reason why no archive is sent.
 enum Failure {
     Error(Error),
-    /// Lines in the words of Git.
+    /// Message lines in Git's words.
     Text(String),
 }
 
@@ -70,13 +70,14 @@ impl From<Error> for Failure {
     }
 }
 
-/// Serves one request, on the calling thread. An error of opening the repository is told to the client. Costs
-/// as much as [`prepare`](crate::archive::prepare) and [`write`](crate::archive::Archive::write), and a packet of
-/// memory.
+/// Serves one request on the calling thread. An error while the repository is opened is sent to the
+/// client. Costs as much as [`prepare`](crate::archive::prepare) and
+/// [`write`](crate::archive::Archive::write), and memory for one packet.
 ///
 /// # Errors
-/// The connection breaks, or the operation is interrupted. The client cannot take what it has got for an
-/// archive then: the last packet is missing.
+/// Fails with [`ErrorKind::Transport`] if the connection breaks, and with
+/// [`ErrorKind::Interrupted`] if the operation is interrupted. The client recognizes an incomplete
+/// archive, because the last packet is missing.
 pub fn serve(
     repository: Result<&Repository>,
     options: &Options,
@@ -138,7 +139,7 @@ fn fatal(message: impl Into<String>) -> Failure {
     Failure::Error(Error::new(ErrorKind::Refused, message))
 }
 
-/// A request while it is answered.
+/// A request that is being served.
 struct Request<'a, 'b> {
     repository: &'a Repository,
     options: &'a Options,
@@ -191,8 +192,8 @@ impl Request<'_, '_> {
         Ok(written?)
     }
 
-    /// Refuses settings that archives do not obey: with `attr.tree`, attributes of another tree decide which files are
-    /// left out.
+    /// Rejects settings that archives do not support: with `attr.tree`, the attributes of another
+    /// tree would decide which files are left out.
     fn check_support(&self) -> Result<()> {
         let tree = self.repository.config().string("attr.tree")?;
         match tree.is_some_and(|tree| !tree.is_empty()) {
@@ -201,8 +202,9 @@ impl Request<'_, '_> {
         }
     }
 
-    /// Finds the tree of this name, if a client may have it: that of a ref, or below one. Nothing is looked up
-    /// by its name after that check, because an id could have the same name.
+    /// Finds the tree called `name`, if a client may receive it: the tree of a ref, or a path below
+    /// it. After this check, the name is not resolved again, because an object id could have the
+    /// same name.
     fn find(&self, name: &BStr) -> Result<Subject, Failure> {
         let config = self.repository.config();
         if config.bool_or("uploadarchive.allowunreachable", false)? {
@@ -221,7 +223,7 @@ impl Request<'_, '_> {
         }
     }
 
-    /// Passes the notices of the repository to the client.
+    /// Sends the notices of the repository to the client.
     fn report(&self) {
         for notice in self.repository.take_notices() {
             self.bands.say(line(&notice).as_bytes());
@@ -229,8 +231,8 @@ impl Request<'_, '_> {
     }
 }
 
-/// Returns whether a ref is one of those that fetches show, unless it is hidden. `ORIG_HEAD` and the refs of other
-/// worktrees (`worktrees/NAME/HEAD`, `main-worktree/HEAD`) can lead to commits that were given up.
+/// Returns whether fetches advertise the ref, unless it is hidden. `ORIG_HEAD` and the refs of
+/// other worktrees (`worktrees/NAME/HEAD`, `main-worktree/HEAD`) can point to abandoned commits.
 fn is_shown(name: &[u8]) -> bool {
     name == b"HEAD" || name.starts_with(b"refs/")
 }

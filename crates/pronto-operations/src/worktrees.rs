@@ -1,7 +1,8 @@
-//! The worktrees of a repository: the main one and the linked ones (git-worktree(1)).
+//! Manages the worktrees of a repository: the main worktree and the linked worktrees
+//! (`git worktree`).
 //!
-//! A linked worktree has a directory of its own in the repository, `worktrees/ID`. The file
-//! `gitdir` in it contains the place of the worktree's `.git`, which is a file that points back.
+//! A linked worktree has an administrative directory `worktrees/ID` in the repository. Its file
+//! `gitdir` contains the path of the worktree's `.git`, which is a gitfile that points back.
 
 mod add;
 mod carry;
@@ -36,13 +37,13 @@ pub use repair::{Defect, Repair};
 use crate::siblings::DIRECTORY;
 pub use pronto_repository::linked::{HeadState, WorkTree};
 
-/// Returns [`own_dir`](Repository::own_dir) in the form of messages.
+/// Returns [`own_dir`](Repository::own_dir) as messages show it.
 fn spoken_own_dir(repository: &Repository, id: &BStr) -> PathBuf {
     repository.spoken(&repository.own_dir(id))
 }
 
-/// Returns the worktree of `all` that `argument` names: the unique end of a path, or a path
-/// relative to the current directory.
+/// Returns the worktree of `all` that `argument` names: by the unique last components of its path,
+/// or by a path relative to the current directory.
 pub fn find<'a>(
     repository: &Repository,
     all: &'a [WorkTree],
@@ -72,7 +73,7 @@ pub fn find<'a>(
     )
 }
 
-/// Returns the worktree of `all` at `place`, following symbolic links.
+/// Returns the worktree of `all` at the path `place`, following symbolic links.
 fn find_at<'a>(repository: &Repository, all: &'a [WorkTree], place: &Path) -> Option<&'a WorkTree> {
     let place = real(place)?;
     all.iter().find(|candidate| {
@@ -89,7 +90,7 @@ fn is_same_path(repository: &Repository, one: &BStr, other: &BStr) -> bool {
     }
 }
 
-/// Returns `argument` in the form of messages: relative to the top of the worktree.
+/// Returns `argument` as messages show it: relative to the top of the worktree.
 fn spoken_argument(repository: &Repository, argument: &BStr) -> BString {
     match argument.first() {
         Some(b'/') => argument.to_owned(),
@@ -99,8 +100,8 @@ fn spoken_argument(repository: &Repository, argument: &BStr) -> BString {
     }
 }
 
-/// Returns the place that `argument` names, from the current directory. At the top of the worktree an empty
-/// one names nothing.
+/// Resolves the path `argument` relative to the current directory. At the top of the worktree, an
+/// empty path is invalid.
 fn place_of(repository: &Repository, argument: &BStr) -> PathBuf {
     match argument.is_empty() && repository.prefix().is_none() {
         true => PathBuf::new(),
@@ -146,14 +147,14 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Replaces the file as a whole.
+/// Replaces the content of the file atomically.
 fn replace_file(file: &Path, content: &[u8]) -> Result<()> {
     let mut lock = crate::lock::Lock::acquire(file, crate::lock::PATIENCE)?;
     lock.write_and_close(content)?;
     lock.commit()
 }
 
-/// Returns `line` with a line feed at its end, unless it is empty.
+/// Returns `line` with a line feed at the end, unless `line` is empty.
 fn as_line(line: &[u8]) -> Vec<u8> {
     let mut line = line.to_vec();
     if line.last().is_some_and(|last| *last != b'\n') {

@@ -1,4 +1,4 @@
-//! Writes the index as a tree.
+//! Writes the index as tree objects: `git write-tree`.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};
@@ -18,22 +18,23 @@ use crate::{Error, ErrorKind, Repository, Result, hooks};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WrittenTree {
-    /// The tree.
+    /// The id of the written tree.
     Tree(ObjectId),
-    /// The index makes no tree, for these reasons.
+    /// The entries of the index form no valid tree, for these reasons.
     Faults(Vec<Fault>),
     /// The object of an entry is missing.
     Missing(Error),
-    /// There is no such directory.
+    /// The index has no directory `prefix`.
     NoSuchDirectory,
 }
 
-/// Writes the trees that the index makes and gives the uppermost, or that of the directory
-/// `prefix`. The index then knows them: it is written if it did not. Objects of entries have
-/// to be there, unless `missing_ok`.
+/// Writes the trees of the index, and returns the root tree, or the tree of the directory `prefix`
+/// (`--prefix`). Records new trees in the cached trees of the index. The objects of entries must
+/// exist, unless `missing_ok` is set (`--missing-ok`).
 ///
 /// # Errors
-/// The index cannot be read or is locked; a tree cannot be written.
+/// Fails with `ErrorKind::Locked` if the index is locked, with [`ErrorKind::Object`] if a tree
+/// cannot be written, and with other kinds if the index cannot be read.
 pub fn write_tree(
     repository: &Repository,
     prefix: Option<&BStr>,
@@ -87,7 +88,7 @@ fn write_trees(
     }
     let mut edit = Edit::new(index);
     edit.set_cached_tree(Some(made));
-    // That it cannot be written takes nothing from the tree.
+    // The tree is valid even if the index cannot be written.
     if let Ok(bytes) = encode(&edit)
         && lock.commit(&bytes).is_ok()
     {
@@ -96,8 +97,8 @@ fn write_trees(
     Ok(found)
 }
 
-/// Runs the hook `post-index-change`: no file was written, and no entry left out or taken in. Its failure changes
-/// nothing.
+/// Runs the hook `post-index-change` with the arguments for an unchanged worktree and unchanged
+/// skip-worktree bits. A failure is only sent as a notice.
 fn run_hook(repository: &Repository) {
     let call = hooks::Call {
         arguments: vec!["0".as_ref(), "0".as_ref()],
@@ -109,18 +110,19 @@ fn run_hook(repository: &Repository) {
     }
 }
 
-/// Trees of an index, and the uppermost of them.
+/// The trees of an index, and the id of the root tree.
 pub(crate) enum Made {
-    /// The index knew them all.
+    /// The cached trees of the index were complete.
     Known(CachedTree, ObjectId),
-    /// The index should know them from now on.
+    /// New trees, which should be recorded in the index.
     New(CachedTree, ObjectId),
-    /// There are none, for this reason.
+    /// There are no trees, for this reason.
     Not(WrittenTree),
 }
 
-/// Writes the trees that `index` makes, unless it knows them, as a pack if there are as many as
-/// `packed_from`. Objects of entries have to be there, unless `missing_ok`.
+/// Writes the trees of `index`, unless its cached trees are complete. The trees are stored as a
+/// pack if there are at least `packed_from`. The objects of entries must exist, unless `missing_ok`
+/// is set.
 pub(crate) fn make_trees(
     repository: &Repository,
     index: &Index,
@@ -128,7 +130,7 @@ pub(crate) fn make_trees(
     packed_from: usize,
 ) -> Result<Made> {
     let store = repository.objects()?;
-    // What is known to be there has to stay.
+    // Objects that are known to exist must not be pruned meanwhile.
     store.begin_writing().map_err(crate::objects::from_odb)?;
     let mut contains = |id: &oid| contains(store, id);
     let cached = index.cached_tree();
@@ -153,7 +155,7 @@ pub(crate) fn make_trees(
     }
 }
 
-/// The tree of `prefix` in `cached`, of which all is known or was made just now.
+/// Returns the tree of `prefix` in `cached`, whose trees are all known or were just written.
 fn find(cached: &CachedTree, prefix: Option<&BStr>) -> WrittenTree {
     let names = prefix.map(|prefix| {
         let names = prefix.split_str("/").filter(|name| !name.is_empty());

@@ -1,4 +1,4 @@
-//! Indexes a pack file as if it came over a connection: for measuring.
+//! Indexes a pack file as if it were received over a connection, for measurements.
 //!
 //! `index_pack PACK DIRECTORY [THREADS]`
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(threads) = arguments.next() {
         options.threads = threads.to_str().ok_or(usage)?.parse()?;
     }
-    // A file never keeps one waiting.
+    // Reading a file never blocks.
     let context = Context {
         ready: Some(&|| true),
         ..Context::default()

@@ -1,8 +1,8 @@
 //! Reachability bitmaps (`.bitmap`) of a pack or a multi-pack-index. Format: `gitformat-bitmap(5)`.
 //!
-//! Bits count objects in the order of the pack, or in the order of the multi-pack-index, which
-//! concatenates its packs. Opening checks the header and the bitmaps of types. With a lookup table
-//! nothing else is read; without one the entries are scanned once.
+//! A bit is the position of an object in the pack, or in the pseudo-pack order of a
+//! multi-pack-index. Opening checks the header and the type bitmaps. If the file has a lookup
+//! table, nothing else is read; otherwise the entries are scanned once.
 
 mod bits;
 pub mod write;
@@ -27,16 +27,16 @@ const FULL_DAG: u16 = 0x1;
 const HASH_CACHE: u16 = 0x4;
 const LOOKUP_TABLE: u16 = 0x10;
 const PSEUDO_MERGES: u16 = 0x20;
-/// The length of an entry before its bitmap.
+/// The length of the header of an entry, before its bitmap.
 const ENTRY_HEADER_LEN: usize = 6;
 const TABLE_ROW_LEN: usize = 16;
-/// The largest distance to the entry with which an entry is combined.
+/// The largest XOR offset: the distance to the entry with which an entry is combined.
 const FARTHEST: usize = 160;
 
-/// Returns the hash of a name as the name-hash cache stores it. `name` continues the name with the
-/// hash `before`, which is zero at the start.
+/// Continues the name hash `before` with the bytes of `name`, as the name-hash cache stores it. At
+/// the start of a name, `before` is zero.
 pub fn name_hash(before: u32, name: &[u8]) -> u32 {
-    // The bytes that C takes for space.
+    // Skips the bytes that C classifies as whitespace.
     let counted = name
         .iter()
         .filter(|byte| !matches!(byte, b'\t'..=b'\r' | b' '));
@@ -45,30 +45,30 @@ pub fn name_hash(before: u32, name: &[u8]) -> u32 {
     })
 }
 
-/// The position of a commit's bitmap, and the bitmap that it is combined with.
+/// The position of a commit's bitmap, and the bitmap with which it is combined by XOR.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     commit: u32,
     start: usize,
-    /// The number of the other one among the entries.
+    /// The number of the XOR base among the entries.
     base: Option<u32>,
 }
 
-/// An open file of bitmaps. `Send + Sync`; no method takes a lock.
+/// An open bitmap file. `Send + Sync`; no method takes a lock.
 #[derive(Debug)]
 pub struct Bitmaps {
     path: PathBuf,
     view: View,
-    /// The content, if the file is not mapped.
+    /// The content of the file, if it is not mapped.
     copy: Vec<u8>,
     kind: Kind,
     object_count: u32,
     checksum: ObjectId,
     kinds: [Bits; 4],
     entry_count: u32,
-    /// Sorted by commit; empty if there is a table.
+    /// The entries, sorted by commit; empty if the file has a lookup table.
     entries: Vec<Entry>,
-    /// In the order of the file, numbers of `entries`.
+    /// The numbers of `entries` in the order of the file.
     in_file: Vec<u32>,
     table: Option<usize>,
     names: Option<usize>,
@@ -77,12 +77,13 @@ pub struct Bitmaps {
 }
 
 impl Bitmaps {
-    /// Opens the bitmaps at `path`, which are of a pack or multi-pack-index with `object_count`
-    /// objects whose ids are of `kind`.
+    /// Opens the bitmap file at `path` of a pack or multi-pack-index with `object_count` objects
+    /// whose ids are of `kind`.
     ///
     /// # Errors
-    /// `Io` when it cannot be opened (the source says `NotFound` when there is none), `Corrupt`,
-    /// `Truncated` or `Unsupported` when it is no such file.
+    /// Fails with `ErrorKind::Io` if the file cannot be opened (with the source `NotFound` if it
+    /// does not exist), and with `ErrorKind::Corrupt`, `ErrorKind::Truncated` or
+    /// `ErrorKind::Unsupported` if it is not a valid bitmap file.
     pub fn open(
         path: impl AsRef<Path>,
         kind: Kind,
@@ -94,10 +95,10 @@ impl Bitmaps {
         Bitmaps::from_view(view, path, kind, object_count)
     }
 
-    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Does the same as [`open`](Self::open) for an open file with the path `path`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     pub fn from_view(
         view: View,
         path: &Path,
@@ -142,7 +143,8 @@ impl Bitmaps {
         self.view.bytes().unwrap_or(&self.copy)
     }
 
-    /// Reads the header and finds the sections at the end; where the bitmaps begin.
+    /// Reads the header and finds the sections at the end of the file. Returns the start of the
+    /// entries.
     fn read_header(&mut self) -> Result<usize, Error> {
         let hash_len = self.kind.len_in_bytes();
         let bytes = self.bytes();
@@ -185,7 +187,7 @@ impl Bitmaps {
             table = Some(section(entry_count as usize * TABLE_ROW_LEN, message)?);
         }
         if flags & PSEUDO_MERGES != 0 {
-            // Their size stands at their end; what they hold is not needed to find everything.
+            // The size of the pseudo-merges is stored at their end; their content is not needed.
             let message =
                 "corrupted bitmap index file (too short to fit pseudo-merge table header)";
             let at = end.checked_sub(8).ok_or_else(|| corrupt(message))?;
@@ -224,7 +226,7 @@ impl Bitmaps {
         Ok(start)
     }
 
-    /// Passes over the entries, noting where each is.
+    /// Scans the entries and records their positions.
     fn read_entries(&mut self, start: usize) -> Result<(), Error> {
         let mut rest = &self.bytes()[start..self.end];
         let mut entries: Vec<Entry> = Vec::new();
@@ -271,7 +273,7 @@ impl Bitmaps {
         &self.path
     }
 
-    /// The checksum of the pack or the multi-pack-index that it is of.
+    /// Returns the checksum of the pack or the multi-pack-index to which the bitmaps belong.
     pub fn checksum(&self) -> ObjectId {
         self.checksum
     }
@@ -281,17 +283,17 @@ impl Bitmaps {
         self.entry_count
     }
 
-    /// Whether no commit has a bitmap.
+    /// Returns whether no commit has a bitmap.
     pub fn is_empty(&self) -> bool {
         self.entry_count == 0
     }
 
-    /// Whether there is a table by which bitmaps are found without passing over others.
+    /// Returns whether the file has a lookup table, with which a bitmap is found without a scan.
     pub fn has_lookup_table(&self) -> bool {
         self.table.is_some()
     }
 
-    /// The objects of one kind.
+    /// Returns the objects of one type.
     pub fn of_kind(&self, kind: ObjectKind) -> &Bits {
         match kind {
             ObjectKind::Commit => &self.kinds[0],
@@ -301,19 +303,21 @@ impl Bitmaps {
         }
     }
 
-    /// The hash of the name of the object at `position` of the index, if such are kept.
+    /// Returns the name hash of the object at `position` of the index, if the file has a name-hash
+    /// cache.
     pub fn name_hash(&self, position: IndexPosition) -> Option<u32> {
         let at = self.names.filter(|_| position.0 < self.object_count)?;
         Some(be_u32(&self.bytes()[at + position.0 as usize * 4..]))
     }
 
-    /// Everything that the commit at `position` of the index leads to, itself included; `None` if
-    /// it has no bitmap.
+    /// Returns all objects that are reachable from the commit at `position` of the index, including
+    /// the commit; `None` if the commit has no bitmap.
     ///
-    /// Costs decompressing its bitmap and those that it is combined with.
+    /// Costs decompressing the bitmap and its XOR bases.
     ///
     /// # Errors
-    /// `Corrupt` when what is stored cannot be, `Truncated` when the file was cut short.
+    /// Fails with `ErrorKind::Corrupt` if the stored bitmap is malformed, and with
+    /// `ErrorKind::Truncated` if the file was truncated.
     pub fn reachable_from(&self, position: IndexPosition) -> Result<Option<Bits>, Error> {
         let Some(mut entry) = self.find(position)? else {
             return Ok(None);
@@ -364,7 +368,8 @@ impl Bitmaps {
         Ok(None)
     }
 
-    /// The entry `number`: in the order of the table if there is one, else in that of the file.
+    /// Returns the entry `number`: in the order of the lookup table if there is one, otherwise in
+    /// the order of the file.
     fn entry(&self, number: u32) -> Result<Entry, Error> {
         let Some(table) = self.table else {
             return Ok(self.entries[number as usize]);

@@ -1,6 +1,8 @@
-//! Headers of bundles: the refs and the requirements of a pack in a file (`gitformat-bundle(5)`).
+//! The header of a bundle: the refs and the prerequisites of a pack in a file
+//! (`gitformat-bundle(5)`).
 //!
-//! The pack follows the header. Reading costs memory in proportion to the header, whose size is bounded.
+//! The pack follows the header. Reading costs memory in proportion to the header, whose size is
+//! bounded.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -18,15 +20,15 @@ const MOST_HEADER_BYTES: usize = 1 << 30;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Version {
-    /// SHA-1, and all objects.
+    /// Version 2, which supports only SHA-1 and no filter.
     #[default]
     V2,
-    /// Capabilities: another hash function, or a filter.
+    /// Version 3, which adds capabilities for another hash function or an object filter.
     V3,
 }
 
 impl Version {
-    /// The number in the first line.
+    /// Returns the number in the first line.
     pub fn number(self) -> u8 {
         match self {
             Version::V2 => 2,
@@ -38,18 +40,18 @@ impl Version {
 /// A commit that the receiver of a bundle must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prerequisite {
-    /// The commit.
+    /// The id of the commit.
     pub id: ObjectId,
-    /// The subject of its message, or nothing.
+    /// The subject of the commit message, or an empty string.
     pub comment: BString,
 }
 
 /// A ref in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// The object.
+    /// The id of the object.
     pub id: ObjectId,
-    /// The name: `HEAD` or a full one. Not checked.
+    /// The name of the ref: `HEAD` or a full name. Not validated.
     pub name: BString,
 }
 
@@ -58,29 +60,29 @@ pub struct Reference {
 pub struct Header {
     /// The version.
     pub version: Version,
-    /// The hash function of its objects.
+    /// The hash function of object ids (`object-format`).
     pub hash: Kind,
-    /// The filter by which objects are left out.
+    /// The object filter of the bundle (`filter`).
     pub filter: Option<BString>,
     /// The commits that the receiver must have.
     pub prerequisites: Vec<Prerequisite>,
-    /// The refs.
+    /// The refs of the bundle.
     pub references: Vec<Reference>,
 }
 
-/// The fault of a header. The text, which `Display` writes, is Git's.
+/// The reason why a header is malformed. `Display` writes Git's message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BadHeader {
-    /// The first line is not that of a bundle.
+    /// The first line is not the signature of a bundle.
     Signature,
-    /// This capability is unknown.
+    /// The capability is unknown.
     Capability(BString),
-    /// This hash function is unknown.
+    /// The hash function is unknown.
     Hash(BString),
-    /// This line is neither a ref nor a commit that is required.
+    /// The line is neither a ref nor a prerequisite.
     Line(BString),
-    /// A line, or the whole, is too long.
+    /// A line or the whole header is too long.
     TooLong,
     /// The header cannot be read.
     Io(io::Error),
@@ -101,7 +103,7 @@ impl fmt::Display for BadHeader {
 
 impl std::error::Error for BadHeader {}
 
-/// Returns the version that `start`, the first bytes of a file, announces; `None` if it is not a bundle.
+/// Returns the version in `start`, the first bytes of a file; `None` if the file is not a bundle.
 pub fn version_of(start: &[u8]) -> Option<Version> {
     match start.strip_prefix(b"# v")? {
         rest if rest.starts_with(b"2 git bundle\n") => Some(Version::V2),
@@ -111,10 +113,10 @@ pub fn version_of(start: &[u8]) -> Option<Version> {
 }
 
 impl Header {
-    /// Reads the header; `source` stands at the pack afterwards.
+    /// Reads the header. Afterwards, `source` is at the start of the pack.
     ///
     /// # Errors
-    /// The header is malformed or too long, or cannot be read.
+    /// Fails with [`BadHeader`] if the header is malformed or too long, or cannot be read.
     pub fn read(source: &mut dyn BufRead) -> Result<Self, BadHeader> {
         let mut lines = Lines {
             source,
@@ -209,7 +211,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Reads the next line with its end; nothing at the end of the file.
+    /// Reads the next line including its newline; the line is empty at the end of the file.
     fn next(&mut self) -> Result<(), BadHeader> {
         self.line.clear();
         let mut limited = (&mut *self.source).take(MOST_LINE_BYTES);
@@ -232,7 +234,7 @@ fn bad_line(line: &[u8]) -> BadHeader {
     BadHeader::Line(BStr::new(line.trim_ascii_end()).to_owned())
 }
 
-/// Splits a line into the id at its start and the text after a blank.
+/// Splits a line into the id at its start and the text after a space.
 fn split(line: &[u8], hash: Kind) -> Result<(ObjectId, Option<&[u8]>), BadHeader> {
     let length = hash.len_in_hex();
     let id = line

@@ -1,5 +1,5 @@
-//! The table of chunks behind the header of a commit-graph: the name and position of each chunk.
-//! Format: `gitformat-chunk(5)`.
+//! The table of contents of a chunk-based file: the id and the position of each chunk. Format:
+//! `gitformat-chunk(5)`.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,14 +10,14 @@ use pronto_io::view::View;
 use crate::fanout::{be_u32, be_u64};
 use crate::trailing::Trailing;
 
-/// The size in bytes of a row of the table.
+/// The size of a row of the table in bytes.
 pub(crate) const CHUNK_ROW_LEN: usize = 12;
 
-/// Writes the table of chunks, of which names and sizes in bytes are given and the first of which
-/// begins right behind the table, which begins at `start`.
+/// Writes the table of contents for chunks with the given ids and sizes in bytes. The table begins
+/// at `start`, and the first chunk follows the table.
 ///
 /// # Errors
-/// Those of writing.
+/// Fails if writing fails.
 pub(crate) fn write_table(
     out: &mut Trailing<'_>,
     start: u64,
@@ -32,10 +32,11 @@ pub(crate) fn write_table(
     Ok(())
 }
 
-/// Writes for each first byte how many of `first_bytes`, which are sorted, are not above it.
+/// Writes the fan-out: for each byte value, the number of the sorted `first_bytes` that are not
+/// greater.
 ///
 /// # Errors
-/// Those of writing.
+/// Fails if writing fails.
 pub(crate) fn write_fanout(
     out: &mut Trailing<'_>,
     first_bytes: impl Iterator<Item = u8>,
@@ -50,10 +51,10 @@ pub(crate) fn write_fanout(
     Ok(())
 }
 
-/// The checksum of the first `len` bytes of `view`.
+/// Returns the checksum of the first `len` bytes of `view`.
 ///
 /// # Errors
-/// Those of reading.
+/// Fails if reading fails.
 pub(crate) fn digest(view: &View, len: u64, kind: Kind) -> std::io::Result<ObjectId> {
     const STEP: u64 = 1 << 20;
     let mut digester = TrailerDigester::new(kind);
@@ -67,32 +68,32 @@ pub(crate) fn digest(view: &View, len: u64, kind: Kind) -> std::io::Result<Objec
     Ok(digester.finish())
 }
 
-/// Why a table of chunks is malformed. [`Display`](fmt::Display) gives Git's message.
+/// The reason why a table of contents is malformed. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TableFault {
     /// The table cannot be read.
     Unreadable {
-        /// The reason of the operating system.
+        /// The message of the operating system.
         reason: String,
     },
-    /// The row that ends the table is not its last one.
+    /// The terminating row is not the last row of the table.
     EarlyEnd,
-    /// A chunk ends before it begins, or beyond the file.
+    /// A chunk ends before its start or after the end of the file.
     Offsets {
-        /// The offset of its start.
+        /// The offset of the start of the chunk.
         from: u64,
-        /// The offset of its end.
+        /// The offset of the end of the chunk.
         to: u64,
     },
-    /// Two chunks have one name.
+    /// Two chunks have the same id.
     Duplicate {
-        /// The name.
+        /// The id of the chunks.
         name: u32,
     },
-    /// The last row names a chunk.
+    /// The last row is not the terminating row.
     NoEnd {
-        /// The name.
+        /// The id of the chunk in the last row.
         name: u32,
     },
 }
@@ -115,16 +116,16 @@ impl fmt::Display for TableFault {
     }
 }
 
-/// Names of chunks, and where in the file they lie. All lie before the trailer.
+/// The ids of chunks with their ranges in the file. All ranges are before the trailer.
 #[derive(Debug)]
 pub(crate) struct Chunks(Vec<(u32, Range<u64>)>);
 
 impl Chunks {
-    /// Reads the table at `start` of `view`, whose trailer takes `trailer_len` bytes. Chunks may be
-    /// anywhere before the trailer, but each ends where the next one begins.
+    /// Reads the table of contents at `start` of `view`, whose trailer has `trailer_len` bytes.
+    /// Chunks may be anywhere before the trailer, but each chunk ends at the start of the next one.
     ///
     /// # Errors
-    /// The table is malformed.
+    /// Fails with a [`TableFault`] if the table is malformed.
     pub(crate) fn read(
         view: &View,
         start: u64,
@@ -161,7 +162,7 @@ impl Chunks {
         }
     }
 
-    /// Returns the range of the chunk `name`.
+    /// Returns the range of the chunk with the id `name`.
     pub(crate) fn find(&self, name: [u8; 4]) -> Option<Range<u64>> {
         let name = u32::from_be_bytes(name);
         let found = self.0.iter().find(|(other, _)| *other == name)?;

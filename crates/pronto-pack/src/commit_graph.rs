@@ -1,9 +1,9 @@
-//! Commit-graphs read in place: the links of history without inflating commits. Format:
-//! `gitformat-commit-graph(5)`.
+//! Reads commit-graphs in place: the parents, trees and dates of commits without inflating them.
+//! Format: `gitformat-commit-graph(5)`.
 //!
-//! A graph is one file, or a chain of files that build on one another. Opening checks headers,
-//! tables of chunks and fan-outs. Nothing is copied or digested, so the cost does not depend on the
-//! size. Values in the tables are checked when they are used.
+//! A commit-graph is a single file or a chain of files (layers). Opening checks headers, tables of
+//! contents and fan-outs. Nothing is copied or hashed, so the cost does not depend on the size.
+//! Values in the tables are checked when they are used.
 
 pub mod bloom;
 mod chain;
@@ -22,20 +22,20 @@ pub use chain::{chain_path, layer_path, single_path};
 use layer::{LAST_EDGE, Layer, MORE_PARENTS, NO_PARENT, Row};
 pub use remark::Remark;
 
-/// The generation of commits that are in no graph: above all others.
+/// The generation of a commit that is not in the commit-graph: greater than all others.
 pub const GENERATION_INFINITY: u64 = i64::MAX as u64;
 
 /// Options for opening a commit-graph. The defaults are those of Git.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The hash of the ids.
+    /// The hash function of object ids.
     pub kind: Kind,
-    /// Whether files are mapped.
+    /// The method to access files: mapping or reading.
     pub access: Access,
-    /// Which generation numbers may be used (`commitGraph.generationVersion`).
+    /// The version of generation numbers that may be used (`commitGraph.generationVersion`).
     pub generation_version: u32,
-    /// Which filters of changed paths may be used (`commitGraph.changedPathsVersion`).
+    /// The versions of changed-path filters that may be used (`commitGraph.changedPathsVersion`).
     pub changed_paths: ChangedPaths,
 }
 
@@ -50,59 +50,59 @@ impl Default for Options {
     }
 }
 
-/// Which filters of changed paths may be used.
+/// The versions of changed-path filters that may be used (`commitGraph.changedPathsVersion`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChangedPaths {
-    /// None.
+    /// Use no filters (`0`).
     Ignore,
-    /// Whichever there are.
+    /// Use filters of any version (`-1`).
     #[default]
     Any,
-    /// Only those whose hash has this version.
+    /// Use only filters whose hash has this version (`1`, `2`).
     Version(u32),
 }
 
-/// The place of a commit in a graph, counted from the lowest layer.
+/// The position of a commit in a commit-graph, counted from the lowest layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u32);
 
 /// The data of a commit in a commit-graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its tree.
+    /// The id of the tree of the commit.
     pub tree: ObjectId,
-    /// When it was committed, in seconds since 1970: the lower 34 bits.
+    /// The commit date in seconds since 1970, truncated to 34 bits.
     pub time: u64,
-    /// A number above those of all its ancestors: a date that clocks cannot spoil where all files
-    /// have such, the [`level`](Self::level) elsewhere. Zero if the file was written by a Git that
-    /// knew none.
+    /// The generation number, which is greater than those of all ancestors: the corrected commit
+    /// date if all layers contain it, otherwise the topological [`level`](Self::level). Zero if the
+    /// file was written by an old Git without generation numbers.
     pub generation: u64,
-    /// The length of the longest way to a root, counted in commits.
+    /// The topological level: the length of the longest path to a root, counted in commits.
     pub level: u32,
 }
 
-/// An open commit-graph. `Send + Sync`; no method takes a lock while its files are mapped.
+/// An open commit-graph. `Send + Sync`; no method takes a lock if its files are mapped.
 #[derive(Debug)]
 pub struct CommitGraph {
-    /// The lowest first; never empty.
+    /// The layers, lowest first; never empty.
     layers: Vec<Layer>,
 }
 
-/// The result of opening the graph of one directory.
+/// The result of opening the commit-graph of a directory.
 #[derive(Debug, Default)]
 pub struct Opened {
-    /// The graph, as far as its files could be used.
+    /// The commit-graph, consisting of the usable files.
     pub graph: Option<CommitGraph>,
     /// The problems of the files.
     pub remarks: Vec<Remark>,
-    /// Whether all files of a chain could be used.
+    /// Whether all files of the chain are usable.
     pub is_complete: bool,
 }
 
 impl CommitGraph {
-    /// Opens the graph of the first of `directories` (object directories: the main one, then its
-    /// alternates) that has one. Also returns remarks about invalid files. Missing files cause no
-    /// remark.
+    /// Opens the commit-graph of the first of `directories` that has one. `directories` are the
+    /// object directory and its alternates. Also returns remarks about invalid files. Missing files
+    /// cause no remark.
     pub fn open(
         directories: &[impl AsRef<Path>],
         options: &Options,
@@ -112,8 +112,8 @@ impl CommitGraph {
         (graph, remarks)
     }
 
-    /// Like [`open`](Self::open), of the first directory alone; the layers of a chain may lie in the
-    /// others.
+    /// Does the same as [`open`](Self::open) for the first directory only; the layers of a chain
+    /// may also be in the other directories.
     pub fn open_in(directories: &[impl AsRef<Path>], options: &Options) -> Opened {
         let mut opened = Opened {
             is_complete: true,
@@ -127,7 +127,8 @@ impl CommitGraph {
         opened
     }
 
-    /// Opens a graph of one file, which was found at `path`, and returns remarks about it.
+    /// Opens a commit-graph with a single file, whose path is `path`. Returns remarks about the
+    /// file, too.
     pub fn from_view(
         view: View,
         path: &Path,
@@ -146,51 +147,52 @@ impl CommitGraph {
         self.top().below + self.top().len()
     }
 
-    /// Whether it has no commit.
+    /// Returns whether the commit-graph has no commits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the number of files.
+    /// Returns the number of files (layers).
     pub fn layer_count(&self) -> usize {
         self.layers.len()
     }
 
-    /// Whether generations are dates, and not levels.
+    /// Returns whether generation numbers are corrected commit dates instead of topological levels.
     pub fn has_corrected_dates(&self) -> bool {
         self.top().generations.is_some() && !self.top().levels_only
     }
 
-    /// Whether the file `layer`, counted from the lowest, has dates for generations, even if
-    /// others have none.
+    /// Returns whether the layer `layer`, counted from the lowest, contains corrected commit dates,
+    /// even if other layers do not.
     ///
     /// # Panics
-    /// When there is no such layer.
+    /// Panics if the layer does not exist.
     pub fn layer_has_corrected_dates(&self, layer: usize) -> bool {
         self.layers[layer].generations.is_some()
     }
 
-    /// The corrected commit date of the commit at `position`, even if other layers have none; its
-    /// commit time if its own layer has none.
+    /// Returns the corrected commit date of the commit at `position`, even if other layers do not
+    /// contain such dates. Returns the commit date if the layer of the commit does not.
     ///
     /// # Errors
-    /// As [`commit_at`](Self::commit_at).
+    /// Fails as [`commit_at`](Self::commit_at) does.
     pub fn corrected_date_at(&self, position: Position) -> Result<u64, Error> {
         let (layer, number) = self.locate(position)?;
         let offset = layer.generation_offset(number)?.unwrap_or(0);
         Ok(layer.row(number)?.time.saturating_add(offset))
     }
 
-    /// Whether generations may be relied upon: files of old versions of Git have none.
+    /// Returns whether the commit-graph has generation numbers. Files of old versions of Git do
+    /// not.
     pub fn has_generations(&self) -> bool {
         let first = self.layers.iter().find(|layer| layer.len() > 0);
         first.is_some_and(|layer| layer.row(0).is_ok_and(|row| row.level > 0))
     }
 
-    /// The place of `id`, if it is in the graph.
+    /// Returns the position of `id`, if the commit is in the commit-graph.
     ///
     /// # Errors
-    /// `Io` when a file is not mapped and cannot be read.
+    /// Fails with `ErrorKind::Io` if a file is not mapped and cannot be read.
     #[inline]
     pub fn find(&self, id: &oid) -> Result<Option<Position>, Error> {
         if id.kind() != self.top().kind() {
@@ -204,20 +206,22 @@ impl CommitGraph {
         Ok(None)
     }
 
-    /// The id at `position`.
+    /// Returns the id of the commit at `position`.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such position, `Io` when a file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the position does not exist, and with `ErrorKind::Io` if
+    /// a file cannot be read.
     pub fn id_at(&self, position: Position) -> Result<ObjectId, Error> {
         let (layer, row) = self.locate(position)?;
         layer.id_at(row)
     }
 
-    /// The commit at `position`; its parents, in order, take the place of what is in `parents`.
+    /// Returns the commit at `position`, and replaces the content of `parents` with its parents in
+    /// order.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such position or what stands there is out of bounds, `Io` when
-    /// a file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the position does not exist or the stored data are out of
+    /// bounds, and with `ErrorKind::Io` if a file cannot be read.
     pub fn commit_at(
         &self,
         position: Position,
@@ -230,10 +234,10 @@ impl CommitGraph {
         Self::commit(layer, number, &row)
     }
 
-    /// Like [`commit_at`](Self::commit_at), without its parents.
+    /// Does the same as [`commit_at`](Self::commit_at), without the parents.
     ///
     /// # Errors
-    /// As [`commit_at`](Self::commit_at).
+    /// Fails as [`commit_at`](Self::commit_at) does.
     pub fn commit_alone_at(&self, position: Position) -> Result<Commit, Error> {
         let (layer, number) = self.locate(position)?;
         Self::commit(layer, number, &layer.row(number)?)
@@ -255,49 +259,49 @@ impl CommitGraph {
         })
     }
 
-    /// Returns the paths of the files, the lowest first.
+    /// Returns the paths of the layers, lowest first.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
         self.layers.iter().map(|layer| layer.path.as_path())
     }
 
-    /// The ids of the files, the lowest first: their checksums.
+    /// Returns the ids (checksums) of the layers, lowest first.
     pub fn layer_ids(&self) -> impl ExactSizeIterator<Item = ObjectId> {
         self.layers.iter().map(|layer| layer.id)
     }
 
-    /// Which of the object directories each file was found in, the lowest first.
+    /// Returns the index of the object directory of each layer, lowest first.
     pub fn directories(&self) -> impl ExactSizeIterator<Item = usize> {
         self.layers.iter().map(|layer| layer.directory)
     }
 
-    /// The positions that each file has, the lowest first.
+    /// Returns the range of positions of each layer, lowest first.
     pub fn ranges(&self) -> impl ExactSizeIterator<Item = std::ops::Range<u32>> {
         let range = |layer: &Layer| layer.below..layer.below + layer.len();
         self.layers.iter().map(range)
     }
 
-    /// Whether the checksum of the file `layer`, counted from the lowest, is that of its content.
-    /// Reads it whole.
+    /// Returns whether the checksum of the layer `layer`, counted from the lowest, matches its
+    /// content. Reads the whole file.
     ///
     /// # Errors
-    /// `Io` when it cannot be read.
+    /// Fails with `ErrorKind::Io` if the file cannot be read.
     ///
     /// # Panics
-    /// When there is no such layer.
+    /// Panics if the layer does not exist.
     pub fn checksum_holds(&self, layer: usize) -> Result<bool, Error> {
         self.layers[layer].checksum_holds()
     }
 
-    /// Returns the number of commits of the file `layer` whose id starts with `first_byte` or a
+    /// Returns the number of commits of the layer `layer` whose id starts with `first_byte` or a
     /// smaller byte.
     ///
     /// # Panics
-    /// When there is no such layer.
+    /// Panics if the layer does not exist.
     pub fn fanout_value(&self, layer: usize, first_byte: u8) -> u32 {
         self.layers[layer].fanout_value(first_byte)
     }
 
-    /// Returns the settings of the changed-path filters of the topmost file, if it has any.
+    /// Returns the settings of the changed-path filters of the topmost layer, if it has any.
     pub fn top_bloom_settings(&self) -> Option<bloom::Settings> {
         self.top().bloom.as_ref().map(|bloom| bloom.settings)
     }
@@ -308,11 +312,13 @@ impl CommitGraph {
         layers.find_map(|layer| layer.bloom.as_ref().map(|bloom| bloom.settings))
     }
 
-    /// The filter of the paths that the commit at `position` changed, into `out`, and how it was
-    /// made; `None` if there is no such filter. An empty filter is one that was not computed.
+    /// Reads the changed-path filter of the commit at `position` into `out` and returns its
+    /// settings; `None` if there is no filter. An empty filter means that the filter was not
+    /// computed.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such position, `Io` when a file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the position does not exist, and with `ErrorKind::Io` if
+    /// a file cannot be read.
     pub fn filter_at(
         &self,
         position: Position,
@@ -343,7 +349,7 @@ impl CommitGraph {
     }
 }
 
-/// The parents in `row` of `layer`: all lie in it or below.
+/// Reads the parents in `row` of `layer`; all parents are in this layer or below.
 fn read_parents(layer: &Layer, row: &Row, parents: &mut Vec<Position>) -> Result<(), Error> {
     let end = layer.below + layer.len();
     let mut push = |position: u32| {

@@ -1,4 +1,4 @@
-//! Deflates whole contents, keeping tables and buffers between them.
+//! Deflates whole contents, reusing tables and buffers.
 
 mod bits;
 mod codes;
@@ -13,12 +13,12 @@ use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 
 use fast::Fast;
 
-/// The level at which contents are deflated [fast](mod@fast).
+/// The level at which contents are deflated with the [fast](mod@fast) encoder.
 const FAST: u8 = 1;
-/// The header of a zlib stream of the fastest level with a window of 32 KiB (RFC 1950).
+/// The header of a zlib stream with the fastest level and a window of 32 KiB (RFC 1950).
 const ZLIB_HEADER: [u8; 2] = [0x78, 0x01];
 
-/// Deflates one content after another. Make one for each thread and keep it.
+/// Deflates one content after another. Each thread should create one deflater and reuse it.
 #[derive(Default)]
 pub struct Deflater {
     fast: Option<Fast>,
@@ -28,9 +28,9 @@ pub struct Deflater {
 }
 
 impl Deflater {
-    /// The zlib stream of `header` and `content` as one, at `level` (0 to 9; more counts as 9).
-    /// Copies `content` only if there is a header. Holds as much memory as the largest content
-    /// took so far.
+    /// Returns the zlib stream of `header` followed by `content`, at `level` (0 to 9; greater
+    /// values mean 9). Copies `content` only if `header` is not empty. The buffers stay as large as
+    /// the largest content required.
     pub fn deflate(&mut self, level: u8, header: &[u8], content: &[u8]) -> &[u8] {
         let source = if header.is_empty() {
             content
@@ -61,7 +61,7 @@ impl Deflater {
     }
 }
 
-/// The zlib stream of `source`.
+/// Returns the zlib stream of `source`.
 fn deflate_fast<'a>(fast: &mut Fast, source: &[u8], deflated: &'a mut Vec<u8>) -> &'a [u8] {
     let (head, sum) = (ZLIB_HEADER.len(), size_of::<u32>());
     grow(deflated, head + Fast::room_for(source) + sum);

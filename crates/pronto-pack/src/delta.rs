@@ -1,4 +1,4 @@
-//! Deltas: instructions that make an object from another one by copying and inserting. Format:
+//! Deltas: instructions that build an object from a base by copying and inserting. Format:
 //! `gitformat-pack(5)`.
 
 pub mod make;
@@ -10,21 +10,21 @@ use crate::error::{Error, ErrorKind};
 /// The number of bytes that one step of a fast copy moves.
 const CHUNK: usize = 32;
 
-/// The two sizes at the start of a delta.
+/// The two sizes in the header of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The size in bytes of the base it is made for.
+    /// The size of the base in bytes.
     pub base_bytes: u64,
     /// The size in bytes of the result.
     pub result_bytes: u64,
-    /// The length of these two numbers in the delta. The instructions follow.
+    /// The length of the two sizes in the delta. The instructions follow.
     pub header_len: usize,
 }
 
-/// Reads the sizes at the start of `delta`, which take at most 20 bytes.
+/// Parses the sizes at the start of `delta`, which take at most 20 bytes.
 ///
 /// # Errors
-/// `Corrupt` if it ends within them or one does not fit 64 bits.
+/// Fails with `ErrorKind::Corrupt` if the delta ends within the sizes or a size exceeds 64 bits.
 #[inline]
 pub fn sizes(delta: &[u8]) -> Result<Sizes, Error> {
     let mut at = 0;
@@ -37,12 +37,13 @@ pub fn sizes(delta: &[u8]) -> Result<Sizes, Error> {
     })
 }
 
-/// Applies `delta` to `base` and writes the result to `out`, replacing its content. If the claimed
-/// size is out of proportion, the instructions are summed before anything is allocated.
+/// Applies `delta` to `base` and writes the result to `out`, replacing its content. If the declared
+/// size is out of proportion, the sizes of all instructions are added up before memory is
+/// allocated.
 ///
 /// # Errors
-/// `Corrupt` if the delta is for a base of another size, reaches outside of it, or does not make
-/// exactly the claimed size; `out` is then unspecified.
+/// Fails with `ErrorKind::Corrupt` if the delta is for a base of another size, copies from outside
+/// the base, or does not build exactly the declared size; `out` is then unspecified.
 pub fn apply(base: &[u8], delta: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let sizes = sizes(delta)?;
     let size = checked_result_len(base.len(), delta, &sizes)?;
@@ -50,8 +51,8 @@ pub fn apply(base: &[u8], delta: &[u8], out: &mut Vec<u8>) -> Result<(), Error> 
     apply_into(base, delta, &sizes, out)
 }
 
-/// Sets the length of `out` to `size`, with unspecified content. Large memory comes from the system
-/// zeroed, so it is not written twice.
+/// Sets the length of `out` to `size`, with unspecified content. Large allocations are already
+/// zeroed by the system, so they are not written twice.
 pub(crate) fn make_room(out: &mut Vec<u8>, size: usize) {
     const MUCH: usize = 128 << 10;
     const HUGE: usize = 4 << 20;
@@ -67,12 +68,12 @@ pub(crate) fn make_room(out: &mut Vec<u8>, size: usize) {
     out.truncate(size);
 }
 
-/// The size of what `delta` makes out of a base of `base_len` bytes, as a number that is safe to
-/// allocate: one that is out of proportion is checked against the instructions.
+/// Returns the size of the result of `delta` for a base of `base_len` bytes, as a number that is
+/// safe to allocate: a size that is out of proportion is checked against the instructions.
 ///
 /// # Errors
-/// `Corrupt` if the base is of another size or the instructions do not yield the size claimed,
-/// `Limit` if the result does not fit in memory.
+/// Fails with `ErrorKind::Corrupt` if the base has another size or the instructions do not build
+/// the declared size, and with `ErrorKind::Limit` if the result does not fit in memory.
 #[inline]
 pub fn checked_result_len(base_len: usize, delta: &[u8], sizes: &Sizes) -> Result<usize, Error> {
     if sizes.base_bytes != base_len as u64 {
@@ -90,11 +91,11 @@ pub fn checked_result_len(base_len: usize, delta: &[u8], sizes: &Sizes) -> Resul
     })
 }
 
-/// Makes the object that `delta` describes out of `base`, filling `out`, whose length must be the
-/// [checked size](checked_result_len).
+/// Applies `delta` to `base` and fills `out`, whose length must be the [checked
+/// size](checked_result_len).
 ///
 /// # Errors
-/// `Corrupt` as for [`apply`].
+/// Fails with `ErrorKind::Corrupt` as [`apply`] does.
 pub fn apply_into(base: &[u8], delta: &[u8], sizes: &Sizes, out: &mut [u8]) -> Result<(), Error> {
     let mut from = sizes.header_len;
     let mut to = 0;
@@ -119,10 +120,10 @@ pub fn apply_into(base: &[u8], delta: &[u8], sizes: &Sizes, out: &mut [u8]) -> R
     Ok(())
 }
 
-/// Writes the object that `delta` describes out of `base` to `out`, without ever holding it.
+/// Applies `delta` to `base` and writes the result to `out`, without holding the result in memory.
 ///
 /// # Errors
-/// `Corrupt` as for [`apply`], `Io` when it cannot be written.
+/// Fails with `ErrorKind::Corrupt` as [`apply`] does, and with `ErrorKind::Io` if writing fails.
 pub fn apply_to(base: &[u8], delta: &[u8], out: &mut dyn io::Write) -> Result<(), Error> {
     let sizes = sizes(delta)?;
     if sizes.base_bytes != base.len() as u64 {
@@ -155,8 +156,8 @@ pub fn apply_to(base: &[u8], delta: &[u8], out: &mut dyn io::Write) -> Result<()
     Ok(())
 }
 
-/// Copies `len` bytes. Short runs, which are most, go in chunks of a fixed size where there is
-/// room behind them: what is written too far is overwritten by the next run.
+/// Copies `len` bytes. Most runs are short; they are copied in chunks of a fixed size if there is
+/// space after them. The next run overwrites the excess bytes.
 #[inline(always)]
 fn copy(source: &[u8], start: usize, out: &mut [u8], to: usize, len: usize) -> Option<()> {
     if len <= CHUNK {
@@ -177,7 +178,8 @@ fn copy(source: &[u8], start: usize, out: &mut [u8], to: usize, len: usize) -> O
     Some(())
 }
 
-/// The offset and length of a copy instruction, whose first byte says which bytes of them follow.
+/// Parses the offset and the length of a copy instruction. The bits of its first byte select the
+/// bytes that follow.
 #[inline(always)]
 pub(crate) fn parse_copy(
     instruction: u8,
@@ -210,8 +212,8 @@ pub(crate) fn parse_copy(
     Some((start, if len == 0 { 0x10000 } else { len }))
 }
 
-/// Returns the size of the result, counted from the instructions without a base. Saturates; a
-/// malformed instruction ends the count.
+/// Returns the size of the result, computed from the instructions without a base. Saturates; a
+/// malformed instruction ends the sum.
 fn sum_of(instructions: &[u8]) -> u64 {
     let mut sum = 0u64;
     let mut from = 0;
@@ -230,7 +232,7 @@ fn sum_of(instructions: &[u8]) -> u64 {
     sum
 }
 
-/// Seven bits in each byte, least significant first.
+/// Parses a size with seven bits in each byte, least significant first.
 #[inline]
 fn parse_size(delta: &[u8], at: &mut usize) -> Result<u64, Error> {
     let mut size = 0u64;
@@ -280,7 +282,7 @@ fn corrupt(message: &'static str) -> Error {
 mod tests {
     use super::*;
 
-    /// Writes deltas as plainly as the format allows.
+    /// Encodes deltas without any optimisation.
     #[derive(Default)]
     struct Maker(Vec<u8>);
 

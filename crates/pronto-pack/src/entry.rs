@@ -5,17 +5,17 @@ use crate::error::{Error, ErrorKind};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 
-/// No header of an entry is longer: ten bytes of size, and a base id of 32.
+/// The largest length of an entry header: ten bytes of size, and a base id of 32 bytes.
 pub const MAX_HEADER_LEN: usize = 42;
 
 /// The header of a pack entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
-    /// A whole object.
+    /// An object that is not stored as a delta.
     Object(ObjectKind),
     /// A delta whose base is the entry that starts `distance` bytes before this one.
     OffsetDelta {
-        /// Never zero.
+        /// The distance in bytes; never zero.
         distance: u64,
     },
     /// A delta whose base is the object with this id.
@@ -26,7 +26,7 @@ pub enum Header {
 }
 
 impl Header {
-    /// Whether the entry is a delta.
+    /// Returns whether the entry is a delta.
     pub fn is_delta(&self) -> bool {
         !matches!(self, Header::Object(_))
     }
@@ -37,20 +37,19 @@ impl Header {
 pub struct Entry {
     /// The header of the entry.
     pub header: Header,
-    /// The size in bytes that the entry claims to have once inflated: of the object, or of the
-    /// delta instructions.
+    /// The declared inflated size in bytes: of the object, or of the delta instructions.
     pub size_bytes: u64,
     /// The length of the header in bytes. The zlib stream follows.
     pub header_len: usize,
 }
 
 impl Entry {
-    /// Parses the header at the start of `bytes`, which may contain more. `kind` is the hash of the
-    /// pack. Allocates only for an error.
+    /// Parses the header at the start of `bytes`, which may contain further bytes. `kind` is the
+    /// hash function of the pack. Allocates only for an error.
     ///
     /// # Errors
-    /// `Truncated` if `bytes` ends within the header ([`MAX_HEADER_LEN`] bytes are always enough),
-    /// `Corrupt` if it is not a header.
+    /// Fails with `ErrorKind::Truncated` if `bytes` ends within the header ([`MAX_HEADER_LEN`]
+    /// bytes are always sufficient), and with `ErrorKind::Corrupt` if the header is malformed.
     #[inline]
     pub fn parse(bytes: &[u8], kind: Kind) -> Result<Entry, Error> {
         let mut at = 0;
@@ -121,7 +120,7 @@ fn take(bytes: &[u8], at: &mut usize) -> Result<u8, Error> {
     Ok(byte)
 }
 
-/// Four bits of size in the first byte, then seven in each.
+/// Parses a size with four bits in the first byte and seven bits in each following byte.
 #[inline]
 fn parse_size(first: u8, bytes: &[u8], at: &mut usize) -> Result<u64, Error> {
     let mut size = u64::from(first & 15);
@@ -139,8 +138,8 @@ fn parse_size(first: u8, bytes: &[u8], at: &mut usize) -> Result<u64, Error> {
     Ok(size)
 }
 
-/// Seven bits in each byte, most significant first; each continuation adds one, so that no two
-/// encodings mean one number.
+/// Parses a distance with seven bits in each byte, most significant first. Each continuation adds
+/// one, so that every number has a unique encoding.
 #[inline]
 fn parse_distance(bytes: &[u8], at: &mut usize) -> Result<u64, Error> {
     let mut byte = take(bytes, at)?;

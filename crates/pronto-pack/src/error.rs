@@ -1,82 +1,82 @@
-//! Errors of packs and the files beside them.
+//! Errors of packs and of the files that belong to them.
 
-/// The error of this crate: a kind and where it happened.
+/// The error of this crate: a kind, a message and the position in the file.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system refused.
+    /// A system call failed.
     Io,
-    /// The operation was asked to stop.
+    /// The operation was cancelled.
     Interrupted,
-    /// The bytes are not what the format says.
+    /// The bytes are malformed.
     Corrupt,
-    /// The input does not begin like a pack.
+    /// The input does not begin with the signature of a pack.
     NotAPack,
-    /// The entry of a pack has a type that does not exist.
+    /// A pack entry has an unknown type.
     UnknownType {
         /// The number of the type.
         number: u8,
     },
-    /// zlib rejects a stream, or it is not of the size that is claimed.
+    /// zlib rejects a stream, or the inflated size differs from the declared size.
     Inflate,
-    /// The offset of the base of a delta lies outside of the pack.
+    /// The offset of a delta base is outside the pack.
     BaseOffset,
-    /// The base of a delta is not of the size that the delta expects.
+    /// The size of a delta base differs from the size in the delta.
     BaseSize,
-    /// A delta has an instruction that does not exist.
+    /// A delta contains an unknown instruction.
     DeltaOpcode,
-    /// The fanout of an index does not ascend.
+    /// The values in the fanout of an index are not in ascending order.
     FanoutOrder,
-    /// An index is not of the size that its number of objects takes.
+    /// The size of an index does not match its number of objects.
     IndexSize,
-    /// The input ends before it should.
+    /// The input ends too early.
     Truncated,
     /// A file is too small for its header.
     NoHeader,
-    /// A file is one of repositories with another hash function.
+    /// A file was written for another hash function.
     OtherHash,
-    /// A checksum is not that of the bytes it covers.
+    /// A checksum does not match the bytes that it covers.
     Checksum,
-    /// Bytes follow where the input should end.
+    /// There are bytes after the end of the input.
     Trailing,
-    /// A version or feature of a format that is not known.
+    /// A version or feature of a format is not supported.
     Unsupported,
-    /// A pack is of a version that is not known.
+    /// The version of a pack is not supported.
     PackVersion {
-        /// The version.
+        /// The version of the pack.
         version: u32,
     },
-    /// An index of a pack is of a version that is not known.
+    /// The version of a pack index is not supported.
     IndexVersion {
-        /// The version.
+        /// The version of the index.
         version: u32,
     },
-    /// A limit that the caller set, or that the format or the machine has, is exceeded.
+    /// A limit of the caller, the format or the machine is exceeded.
     Limit,
-    /// A pack is larger than the caller permits.
+    /// A pack is larger than the caller permits (`--max-input-size`).
     PackTooLarge,
-    /// An object that should be there is not: the base of a delta, for example.
+    /// A required object is missing, such as a delta base.
     Missing,
     /// Deltas of a pack have no base.
     Unresolved,
-    /// An object links to one that is missing, or is of another type.
+    /// An object links to an object that is missing or of another type.
     BrokenLink,
-    /// A pack holds an object twice.
+    /// A pack contains an object twice.
     Duplicate,
-    /// Two different objects have one id, or an object looks made to collide.
+    /// Two different objects have the same id, or an object is part of a known collision attack.
     Collision,
-    /// The inspector refused an object.
+    /// The inspector rejected an object.
     Rejected,
-    /// The inspector refused a blob that trees give a meaning, such as `.gitmodules`.
+    /// The inspector rejected a blob with a special meaning in trees, such as `.gitmodules`.
     RejectedBlob {
-        /// Whether the pack holds it.
+        /// Whether the pack contains the blob.
         in_pack: bool,
     },
     /// The inspector cannot parse an object.
     Unparsable,
-    /// Another thread of the operation failed; the operation returns its error.
+    /// Another thread of the operation failed; the operation returns the error of that thread.
     Stopped,
 }

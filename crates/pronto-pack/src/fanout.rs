@@ -1,6 +1,6 @@
-//! The search in sorted tables of ids: a fan-out of 256 counts, a guess of the position for evenly
-//! distributed ids, and a short search on the first 64 bits from there. Pack indexes,
-//! multi-pack-indexes and commit-graphs all use it.
+//! The search in sorted tables of object ids: a fan-out with 256 counts, an interpolated position
+//! for evenly distributed ids, and a short search from there on the first 64 bits. Pack indexes,
+//! multi-pack-indexes and commit-graphs use this module.
 
 mod many;
 mod rows;
@@ -19,15 +19,16 @@ use crate::error::{Error, ErrorKind};
 /// The size in bytes of a fan-out on disk.
 pub const FANOUT_LEN: usize = 256 * 4;
 
-/// For each first byte of an id, how many ids are not above it.
+/// The fan-out: for each byte value, the number of ids whose first byte is not greater.
 #[derive(Clone, Debug)]
 pub struct Fanout(Box<[u32; 256]>);
 
 impl Fanout {
-    /// Takes over the fan-out at the start of `bytes`.
+    /// Parses the fan-out at the start of `bytes`.
     ///
     /// # Errors
-    /// `Truncated` if there are too few bytes, `Corrupt` if the counts do not rise.
+    /// Fails with `ErrorKind::Truncated` if there are too few bytes, and with `ErrorKind::Corrupt`
+    /// if the counts are not in ascending order.
     pub fn parse(bytes: &[u8]) -> Result<Fanout, Error> {
         let bytes = bytes
             .get(..FANOUT_LEN)
@@ -52,12 +53,12 @@ impl Fanout {
         self.0[255]
     }
 
-    /// Whether the table has no ids.
+    /// Returns whether the table has no ids.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The rows whose ids start with `first_byte`.
+    /// Returns the rows whose ids start with `first_byte`.
     pub fn bucket(&self, first_byte: u8) -> Range<u32> {
         let start = match first_byte {
             0 => 0,
@@ -67,38 +68,38 @@ impl Fanout {
     }
 }
 
-/// The position of the rows with the ids in a file, and the way to search them.
+/// The position and the layout of the rows with the ids in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// The offset in bytes of the first row. All rows lie within the file; the creator of the table
-    /// has checked that.
+    /// The offset of the first row in bytes. All rows must be within the file; the creator of the
+    /// table checks this.
     pub start: u64,
     /// The size of a row in bytes.
     pub row_len: u32,
     /// The offset of the id in its row.
     pub id_offset: u32,
-    /// The hash of the ids.
+    /// The hash function of object ids.
     pub kind: Kind,
 }
 
 impl Table {
-    /// The row of `id`, or the row before which it would stand. Reads two or three places of a
-    /// mapped file, or one or two windows of one that is not. Takes no lock, allocates nothing
-    /// when mapped.
+    /// Returns the row of `id`, or the row before which `id` would be inserted. Reads two or three
+    /// positions of a mapped file, or one or two windows of a file that is not mapped. Takes no
+    /// lock, and allocates nothing for a mapped file.
     ///
     /// # Errors
-    /// `Io` when the file is not mapped and cannot be read, `Truncated` when it was cut short under
-    /// its map.
+    /// Fails with `ErrorKind::Io` if the file is not mapped and cannot be read, and with
+    /// `ErrorKind::Truncated` if a mapped file was truncated.
     #[inline]
     pub fn search(&self, view: &View, fanout: &Fanout, id: &oid) -> Result<Search, Error> {
         self.search_hinting(view, fanout, id, |_| ())
     }
 
-    /// Does the same as [`search`](Self::search). While it waits for memory, `hint` is called twice
-    /// with the probable row, so data of that row can be prefetched.
+    /// Does the same as [`search`](Self::search). While the search waits for memory, `hint` is
+    /// called twice with the probable row, so that the caller can prefetch data of this row.
     ///
     /// # Errors
-    /// As [`search`](Self::search).
+    /// Fails as [`search`](Self::search) does.
     #[inline]
     pub fn search_hinting(
         &self,
@@ -118,16 +119,16 @@ impl Table {
         }
     }
 
-    /// Looks up many ids in any order. `found` is called with the place in `ids` and the row of
-    /// each id that exists. If the ids ascend, each search begins where the previous one ended;
-    /// with many ids the next row is near. Otherwise several ids of a mapped file are searched side
-    /// by side, so their cache misses overlap. `hint` is called with probable rows some time before
-    /// `found`, so their data can be prefetched. A file that is not mapped is searched in ascending
-    /// order, which takes 32 bytes for each id that was out of order. Takes no lock, and allocates
-    /// nothing for a mapped file.
+    /// Searches many ids in any order. `found` is called with the position in `ids` and the row of
+    /// each id that exists. If the ids are ascending, each search begins at the result of the
+    /// previous one; with many ids, the next row is close. Otherwise, several ids of a mapped file
+    /// are searched in parallel, so that their cache misses overlap. `hint` is called with probable
+    /// rows some time before `found`, so that the caller can prefetch their data. A file that is
+    /// not mapped is searched in ascending order, which takes 32 bytes for each id that is out of
+    /// order. Takes no lock, and allocates nothing for a mapped file.
     ///
     /// # Errors
-    /// Like [`search`](Self::search), and those that `found` returns.
+    /// Fails as [`search`](Self::search) does, and with the error of `found`.
     #[inline]
     pub fn search_many<'a, I>(
         &self,
@@ -171,7 +172,7 @@ impl Table {
         }
     }
 
-    /// Searches rising ids, each with its place, in a file that is not mapped.
+    /// Searches ascending ids, each with its position in the input, in a file that is not mapped.
     fn search_windows<'a>(
         &self,
         view: &View,
@@ -188,10 +189,10 @@ impl Table {
         Ok(())
     }
 
-    /// The rows whose ids start with `prefix`.
+    /// Returns the rows whose ids start with `prefix`.
     ///
     /// # Errors
-    /// As [`search`](Self::search).
+    /// Fails as [`search`](Self::search) does.
     pub fn prefix(
         &self,
         view: &View,
@@ -217,10 +218,10 @@ impl Table {
         Ok(start..low)
     }
 
-    /// The id of `row`, which must be a row of the table.
+    /// Returns the id in `row`, which must exist in the table.
     ///
     /// # Errors
-    /// `Io` when the file is not mapped and cannot be read.
+    /// Fails with `ErrorKind::Io` if the file is not mapped and cannot be read.
     #[inline]
     pub fn id(&self, view: &View, row: u32) -> Result<ObjectId, Error> {
         let offset = self.start + u64::from(row) * u64::from(self.row_len);
@@ -237,7 +238,7 @@ impl Table {
         Ok(id)
     }
 
-    /// The rows of a table that starts within `bytes`.
+    /// Returns the rows of the table within `bytes`.
     #[inline]
     fn ids<'a>(&self, bytes: &'a [u8]) -> Ids<'a> {
         Ids {
@@ -249,7 +250,7 @@ impl Table {
     }
 }
 
-/// Searches ids in memory, as many at a time as are searched side by side.
+/// Searches ids in memory, in groups that are searched in parallel.
 #[inline]
 fn search_groups<'a>(
     table: Ids<'_>,
@@ -279,7 +280,7 @@ fn search_groups<'a>(
     Ok(())
 }
 
-/// Found at a row, or to be inserted before one.
+/// The row of an id, or the row before which the id would be inserted.
 pub type Search = Result<u32, u32>;
 
 #[inline]
@@ -301,7 +302,7 @@ pub(crate) fn be_u64(bytes: &[u8]) -> u64 {
     prefix64(bytes)
 }
 
-/// Whether what was read of `view` is what the file holds; see [`View::check`].
+/// Checks that the bytes read from `view` are the contents of the file; see [`View::check`].
 #[inline]
 pub(crate) fn intact(view: &View) -> Result<(), Error> {
     match view.check() {
@@ -325,7 +326,7 @@ mod tests {
 
     use super::*;
 
-    /// A table of `len` ids that are anything but spread evenly, from a seed.
+    /// Returns a table of `len` very unevenly distributed ids, generated from a seed.
     fn table(len: u32, seed: u64) -> (Fanout, View, Vec<ObjectId>) {
         let mut state = seed;
         let mut next = || {
@@ -356,7 +357,7 @@ mod tests {
         (fanout, View::from_bytes(rows), ids)
     }
 
-    /// Returns the file of `view` as one that is read by position.
+    /// Returns the file of `view` as a view that is read by position.
     fn positional(view: &View) -> (pronto_io::cleanup::Guard, View) {
         let bytes = view.bytes().expect("in memory");
         let name = format!("pronto-table-{}-{}", std::process::id(), bytes.len());

@@ -1,8 +1,8 @@
-//! Pack indexes (`.idx`, versions 1 and 2) read in place. Format: `gitformat-pack(5)`.
+//! Reads pack indexes (`.idx`, versions 1 and 2) in place. Format: `gitformat-pack(5)`.
 //!
 //! The cost of opening does not depend on the size: the header, the fan-out and the size of the
-//! file are checked, and the tables are neither copied nor digested. Every offset is checked when
-//! it is used.
+//! file are checked, and the tables are neither copied nor hashed. Every offset is checked when it
+//! is used.
 
 mod scan;
 pub mod write;
@@ -29,13 +29,13 @@ const HEADER_LEN: u64 = 8;
 /// The version of the format of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// Rows of offset and id; packs below 4 GiB; no checksums of entries.
+    /// Version 1: rows of offset and id; only packs below 4 GiB; no CRC-32 of entries.
     One,
-    /// Separate tables of ids, checksums, offsets and large offsets.
+    /// Version 2: separate tables of ids, CRC-32, offsets and large offsets.
     Two,
 }
 
-/// An open pack index. `Send + Sync`; no method takes a lock while the file is mapped.
+/// An open pack index. `Send + Sync`; no method takes a lock if the file is mapped.
 #[derive(Debug)]
 pub struct Index {
     path: PathBuf,
@@ -48,22 +48,22 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens the index at `path`, whose ids are of `kind`. A handful of system calls and reads of
-    /// the first page and the size; nothing that grows with the number of objects.
+    /// Opens the index at `path`, whose ids are of `kind`. Costs a constant number of system calls,
+    /// and reads of the first page and the file size.
     ///
     /// # Errors
-    /// `Io` when it cannot be opened, `Corrupt`, `Truncated` or `IndexVersion` when it is not an
-    /// index.
+    /// Fails with `ErrorKind::Io` if the file cannot be opened, and with `ErrorKind::Corrupt`,
+    /// `ErrorKind::Truncated` or `ErrorKind::IndexVersion` if it is not a valid index.
     pub fn open(path: impl AsRef<Path>, kind: Kind, access: Access) -> Result<Index, Error> {
         let path = path.as_ref();
         let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
         Index::from_view(view, path, kind)
     }
 
-    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Does the same as [`open`](Self::open) for an open file with the path `path`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     pub fn from_view(view: View, path: &Path, kind: Kind) -> Result<Index, Error> {
         Index::check(view, path, kind).map_err(|error| error.at_path(path))
     }
@@ -125,17 +125,17 @@ impl Index {
         &self.path
     }
 
-    /// The file as it was opened.
+    /// Returns the view of the file.
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// The version of its format.
+    /// Returns the version of the file format.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The hash of its ids.
+    /// Returns the hash function of object ids.
     pub fn kind(&self) -> Kind {
         self.ids.kind
     }
@@ -145,16 +145,17 @@ impl Index {
         self.fanout.len()
     }
 
-    /// Whether it lists no object.
+    /// Returns whether the index has no objects.
     pub fn is_empty(&self) -> bool {
         self.fanout.is_empty()
     }
 
-    /// The position of `id`, if it is listed. `id` must be of the index's kind, or it is not found.
+    /// Returns the position of `id`, if the index contains it. An `id` of another hash function is
+    /// not found.
     ///
     /// # Errors
-    /// `Io` when the file is not mapped and cannot be read, `Truncated` when it was cut short under
-    /// its map.
+    /// Fails with `ErrorKind::Io` if the file is not mapped and cannot be read, and with
+    /// `ErrorKind::Truncated` if a mapped file was truncated.
     #[inline]
     pub fn find(&self, id: &oid) -> Result<Option<IndexPosition>, Error> {
         if id.kind() != self.ids.kind {
@@ -166,10 +167,10 @@ impl Index {
         }
     }
 
-    /// The offset in the pack of `id`, if it is listed.
+    /// Returns the offset of `id` in the pack, if the index contains it.
     ///
     /// # Errors
-    /// As [`find`](Self::find) and [`offset_at`](Self::offset_at).
+    /// Fails as [`find`](Self::find) and [`offset_at`](Self::offset_at) do.
     #[inline]
     pub fn find_offset(&self, id: &oid) -> Result<Option<PackOffset>, Error> {
         if id.kind() != self.ids.kind {
@@ -193,12 +194,12 @@ impl Index {
         }
     }
 
-    /// Looks up many ids, in any order. Calls `found` with the place in `ids` and the position of
-    /// each id that is listed. If they ascend, each search starts where the previous one ended;
-    /// otherwise several are searched side by side.
+    /// Searches many ids in any order. Calls `found` with the position in `ids` and the position in
+    /// the index of each id that the index contains. If the ids are ascending, each search starts
+    /// at the result of the previous one; otherwise several ids are searched in parallel.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn find_many<'a, I>(
         &self,
         ids: I,
@@ -216,11 +217,11 @@ impl Index {
         searched.map_err(|error| error.at_path(&self.path))
     }
 
-    /// Does the same as [`find_many`](Self::find_many), and also passes the offset of each in the
-    /// pack.
+    /// Does the same as [`find_many`](Self::find_many), and also passes the offset of each object
+    /// in the pack.
     ///
     /// # Errors
-    /// As [`find`](Self::find) and [`offset_at`](Self::offset_at).
+    /// Fails as [`find`](Self::find) and [`offset_at`](Self::offset_at) do.
     pub fn find_offsets<'a, I>(
         &self,
         ids: I,
@@ -241,35 +242,36 @@ impl Index {
         searched.map_err(|error| error.at_path(&self.path))
     }
 
-    /// Checks that the file is unchanged since it was opened. Call it before an id is reported as
-    /// not listed; see [`View::verify`].
+    /// Checks that the file is unchanged since it was opened. Call this function before reporting
+    /// an id as missing; see [`View::verify`].
     ///
     /// # Errors
-    /// `Truncated` if the mapped file was truncated.
+    /// Fails with `ErrorKind::Truncated` if the mapped file was truncated.
     pub fn verify(&self) -> Result<(), Error> {
         let verified = self.view.verify();
         verified.map_err(|error| unreadable(error).at_path(&self.path))
     }
 
-    /// The positions of all ids that start with `first_byte`.
+    /// Returns the positions of all ids that start with `first_byte`.
     pub fn bucket(&self, first_byte: u8) -> Range<u32> {
         self.fanout.bucket(first_byte)
     }
 
-    /// The positions of all ids that start with `prefix`.
+    /// Returns the positions of all ids that start with `prefix`.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn prefix(&self, prefix: &Prefix) -> Result<Range<IndexPosition>, Error> {
         let rows = self.ids.prefix(&self.view, &self.fanout, prefix);
         let rows = rows.map_err(|error| error.at_path(&self.path))?;
         Ok(IndexPosition(rows.start)..IndexPosition(rows.end))
     }
 
-    /// The id at `position`.
+    /// Returns the id at `position`.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such position, `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the position does not exist, and with `ErrorKind::Io` if
+    /// the file cannot be read.
     #[inline]
     pub fn id_at(&self, position: IndexPosition) -> Result<ObjectId, Error> {
         self.check_position(position)?;
@@ -277,11 +279,11 @@ impl Index {
         id.map_err(|error| error.at_path(&self.path))
     }
 
-    /// The offset in the pack of the object at `position`.
+    /// Returns the offset in the pack of the object at `position`.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such position or its large offset is not in the file, `Io` when
-    /// the file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the position does not exist or its large offset is not in
+    /// the file, and with `ErrorKind::Io` if the file cannot be read.
     #[inline]
     pub fn offset_at(&self, position: IndexPosition) -> Result<PackOffset, Error> {
         self.check_position(position)?;
@@ -298,10 +300,10 @@ impl Index {
         }
     }
 
-    /// The CRC-32 of the entry at `position` as it stands in the pack; version 1 has none.
+    /// Returns the CRC-32 of the stored entry at `position`; `None` in version 1.
     ///
     /// # Errors
-    /// As [`id_at`](Self::id_at).
+    /// Fails as [`id_at`](Self::id_at) does.
     pub fn crc_at(&self, position: IndexPosition) -> Result<Option<u32>, Error> {
         self.check_position(position)?;
         match self.version {
@@ -313,25 +315,25 @@ impl Index {
         }
     }
 
-    /// The checksum of the pack this index belongs to, which is the pack's trailer.
+    /// Returns the checksum in the trailer of the pack to which the index belongs.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Io` if the file cannot be read.
     pub fn pack_checksum(&self) -> Result<ObjectId, Error> {
         let hash_len = self.ids.kind.len_in_bytes();
         self.read_id(self.view.len() - 2 * hash_len as u64)
     }
 
-    /// The checksum that the file gives of itself; [opening](Self::open) does not verify it.
+    /// Returns the checksum at the end of the index, which [`open`](Self::open) does not verify.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Io` if the file cannot be read.
     pub fn checksum(&self) -> Result<ObjectId, Error> {
         let hash_len = self.ids.kind.len_in_bytes();
         self.read_id(self.view.len() - hash_len as u64)
     }
 
-    /// The offsets that are stored in 64 bits, rising.
+    /// Returns the offsets that are stored in 64 bits, in ascending order.
     pub(crate) fn offsets_in_64_bits(&self) -> Result<Vec<u64>, Error> {
         let mut offsets = Vec::new();
         if self.large_offsets > 0 {
@@ -346,7 +348,7 @@ impl Index {
         Ok(offsets)
     }
 
-    /// Turns a 32-bit offset of a version 2 index into a real one.
+    /// Converts a 32-bit offset of a version 2 index to the offset in the pack.
     #[inline]
     fn resolve_offset(&self, small: u32) -> Result<PackOffset, Error> {
         const LARGE: u32 = 1 << 31;

@@ -1,4 +1,4 @@
-//! Options for indexing a pack and for making its files.
+//! Options to index a pack and to create its files.
 
 use crate::idx::Version;
 use pronto_hash::Kind;
@@ -6,75 +6,81 @@ use pronto_io::sync::SyncMethod;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Options of indexing.
+/// Options of the indexer (`git index-pack`).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The hash of the repository.
+    /// The hash function of object ids (`--object-format`).
     pub kind: Kind,
-    /// The number of computing threads; zero for as many as there are cores.
+    /// The number of worker threads; zero means the number of cores (`--threads`, `pack.threads`).
     pub threads: usize,
-    /// Refuses packs of more bytes than this.
+    /// The size in bytes above which a pack is refused (`--max-input-size`).
     pub max_input_size_bytes: Option<u64>,
-    /// Whole blobs larger than this are never held in memory (`core.bigFileThreshold`).
+    /// The size above which blobs that are not deltas are never held in memory
+    /// (`core.bigFileThreshold`).
     pub big_file_threshold_bytes: u64,
-    /// Refuses objects larger than this, but for blobs that are not held: those stored whole above
-    /// [`big_file_threshold_bytes`](Self::big_file_threshold_bytes).
+    /// The size above which objects are refused, except for blobs that are never held in memory
+    /// because of [`big_file_threshold_bytes`](Self::big_file_threshold_bytes).
     pub max_object_size_bytes: Option<u64>,
-    /// The directory for blobs that are too large for memory; `None` if all are held in memory.
+    /// The directory for blobs that are too large for memory; `None` to hold all of them in memory.
     pub in_files: Option<InFiles>,
-    /// The memory for contents that wait to be a base, in all threads together.
+    /// The memory for contents that wait to be used as delta bases, for all threads together.
     pub base_cache_bytes: usize,
     /// The memory for inflated deltas that wait for their base.
     pub kept_deltas_bytes: usize,
-    /// The version of the index; 2 is written where 1 cannot do.
+    /// The version of the index (`--index-version`); version 2 is written if version 1 is not
+    /// sufficient.
     pub index_version: Version,
-    /// Offsets above this take 64 bits in the index.
+    /// The offset above which offsets take 64 bits in the index (`--index-version=VERSION,OFFSET`).
     pub index_offset_limit: u64,
-    /// Writes a reverse index too (`pack.writeReverseIndex`).
+    /// Write a reverse index, too (`--rev-index`, `pack.writeReverseIndex`).
     pub reverse_index: bool,
-    /// Whether input that continues after the pack is refused.
+    /// Refuse input with bytes after the pack.
     pub must_end: bool,
-    /// Adds the bases that a thin pack lacks, if [`Existing`](crate::indexer::Existing) has them.
+    /// Append the missing bases of a thin pack (`--fix-thin`), if
+    /// [`Existing`](crate::indexer::Existing) contains them.
     pub fix_thin: bool,
-    /// Refuses a pack that holds an object twice.
+    /// Refuse a pack that contains an object twice (`--strict`).
     pub forbid_duplicates: bool,
-    /// The way to flush the pack before it gets its name.
+    /// The method to flush the pack before it is renamed to its final name (`core.fsync`).
     pub sync: SyncMethod,
-    /// The way to flush the other files before they get their names.
+    /// The method to flush the other files before they are renamed to their final names
+    /// (`core.fsync`).
     pub sync_indexes: SyncMethod,
-    /// Writes a `.keep` file with this in it, first of all.
+    /// The content of a `.keep` file, which is written before the pack is visible (`--keep`).
     pub keep: Option<Vec<u8>>,
-    /// Writes a `.promisor` file with this in it, first of all.
+    /// The content of a `.promisor` file, which is written before the pack is visible
+    /// (`--promisor`).
     pub promisor: Option<Vec<u8>>,
-    /// The path of the pack, if it is not named by its checksum in the directory. It must not
-    /// exist.
+    /// The path of the pack; `None` for a path in the directory that contains the checksum. The
+    /// file must not exist.
     pub pack_path: Option<PathBuf>,
-    /// The prefix of the names of the files, in place of `pack`; `-` and the checksum follow.
+    /// The prefix of the file names instead of `pack`; `-` and the checksum follow.
     pub name_prefix: Option<OsString>,
-    /// The path of the index, with the reverse index beside it, if they are not beside the pack.
-    /// Existing files are replaced.
+    /// The path of the index, with the reverse index beside it (`-o`); `None` for a path beside the
+    /// pack. Existing files are replaced.
     pub index_path: Option<PathBuf>,
-    /// The permissions of what is written, if not those that the umask leaves.
+    /// The permissions of the files (`core.sharedRepository`); `None` for those of the umask.
     pub permissions: Option<u32>,
-    /// The title of the first phase.
+    /// The title of the progress of the first phase.
     pub title: &'static str,
-    /// Whether the first phase counts bytes too, for a rate.
+    /// Show the number of received bytes and the rate in the progress of the first phase.
     pub show_bytes: bool,
-    /// Whether the second phase, which resolves deltas, has separate progress.
+    /// Show progress of the second phase, which resolves deltas.
     pub show_resolving: bool,
-    /// Whether objects that exist already are compared with those of the pack.
+    /// Compare objects of the pack with existing objects of the same id.
     pub check_collisions: bool,
 }
 
-/// Blobs that deltas make, or are made of, in files without a name rather than in memory.
+/// Options for blobs that are stored in unnamed files instead of memory: deltified blobs and their
+/// bases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InFiles {
     /// The directory in which the files are made.
     pub directory: PathBuf,
-    /// Blobs of more bytes than this go there.
+    /// The size in bytes above which a blob is stored in a file.
     pub from_bytes: u64,
-    /// Refuses those that are larger, in place of [`Options::max_object_size_bytes`].
+    /// The size above which such blobs are refused, instead of [`Options::max_object_size_bytes`].
     pub most_bytes: u64,
 }
 
@@ -111,9 +117,9 @@ impl Default for Options {
     }
 }
 
-/// The title of the first phase for a pack that comes from elsewhere.
+/// The title of the first phase for a received pack.
 pub const RECEIVING: &str = "Receiving objects";
-/// The title of the first phase for a pack that is on the disk.
+/// The title of the first phase for a pack on disk.
 pub const INDEXING: &str = "Indexing objects";
-/// The title of the only phase for a pack that becomes loose objects.
+/// The title of the only phase for a pack that is unpacked into loose objects.
 pub const UNPACKING: &str = "Unpacking objects";

@@ -1,5 +1,5 @@
-//! Indexes a pack as it arrives: one pass over the bytes, which are written, inflated, digested and
-//! resolved at the same time. See `docs/design/index-pack.md`.
+//! Indexes a pack as it arrives (`git index-pack --stdin`): in one pass, the bytes are written,
+//! inflated, hashed and resolved at the same time. See `docs/design/index-pack.md`.
 //!
 //! ```
 //! use pronto_pack::indexer::{Context, Options, index_stream};
@@ -73,83 +73,85 @@ use std::path::{Path, PathBuf};
 pub struct Outcome {
     /// The checksum of the pack, which names its files.
     pub checksum: ObjectId,
-    /// The number of objects in the pack, with the added ones.
+    /// The number of objects in the pack, including the appended bases.
     pub objects: u32,
     /// The number of deltas.
     pub deltas: u64,
-    /// The number of bases that were added to a thin pack.
+    /// The number of bases that were appended to a thin pack.
     pub added: u32,
-    /// The pack.
+    /// The path of the pack.
     pub pack: PathBuf,
-    /// Its index.
+    /// The path of the index.
     pub index: PathBuf,
-    /// The `.keep` file, if one was asked for and there was none.
+    /// The path of the `.keep` file, if a new one was requested and written.
     pub keep: Option<PathBuf>,
-    /// Input after the pack that had already been read.
+    /// Bytes after the pack that had already been read.
     pub leftover: Vec<u8>,
 }
 
-/// The indexer's access to existing objects. Called from one thread at a time.
+/// Gives the indexer access to existing objects. Called from one thread at a time.
 pub trait Existing: Sync {
-    /// Appends the places of those of `ids` that exist to `found`. `ids` are in rising order; a
-    /// call comes for each few ten thousand, so an implementation can merge instead of search.
+    /// Appends the positions in `ids` of existing objects to `found`. `ids` are in ascending order.
+    /// Each call passes up to some ten thousand ids, so an implementation can merge instead of
+    /// search.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Fails if reading fails.
     fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error>;
 
-    /// Reads an object into `out`, whose former content is lost. None if there is no such object.
+    /// Reads the object `id` into `out`, replacing its content. Returns `None` if the object does
+    /// not exist.
     ///
     /// # Errors
-    /// Those of reading, and of objects that are damaged.
+    /// Fails if the object is damaged or reading fails.
     fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error>;
 }
 
 /// Inspects every object of the pack: for fsck, or to collect links. Called from many threads, once
-/// for each entry, in no order; an error refuses the pack.
+/// for each entry, in no particular order. An error rejects the pack.
 pub trait Inspect: Sync {
-    /// An object of the pack.
+    /// Inspects an object of the pack.
     ///
     /// # Errors
-    /// If the object shall not be accepted.
+    /// Fails if the object must be rejected.
     fn object(&self, kind: ObjectKind, id: &ObjectId, content: &[u8]) -> Result<(), Error>;
 
-    /// A blob above [`Options::big_file_threshold_bytes`], of which no more is known.
+    /// Inspects a blob above [`Options::big_file_threshold_bytes`], whose content is not available.
     ///
     /// # Errors
-    /// If the object shall not be accepted.
+    /// Fails if the object must be rejected.
     fn large_blob(&self, id: &ObjectId, size_bytes: u64) -> Result<(), Error>;
 
-    /// All objects have been shown, and no file has its name yet: the last moment to refuse.
-    /// Called once.
+    /// Called once after all objects have been inspected, before any file has its final name. This
+    /// is the last opportunity to reject the pack.
     ///
     /// # Errors
-    /// If the pack shall not be accepted.
+    /// Fails if the pack must be rejected.
     fn complete(&self, contents: &dyn Contents) -> Result<(), Error> {
         let _ = contents;
         Ok(())
     }
 }
 
-/// The participants of indexing besides the input.
+/// The callbacks and sources of an indexer, besides its input.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The objects of the destination, for collisions and for bases of thin packs.
+    /// The existing objects of the destination, for collision checks and as bases of thin packs.
     pub existing: Option<&'a dyn Existing>,
-    /// The permitted bases of thin packs, if not every existing object may be one. Queried when
-    /// everything else of the pack is known.
+    /// The existing objects that may be bases of thin packs, if not all of them may. Queried after
+    /// all objects that need no such base are resolved.
     pub bases: Option<&'a dyn Existing>,
     /// The inspector of every object.
     pub inspect: Option<&'a dyn Inspect>,
-    /// The receiver of progress.
+    /// The receiver of progress events.
     pub progress: &'a dyn Progress,
-    /// Called when the whole pack has arrived and its checksum is right.
+    /// A callback for when the whole pack has arrived and its checksum is correct.
     pub arrived: Option<&'a (dyn Fn() + Sync)>,
-    /// The interrupt, if the operation can be interrupted.
+    /// The interrupt with which the operation can be cancelled.
     pub interrupt: Option<&'a Interrupt>,
-    /// Says whether reading the input now would not have to wait for anybody: always for a file,
-    /// never without this. Threads that have nothing else to do then look ahead in the input; what
-    /// follows the pack may be read, and is given back as [`Outcome::leftover`].
+    /// A callback that returns whether the input can be read without blocking: always for a file,
+    /// never without a callback. Idle threads then read ahead in the input. Bytes after the pack
+    /// may be read, and are returned as [`Outcome::leftover`].
     pub ready: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
@@ -167,18 +169,20 @@ impl Default for Context<'_> {
     }
 }
 
-/// Reads a pack from `input` as it arrives and writes it with its indexes into `directory`, which
-/// must exist. No file gets its name before everything is checked, and the index is last; after an
-/// error no file is left. Bytes after the pack are not read, except those that arrived with its
-/// last bytes.
+/// Reads a pack from `input` as it arrives and writes the pack with its indexes to the existing
+/// `directory`. No file gets its final name before everything is checked, and the index is renamed
+/// last; after an error, no file is left. Bytes after the pack are not read, except those that
+/// arrived together with its last bytes.
 ///
-/// Reads and writes in pieces of a MiB. Memory is limited by the options, plus 60 bytes for each
+/// Reads and writes in pieces of one MiB. Memory is limited by the options, plus 60 bytes for each
 /// object and a few objects for each thread.
 ///
 /// # Errors
-/// The kinds that describe an invalid pack, such as `Corrupt` or `Truncated`, with the offset;
-/// `Unresolved` for bases that do not exist; `Collision`, `Limit`, `PackTooLarge`, `Duplicate`,
-/// `Interrupted`, `Io`, and those of the inspector.
+/// Fails with the kinds for an invalid pack, such as `ErrorKind::Corrupt` or
+/// `ErrorKind::Truncated`, with the offset; with `ErrorKind::Unresolved` if a delta base does not
+/// exist; with `ErrorKind::Collision`, `ErrorKind::Limit`, `ErrorKind::PackTooLarge`,
+/// `ErrorKind::Duplicate`, `ErrorKind::Interrupted` or `ErrorKind::Io`; and with the error of the
+/// inspector.
 pub fn index_stream(
     input: &mut dyn Read,
     directory: &Path,
@@ -210,12 +214,13 @@ pub fn index_stream(
     })
 }
 
-/// Indexes the pack in the file `pack`, which stays as it is: its index becomes `index`, and its
-/// reverse index, if wanted, the same with the extension `rev`. Old ones go. Options for packs
-/// that arrive ([`Options::fix_thin`], …) mean nothing here.
+/// Indexes the existing file `pack`, which stays unchanged. Writes the index to `index`, and the
+/// reverse index, if requested, to the same path with the extension `rev`. Existing indexes are
+/// replaced. Options for received packs ([`Options::fix_thin`], …) have no effect.
 ///
 /// # Errors
-/// Like [`index_stream`], and `Trailing` if anything follows the pack.
+/// Fails as [`index_stream`] does, and with `ErrorKind::Trailing` if there are bytes after the
+/// pack.
 pub fn index_file(
     pack: &Path,
     index: &Path,
@@ -240,7 +245,7 @@ pub fn index_file(
     })
 }
 
-/// Indexes the pack in a file, which must hold nothing else.
+/// Indexes the pack in a file, which must contain nothing else.
 fn index_given(
     pack: &Path,
     options: &Options,
@@ -261,11 +266,11 @@ fn index_given(
     run(&options, &context).index(&mut input, Store::Given(view))
 }
 
-/// Indexes a pack that is in memory without touching the disk and returns its index as bytes:
-/// for small packs, and for feeding the indexer with anything at all.
+/// Indexes a pack in memory without disk access and returns the bytes of its index: for small
+/// packs, and to test the indexer with arbitrary input.
 ///
 /// # Errors
-/// As [`index_stream`].
+/// Fails as [`index_stream`] does.
 pub fn index_bytes(
     pack: &[u8],
     options: &Options,
@@ -325,19 +330,19 @@ fn outcome(done: Done) -> Outcome {
     }
 }
 
-/// The parts of the call that every stage needs.
+/// The arguments of the call that every stage needs.
 pub(in crate::indexer) struct Surroundings<'a> {
     kind: Kind,
     inspect: Option<&'a dyn Inspect>,
     progress: &'a dyn Progress,
     interrupt: Option<&'a Interrupt>,
     limits: Limits<'a>,
-    /// Counts deltas that are resolved.
+    /// Counts resolved deltas.
     resolving: Meter,
 }
 
 impl Surroundings<'_> {
-    /// Returns an error when it is time to stop.
+    /// Fails if the operation was cancelled.
     fn check(&self) -> Result<(), Error> {
         match self.interrupt {
             Some(interrupt) if interrupt.is_triggered() => {
@@ -348,12 +353,12 @@ impl Surroundings<'_> {
     }
 }
 
-/// Another thread failed and will say why; this one just ends.
+/// Returns the error of a thread that ends because another thread failed.
 fn stopped() -> Error {
     Error::new(ErrorKind::Stopped, "another thread failed")
 }
 
-/// The results, or of the errors one that is a reason rather than a consequence.
+/// Returns all results, or the error that caused the others.
 fn first_real_error<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
     let mut values = Vec::with_capacity(results.len());
     let mut failure: Option<Error> = None;

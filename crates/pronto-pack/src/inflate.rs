@@ -1,13 +1,14 @@
-//! Inflates the zlib streams of a pack: the inflated size is known, the deflated one is not.
+//! Inflates the zlib streams of a pack, whose inflated size is known and whose deflated size is
+//! unknown.
 
 use crate::error::{Error, ErrorKind};
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
-/// DEFLATE cannot blow up a byte of input into more than this many bytes of output.
+/// The largest ratio of inflated to deflated bytes in DEFLATE.
 const MAX_RATIO: u64 = 1032;
 
-/// Inflates one stream after another, reusing its tables (14 KiB, allocated once).
+/// Inflates one stream after another, and reuses its tables (14 KiB, allocated once).
 pub struct Inflater {
     decoder: Box<Decoder>,
 }
@@ -19,20 +20,22 @@ impl Default for Inflater {
 }
 
 impl Inflater {
-    /// An inflater. Costs one allocation; make one for each thread and keep it.
+    /// Returns an inflater. Costs one allocation; each thread should create one inflater and reuse
+    /// it.
     pub fn new() -> Self {
         Inflater {
             decoder: Box::new(Decoder::new(Format::Zlib)),
         }
     }
 
-    /// Inflates the zlib stream at the start of `input`, of exactly `size` bytes once inflated,
-    /// into `out`, whose former content is lost, and says how many bytes of `input` it took.
-    /// A `size` that so little input cannot yield is refused before anything is allocated.
+    /// Inflates the zlib stream at the start of `input`, whose inflated size is exactly `size`
+    /// bytes, to `out`, replacing its content. Returns the number of consumed bytes of `input`. A
+    /// `size` that is impossible for so little input is refused before memory is allocated.
     ///
     /// # Errors
-    /// `Truncated` if `input` ends before the stream does, `Corrupt` if it is no such stream or
-    /// not of that size; `out` is then unspecified.
+    /// Fails with `ErrorKind::Truncated` if `input` ends before the stream, and with
+    /// `ErrorKind::Corrupt` if the stream is malformed or has another size; `out` is then
+    /// unspecified.
     pub fn inflate(&mut self, input: &[u8], size: u64, out: &mut Vec<u8>) -> Result<usize, Error> {
         check_claim(input.len(), size)?;
         let size = usize::try_from(size).map_err(|_| too_large())?;
@@ -40,11 +43,11 @@ impl Inflater {
         self.inflate_into(input, out)
     }
 
-    /// Inflates the zlib stream at the start of `input`, which must fill `out` exactly, and says
-    /// how many bytes of `input` it took.
+    /// Inflates the zlib stream at the start of `input`, which must fill `out` exactly. Returns the
+    /// number of consumed bytes of `input`.
     ///
     /// # Errors
-    /// As [`inflate`](Self::inflate).
+    /// Fails as [`inflate`](Self::inflate) does.
     #[inline]
     pub fn inflate_into(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize, Error> {
         let size = out.len();
@@ -61,12 +64,11 @@ impl Inflater {
         }
     }
 
-    /// Inflates the beginning of the zlib stream at the start of `input` until `out` is full or the
-    /// stream ends, and returns the number of bytes in `out`. Does not read further, so later
-    /// damage goes unnoticed.
+    /// Inflates the zlib stream at the start of `input` until `out` is full or the stream ends.
+    /// Returns the number of bytes in `out`. Damage in the rest of the stream is not detected.
     ///
     /// # Errors
-    /// As [`inflate`](Self::inflate).
+    /// Fails as [`inflate`](Self::inflate) does.
     pub fn inflate_start(&mut self, input: &[u8], out: &mut [u8]) -> Result<usize, Error> {
         self.decoder.reset();
         let result = match self.decoder.decompress(input, out, true) {
@@ -78,7 +80,7 @@ impl Inflater {
     }
 }
 
-/// Refuses a size that `input_len` bytes cannot inflate to.
+/// Fails if `input_len` bytes cannot inflate to `size` bytes.
 pub(crate) fn check_claim(input_len: usize, size: u64) -> Result<(), Error> {
     if size / MAX_RATIO > input_len as u64 {
         return Err(Error::new(

@@ -1,4 +1,5 @@
-//! The last step of writing a pack: sorts ids, writes indexes, and names all files, the index last.
+//! The last step of writing a pack: sorts ids, writes indexes, and renames all files to their final
+//! names, the index last.
 
 use crate::error::{Error, ErrorKind};
 use crate::idx::write::{self as idx, Rows};
@@ -14,26 +15,28 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Fewer ids than this are sorted on one thread.
+/// The number of ids below which they are sorted on one thread.
 const SORT_ALONE: usize = 1 << 15;
 
-/// The mode of files whose names the caller gives, as in Git; the umask does not apply to them.
+/// The mode of files whose paths the caller specifies, as in Git; the umask does not apply to them.
 const NAMED_MODE: u32 = 0o444;
 
 /// The names of the files of a pack.
 pub(crate) struct Names {
     pub(crate) pack: PathBuf,
     pub(crate) index: PathBuf,
-    /// The caller gives the name of the pack. An existing file is replaced; otherwise it stays.
+    /// Whether an existing pack is replaced, because the caller specifies its path; otherwise the
+    /// existing file stays.
     pub(crate) replaces_pack: bool,
-    /// The same for indexes.
+    /// Whether an existing index is replaced, because the caller specifies its path.
     pub(crate) replaces_index: bool,
-    /// An existing index must have the same content.
+    /// Whether an existing index must have the same content.
     pub(crate) compares_index: bool,
 }
 
 impl Names {
-    /// Those in `directory` of the pack with this checksum, or those that the options give.
+    /// Returns the paths for the pack with this checksum in `directory`, or the paths in the
+    /// options.
     pub(crate) fn new(directory: &Path, options: &Options, checksum: &ObjectId) -> Names {
         let by_checksum = || {
             let mut name = options.name_prefix.clone().unwrap_or_else(|| "pack".into());
@@ -53,21 +56,21 @@ impl Names {
         }
     }
 
-    /// The permissions of the pack to set.
+    /// Returns the permissions to set for the pack.
     fn pack_permissions(&self, options: &Options) -> Option<u32> {
         let named = self.replaces_pack.then_some(NAMED_MODE);
         options.permissions.or(named)
     }
 
-    /// The permissions of the indexes to set.
+    /// Returns the permissions to set for the indexes.
     fn index_permissions(&self, options: &Options) -> Option<u32> {
         let named = self.replaces_index.then_some(NAMED_MODE);
         options.permissions.or(named)
     }
 }
 
-/// Creates an empty file exclusively, so that no other process takes the name. The guard removes
-/// it.
+/// Creates an empty file exclusively, so that no other process uses the path. The guard removes the
+/// file.
 pub(crate) fn reserve(path: &Path) -> Result<Guard, Error> {
     let mut open = File::options();
     open.write(true).create_new(true).mode(0o600);
@@ -76,7 +79,7 @@ pub(crate) fn reserve(path: &Path) -> Result<Guard, Error> {
     Ok(Guard::new(path))
 }
 
-/// The directory that a file is in.
+/// Returns the parent directory of a file.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -84,7 +87,7 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Numbers of entries by rising id; those of one id by rising number.
+/// Returns the entry numbers sorted by id; entries with the same id are sorted by number.
 pub(crate) fn sort_by_id(ids: &[u8], kind: Kind, threads: usize) -> Vec<u32> {
     let id_len = kind.len_in_bytes();
     let mut keys: Vec<(u64, u32)> = ids
@@ -161,7 +164,8 @@ fn write_indexes(
     Ok(Indexes { index, reverse })
 }
 
-/// Writes the indexes of the pack and gives all files their names. The `.keep` file, if it is new.
+/// Writes the indexes of the pack and renames all files to their final names. Returns the `.keep`
+/// file, if it is new.
 pub(crate) fn install(
     names: &Names,
     options: &Options,
@@ -198,7 +202,7 @@ pub(crate) fn install_beside(
 }
 
 impl Indexes {
-    /// Gives the indexes their names, the index itself last.
+    /// Renames the indexes to their final names, the pack index last.
     fn install(self, names: &Names) -> Result<(), Error> {
         if let Some(reverse) = self.reverse {
             put_index(reverse, &names.index.with_extension("rev"), names)?;
@@ -207,8 +211,8 @@ impl Indexes {
     }
 }
 
-/// Gives an index its name. One made by another version may be there, which is as good unless the
-/// content counts.
+/// Renames an index to its final name. An existing index, which may be of another version, is kept
+/// unless it must be compared or replaced.
 fn put_index(index: Temporary, to: &Path, names: &Names) -> Result<(), Error> {
     if names.replaces_index {
         return index.rename(to);
@@ -220,7 +224,7 @@ fn put_index(index: Temporary, to: &Path, names: &Names) -> Result<(), Error> {
     }
 }
 
-/// Files beside the pack that say something about it, which go should the rest fail.
+/// The `.keep` and `.promisor` files of the pack, which are removed if a later step fails.
 struct Marks {
     keep: Option<Guard>,
     promisor: Option<Guard>,
@@ -245,7 +249,7 @@ impl Marks {
     }
 }
 
-/// The inverse of `order`: for each entry of the pack its row in the index.
+/// Returns the inverse of `order`: the row in the index of each entry of the pack.
 pub(crate) fn places(order: &[u32]) -> Vec<u32> {
     let mut rows = vec![0; order.len()];
     for (place, row) in order.iter().zip(0..) {
@@ -254,8 +258,8 @@ pub(crate) fn places(order: &[u32]) -> Vec<u32> {
     rows
 }
 
-/// Writes a file beside the pack that marks it, if requested. An existing one stays. The guard of a
-/// new one removes it if a later step fails.
+/// Writes a `.keep` or `.promisor` file, if requested. An existing file stays. The guard of a new
+/// file removes it if a later step fails.
 fn mark(path: &Path, text: Option<&[u8]>) -> Result<Option<Guard>, Error> {
     let Some(text) = text else {
         return Ok(None);
@@ -273,7 +277,8 @@ fn mark(path: &Path, text: Option<&[u8]>) -> Result<Option<Guard>, Error> {
     }
 }
 
-/// Gives a file its name. An existing file of that name stays, and must be equal.
+/// Renames a file to its final name. An existing file of that name stays, and must have the same
+/// content.
 fn put_in_place(temporary: Temporary, to: &Path) -> Result<(), Error> {
     match File::open(to) {
         Ok(existing) => {

@@ -1,22 +1,22 @@
-//! Packs and their indexes: reading, indexing a stream, writing.
+//! Packs and the files that belong to them: reading, indexing a received pack, writing.
 //!
 //! - [`entry`]: the header of a pack entry.
 //! - [`inflate`]: reusable inflation of zlib streams.
-//! - [`delta`]: the instructions that make an object from another one.
-//! - [`idx`]: pack indexes read in place.
-//! - [`indexer`]: packs indexed as they arrive.
-//! - [`midx`]: multi-pack-indexes read in place.
+//! - [`delta`]: the instructions that build an object from a base.
+//! - [`idx`]: pack indexes, read in place.
+//! - [`indexer`]: indexes packs as they arrive.
+//! - [`midx`]: multi-pack-indexes, read in place.
 //! - [`rev`]: reverse indexes.
-//! - [`pack`]: packs read in place, and their objects.
-//! - [`commit_graph`]: commit-graphs read in place.
+//! - [`pack`]: packs, read in place, and their objects.
+//! - [`commit_graph`]: commit-graphs, read in place.
 //! - [`bitmap`]: reachability bitmaps.
-//! - [`deflate`]: deflation of whole objects, for packs and loose files.
-//! - [`search`]: the search for deltas.
-//! - [`mtimes`]: the times at which unreachable objects were last used.
-//! - [`salvage`]: recovering objects of damaged packs.
-//! - [`writer`]: new packs, entry by entry.
+//! - [`deflate`]: deflates whole objects, for packs and loose objects.
+//! - [`search`]: searches for deltas.
+//! - [`mtimes`]: the modification times of the objects of cruft packs.
+//! - [`salvage`]: recovers objects of damaged packs.
+//! - [`writer`]: writes new packs, entry by entry.
 //! - [`fanout`]: the search in sorted tables of ids.
-//! - [`error`]: errors of packs.
+//! - [`error`]: the errors of this crate.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bitmap;

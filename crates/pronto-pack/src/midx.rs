@@ -1,8 +1,8 @@
-//! Multi-pack-indexes (versions 1 and 2) read in place: one table of ids for many packs. Format:
+//! Reads multi-pack-indexes (versions 1 and 2) in place: one table of ids for many packs. Format:
 //! `gitformat-pack(5)`.
 //!
-//! Opening checks the header, the table of chunks and the fan-out, and copies the names of the
-//! packs. The tables are neither copied nor digested.
+//! Opening checks the header, the table of contents and the fan-out, and copies the names of the
+//! packs. The tables are neither copied nor hashed.
 
 pub mod chain;
 pub mod write;
@@ -25,11 +25,11 @@ const SIGNATURE: [u8; 4] = *b"MIDX";
 const HEADER_LEN: usize = 12;
 const LARGE: u32 = 1 << 31;
 
-/// The number of a pack in a multi-pack-index: a place in [`MultiIndex::pack_names`].
+/// The number of a pack in a multi-pack-index: an index of [`MultiIndex::pack_names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PackNumber(pub u32);
 
-/// An open multi-pack-index. `Send + Sync`; no method takes a lock while the file is mapped.
+/// An open multi-pack-index. `Send + Sync`; no method takes a lock if the file is mapped.
 #[derive(Debug)]
 pub struct MultiIndex {
     path: PathBuf,
@@ -38,9 +38,10 @@ pub struct MultiIndex {
     ids: Table,
     pack_names: Vec<String>,
     offsets_start: u64,
-    /// The place of the large offsets, if there is a table of them.
+    /// The range of the large offsets, if the file contains this table.
     large_offsets: Option<Range<u64>>,
-    /// The start of the rows in the order of packs, if the file has them.
+    /// The start of the reverse index (`RIDX`), which lists the rows in pseudo-pack order, if the
+    /// file contains it.
     reverse_start: Option<u64>,
 }
 
@@ -48,18 +49,19 @@ impl MultiIndex {
     /// Opens the multi-pack-index at `path`, whose ids are of `kind`.
     ///
     /// # Errors
-    /// `Io` when it cannot be opened (the source says `NotFound` when there is none), `Corrupt`,
-    /// `Truncated` or `Unsupported` when it is not one.
+    /// Fails with `ErrorKind::Io` if the file cannot be opened (with the source `NotFound` if it
+    /// does not exist), and with `ErrorKind::Corrupt`, `ErrorKind::Truncated` or
+    /// `ErrorKind::Unsupported` if it is not a valid multi-pack-index.
     pub fn open(path: impl AsRef<Path>, kind: Kind, access: Access) -> Result<MultiIndex, Error> {
         let path = path.as_ref();
         let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
         MultiIndex::from_view(view, path, kind)
     }
 
-    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Does the same as [`open`](Self::open) for an open file with the path `path`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     pub fn from_view(view: View, path: &Path, kind: Kind) -> Result<MultiIndex, Error> {
         MultiIndex::check(view, path, kind).map_err(|error| error.at_path(path))
     }
@@ -117,12 +119,12 @@ impl MultiIndex {
         &self.path
     }
 
-    /// The file as it was opened.
+    /// Returns the view of the file.
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// Returns the version of the format; zero if the file cannot be read any more.
+    /// Returns the version of the file format; zero if the file can no longer be read.
     pub fn version(&self) -> u8 {
         let mut buffer = Vec::new();
         let version = self.view.read(4, 1, &mut buffer).ok();
@@ -136,20 +138,20 @@ impl MultiIndex {
         self.fanout.len()
     }
 
-    /// Whether it lists no object.
+    /// Returns whether the multi-pack-index has no objects.
     pub fn is_empty(&self) -> bool {
         self.fanout.is_empty()
     }
 
-    /// The positions of the ids whose first byte is `first_byte`.
+    /// Returns the positions of the ids whose first byte is `first_byte`.
     pub fn bucket(&self, first_byte: u8) -> Range<u32> {
         self.fanout.bucket(first_byte)
     }
 
-    /// The checksum of the file, which names what belongs to it.
+    /// Returns the checksum of the file, which is part of the names of files that belong to it.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Io` if the file cannot be read.
     pub fn checksum(&self) -> Result<ObjectId, Error> {
         let len = self.ids.kind.len_in_bytes();
         let mut buffer = Vec::new();
@@ -160,10 +162,10 @@ impl MultiIndex {
         }
     }
 
-    /// Whether the checksum is that of the content. Reads the file whole.
+    /// Returns whether the checksum matches the content. Reads the whole file.
     ///
     /// # Errors
-    /// As [`checksum`](Self::checksum).
+    /// Fails as [`checksum`](Self::checksum) does.
     pub fn checksum_holds(&self) -> Result<bool, Error> {
         let len = self.view.len() - self.ids.kind.len_in_bytes() as u64;
         let found = digest(&self.view, len, self.ids.kind);
@@ -171,17 +173,17 @@ impl MultiIndex {
         Ok(found == self.checksum()?)
     }
 
-    /// Whether it lists its objects in the order of packs, too.
+    /// Returns whether the file contains a reverse index (`RIDX`) with the pseudo-pack order.
     pub fn has_order(&self) -> bool {
         self.reverse_start.is_some()
     }
 
-    /// The position of the object at `place` in the order of packs; `None` if it does not list
-    /// that.
+    /// Returns the position of the object at `place` in pseudo-pack order; `None` if the file has
+    /// no reverse index.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such place or what stands there is no position, `Io` when the
-    /// file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the place does not exist or the stored position is
+    /// invalid, and with `ErrorKind::Io` if the file cannot be read.
     pub fn position_at_place(&self, place: u32) -> Result<Option<IndexPosition>, Error> {
         let Some(start) = self.reverse_start else {
             return Ok(None);
@@ -199,17 +201,17 @@ impl MultiIndex {
         Ok(Some(position))
     }
 
-    /// The names of the packs it covers: those of their indexes, ending in `.idx`, without any
+    /// Returns the file names of the indexes of the covered packs, which end with `.idx`, without a
     /// directory.
     pub fn pack_names(&self) -> &[String] {
         &self.pack_names
     }
 
-    /// The position of `id`, if it is listed.
+    /// Returns the position of `id`, if the multi-pack-index contains it.
     ///
     /// # Errors
-    /// `Io` when the file is not mapped and cannot be read, `Truncated` when it was cut short under
-    /// its map.
+    /// Fails with `ErrorKind::Io` if the file is not mapped and cannot be read, and with
+    /// `ErrorKind::Truncated` if a mapped file was truncated.
     #[inline]
     pub fn find(&self, id: &oid) -> Result<Option<IndexPosition>, Error> {
         if id.kind() != self.ids.kind {
@@ -221,12 +223,12 @@ impl MultiIndex {
         }
     }
 
-    /// Looks up many ids, in any order. Calls `found` with the place in `ids` and the position of
-    /// each id that is listed. If they ascend, each search starts where the previous one ended;
-    /// otherwise several are searched side by side.
+    /// Searches many ids in any order. Calls `found` with the position in `ids` and the position in
+    /// the multi-pack-index of each id that exists. If the ids are ascending, each search starts at
+    /// the result of the previous one; otherwise several ids are searched in parallel.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn find_many<'a, I>(
         &self,
         ids: I,
@@ -244,31 +246,32 @@ impl MultiIndex {
         searched.map_err(|error| error.at_path(&self.path))
     }
 
-    /// The positions of all ids that start with `prefix`.
+    /// Returns the positions of all ids that start with `prefix`.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn prefix(&self, prefix: &Prefix) -> Result<Range<IndexPosition>, Error> {
         let rows = self.ids.prefix(&self.view, &self.fanout, prefix);
         let rows = rows.map_err(|error| error.at_path(&self.path))?;
         Ok(IndexPosition(rows.start)..IndexPosition(rows.end))
     }
 
-    /// The id at `position`.
+    /// Returns the id at `position`.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such position, `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the position does not exist, and with `ErrorKind::Io` if
+    /// the file cannot be read.
     pub fn id_at(&self, position: IndexPosition) -> Result<ObjectId, Error> {
         self.check_position(position)?;
         let id = self.ids.id(&self.view, position.0);
         id.map_err(|error| error.at_path(&self.path))
     }
 
-    /// The pack that holds the object at `position`, and where in it.
+    /// Returns the pack that contains the object at `position`, and the offset of its entry.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such position or what stands there is out of bounds, `Io` when
-    /// the file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the position does not exist or the stored values are out
+    /// of bounds, and with `ErrorKind::Io` if the file cannot be read.
     pub fn location_at(&self, position: IndexPosition) -> Result<(PackNumber, PackOffset), Error> {
         self.check_position(position)?;
         let at = self.offsets_start + u64::from(position.0) * 8;
@@ -325,7 +328,7 @@ impl MultiIndex {
     }
 }
 
-/// Checks that the counts of the fan-out do not fall.
+/// Checks that the counts of the fan-out are in ascending order.
 fn check_fanout(bytes: &[u8]) -> Result<(), Error> {
     let mut previous = 0;
     for (at, count) in bytes.chunks_exact(4).map(be_u32).enumerate() {
@@ -379,7 +382,8 @@ fn check_len(chunk: &Range<u64>, expected: u64, what: &str) -> Result<(), Error>
     Err(Error::new(ErrorKind::Corrupt, message).at_offset(chunk.start))
 }
 
-/// The names, each ended by a NUL. They are joined to a directory, so they may not lead elsewhere.
+/// Reads the pack names, each terminated by a NUL. The names must not contain a path, because they
+/// are joined to a directory.
 fn read_names(view: &View, chunk: Range<u64>, count: u32) -> Result<Vec<String>, Error> {
     let corrupt = |message: &str| Error::new(ErrorKind::Corrupt, message).at_offset(chunk.start);
     let len = usize::try_from(chunk.end - chunk.start)

@@ -1,5 +1,5 @@
-//! The times at which the unreachable objects of a cruft pack were last used (`.mtimes`), in the
-//! order of its index. Format: `gitformat-pack(5)`, cruft packs.
+//! The modification times of the unreachable objects of a cruft pack (`.mtimes`), in the order of
+//! its index. Format: `gitformat-pack(5)`, cruft packs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use crate::fanout::{be_u32, intact, unreadable};
 use crate::rev::format_id;
 use crate::trailing::Trailing;
 
-/// The first four bytes.
+/// The first four bytes of the file.
 pub const SIGNATURE: [u8; 4] = *b"MTME";
-/// The only version there is.
+/// The only version of the format.
 pub const VERSION: u32 = 1;
-/// The length of the header before the times.
+/// The length of the header, before the times.
 const HEADER_LEN: usize = 12;
 
-/// Writes the file to `out`, which need not be buffered, and returns its checksum. `seconds` has
-/// a time since 1970 for each row of the index.
+/// Writes the file to `out`, which need not be buffered, and returns its checksum. `seconds`
+/// contains a time in seconds since 1970 for each row of the index.
 ///
 /// # Errors
-/// Those of writing.
+/// Fails if writing fails.
 pub fn write(
     out: &mut dyn Write,
     kind: Kind,
@@ -42,7 +42,7 @@ pub fn write(
     out.finish()
 }
 
-/// The open file. `Send + Sync`.
+/// An open `.mtimes` file. `Send + Sync`.
 #[derive(Debug)]
 pub struct Mtimes {
     path: PathBuf,
@@ -54,8 +54,9 @@ impl Mtimes {
     /// Opens the file at `path` of a pack with `count` objects whose ids are of `kind`.
     ///
     /// # Errors
-    /// `Io` when it cannot be opened (the source says `NotFound` when there is none), `Corrupt`,
-    /// `Truncated` or `Unsupported` when it is not one.
+    /// Fails with `ErrorKind::Io` if the file cannot be opened (with the source `NotFound` if it
+    /// does not exist), and with `ErrorKind::Corrupt`, `ErrorKind::Truncated` or
+    /// `ErrorKind::Unsupported` if it is not a valid file.
     pub fn open(
         path: impl AsRef<Path>,
         kind: Kind,
@@ -67,10 +68,10 @@ impl Mtimes {
         Mtimes::from_view(view, path, kind, count)
     }
 
-    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Does the same as [`open`](Self::open) for an open file with the path `path`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     pub fn from_view(view: View, path: &Path, kind: Kind, count: u32) -> Result<Mtimes, Error> {
         check(&view, kind, count).map_err(|error| error.at_path(path))?;
         Ok(Mtimes {
@@ -80,10 +81,11 @@ impl Mtimes {
         })
     }
 
-    /// When the object at this row of the index was last used, in seconds since 1970.
+    /// Returns the modification time of the object in this row of the index, in seconds since 1970.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such row, `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the row does not exist, and with `ErrorKind::Io` if the
+    /// file cannot be read.
     pub fn at(&self, row: u32) -> Result<u32, Error> {
         let at = HEADER_LEN as u64 + u64::from(row) * 4;
         if row >= self.count {

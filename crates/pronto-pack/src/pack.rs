@@ -1,7 +1,7 @@
-//! Packs (`.pack`, versions 2 and 3) read in place. Format: `gitformat-pack(5)`.
+//! Reads packs (`.pack`, versions 2 and 3) in place. Format: `gitformat-pack(5)`.
 //!
-//! A [`Pack`] hands out entries; a [`Decoder`] turns an entry into an object by following its
-//! chain of deltas, without recursion, keeping bases in a shared [`BaseCache`].
+//! A [`Pack`] returns entries; a [`Decoder`] decodes an entry to an object by following its chain
+//! of deltas, without recursion, and keeps bases in a shared [`BaseCache`].
 
 mod cache;
 mod decode;
@@ -40,34 +40,35 @@ const HEADER_LEN: u64 = 12;
 /// The smallest read of a pack that is not mapped.
 const WINDOW_LEN: usize = 4096;
 
-/// An open pack. `Send + Sync`; no method takes a lock while the file is mapped.
+/// An open pack. `Send + Sync`; no method takes a lock if the file is mapped.
 #[derive(Debug)]
 pub struct Pack {
     path: PathBuf,
     view: View,
     kind: Kind,
     count: u32,
-    /// The start of the trailer, and the end of the entries.
+    /// The start of the trailer and end of the entries.
     end: u64,
     key: PackKey,
 }
 
 impl Pack {
-    /// Opens the pack at `path`, whose ids are of `kind`. A handful of system calls and reads of
-    /// its first bytes, whatever its size; the checksum is not verified.
+    /// Opens the pack at `path`, whose ids are of `kind`. Costs a constant number of system calls
+    /// and a read of the first bytes; the checksum is not verified.
     ///
     /// # Errors
-    /// `Io` when it cannot be opened, `Corrupt`, `Truncated` or `Unsupported` when it is no pack.
+    /// Fails with `ErrorKind::Io` if the file cannot be opened, and with `ErrorKind::Corrupt`,
+    /// `ErrorKind::Truncated` or `ErrorKind::Unsupported` if it is not a valid pack.
     pub fn open(path: impl AsRef<Path>, kind: Kind, access: Access) -> Result<Pack, Error> {
         let path = path.as_ref();
         let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
         Pack::from_view(view, path, kind)
     }
 
-    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Does the same as [`open`](Self::open) for an open file with the path `path`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     pub fn from_view(view: View, path: &Path, kind: Kind) -> Result<Pack, Error> {
         let count = check_header(&view, kind).map_err(|error| error.at_path(path))?;
         Ok(Pack {
@@ -80,10 +81,12 @@ impl Pack {
         })
     }
 
-    /// Whether `index` is the index of this pack: as many objects, the same checksum.
+    /// Checks that `index` belongs to this pack: the number of objects and the checksum must be
+    /// equal.
     ///
     /// # Errors
-    /// `Corrupt` when it is not, `Io` when a file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the index does not belong to this pack, and with
+    /// `ErrorKind::Io` if a file cannot be read.
     pub fn check_index(&self, index: &Index) -> Result<(), Error> {
         if index.len() != self.count {
             let message = format!(
@@ -104,12 +107,12 @@ impl Pack {
         &self.path
     }
 
-    /// The file as it was opened.
+    /// Returns the view of the file.
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// The hash of its ids.
+    /// Returns the hash function of object ids.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -119,7 +122,7 @@ impl Pack {
         self.count
     }
 
-    /// Whether it has no entry.
+    /// Returns whether the pack has no entries.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -134,10 +137,10 @@ impl Pack {
         PackOffset(self.end)
     }
 
-    /// The checksum at the end, which [opening](Self::open) does not verify.
+    /// Returns the checksum at the end of the pack, which [`open`](Self::open) does not verify.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Io` if the file cannot be read.
     pub fn checksum(&self) -> Result<ObjectId, Error> {
         let mut buffer = Vec::new();
         let bytes = self
@@ -153,21 +156,22 @@ impl Pack {
         }
     }
 
-    /// The header of the entry at `offset`.
+    /// Parses the header of the entry at `offset`.
     ///
     /// # Errors
-    /// `Corrupt` or `Truncated` when no entry can start there, `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Truncated` if no entry can start at the
+    /// offset, and with `ErrorKind::Io` if the file cannot be read.
     pub fn entry(&self, offset: PackOffset) -> Result<Entry, Error> {
         let entry = self.entry_in(&mut Window::default(), offset);
         self.intact(offset.0)?;
         entry
     }
 
-    /// The offset of the base of `header`, which belongs to the entry at `offset`, if it names one
-    /// by its distance.
+    /// Returns the offset of the base of the entry at `offset` with the given `header`; `None` if
+    /// the header does not name a base by its distance.
     ///
     /// # Errors
-    /// `BaseOffset` when it lies outside of the pack.
+    /// Fails with `ErrorKind::BaseOffset` if the base is outside the pack.
     pub fn base_offset(
         &self,
         offset: PackOffset,
@@ -193,8 +197,8 @@ impl Pack {
             .map_err(|error| error.at_path(&self.path).at_offset(offset.0))
     }
 
-    /// All that is mapped from `offset` on, or at least `wanted` bytes read into `window`; fewer
-    /// only where the entries end.
+    /// Returns all mapped bytes from `offset` on, or reads at least `wanted` bytes into `window`.
+    /// Returns fewer bytes only at the end of the entries.
     #[inline]
     fn bytes_at<'a>(
         &'a self,
@@ -203,7 +207,7 @@ impl Pack {
         wanted: usize,
     ) -> Result<&'a [u8], Error> {
         if let Some(bytes) = self.view.bytes() {
-            // A mapped file is no longer than a `usize` says.
+            // The length of a mapped file fits into a `usize`.
             return Ok(bytes.get(offset as usize..self.end as usize).unwrap_or(&[]));
         }
         let rest = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -226,7 +230,7 @@ impl Pack {
         Ok(&window.bytes)
     }
 
-    /// Whether what was read of the pack for the entry at `at` is what the file holds.
+    /// Checks that the bytes read for the entry at `at` are the contents of the file.
     #[inline]
     fn intact(&self, at: u64) -> Result<(), Error> {
         match self.view.check() {
@@ -248,7 +252,7 @@ impl Pack {
     }
 }
 
-/// The last bytes that were read of a pack that is not mapped. Belongs to one pack.
+/// The bytes that were read last from a pack that is not mapped. Belongs to one pack.
 #[derive(Debug, Default)]
 struct Window {
     start: u64,

@@ -1,4 +1,4 @@
-//! Places in packs and in their indexes, as types of their own.
+//! The types for positions in packs and in their indexes.
 
 /// The number of an object in the order of ids: a row of a pack index or multi-pack-index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,5 +1,4 @@
-//! Reverse indexes (`.rev`): the rows of a pack index in the order of the pack. Format:
-//! `gitformat-pack(5)`.
+//! Reverse indexes (`.rev`): the rows of a pack index in pack order. Format: `gitformat-pack(5)`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,17 +12,17 @@ use crate::fanout::{be_u32, intact, unreadable};
 use crate::position::IndexPosition;
 use crate::trailing::Trailing;
 
-/// The first four bytes.
+/// The first four bytes of the file.
 pub const SIGNATURE: [u8; 4] = *b"RIDX";
-/// The only version there is.
+/// The only version of the format.
 pub const VERSION: u32 = 1;
 
-/// Writes a reverse index to `out`, which need not be buffered, and returns its checksum.
-/// `rows[i]` is the row of the pack index that the object at place `i` of the pack has. Costs a
-/// few system calls for each MiB.
+/// Writes a reverse index to `out`, which need not be buffered, and returns its checksum. `rows[i]`
+/// is the row in the pack index of the object at position `i` of the pack. Costs a few system calls
+/// for each MiB.
 ///
 /// # Errors
-/// Those of writing.
+/// Fails if writing fails.
 pub fn write(
     out: &mut dyn Write,
     kind: Kind,
@@ -41,10 +40,10 @@ pub fn write(
     out.finish()
 }
 
-/// The length of the header before the rows.
+/// The length of the header, before the rows.
 const HEADER_LEN: usize = 12;
 
-/// An open reverse index. `Send + Sync`; no method takes a lock while the file is mapped.
+/// An open reverse index. `Send + Sync`; no method takes a lock if the file is mapped.
 #[derive(Debug)]
 pub struct ReverseIndex {
     path: PathBuf,
@@ -54,12 +53,13 @@ pub struct ReverseIndex {
 }
 
 impl ReverseIndex {
-    /// Opens the reverse index at `path` of a pack with `count` objects, or of a
-    /// multi-pack-index with as many, whose ids are of `kind`.
+    /// Opens the reverse index at `path` of a pack or multi-pack-index with `count` objects whose
+    /// ids are of `kind`.
     ///
     /// # Errors
-    /// `Io` when it cannot be opened (the source says `NotFound` when there is none), `Corrupt`,
-    /// `Truncated` or `Unsupported` when it is not one.
+    /// Fails with `ErrorKind::Io` if the file cannot be opened (with the source `NotFound` if it
+    /// does not exist), and with `ErrorKind::Corrupt`, `ErrorKind::Truncated` or
+    /// `ErrorKind::Unsupported` if it is not a valid reverse index.
     pub fn open(
         path: impl AsRef<Path>,
         kind: Kind,
@@ -71,10 +71,10 @@ impl ReverseIndex {
         ReverseIndex::from_view(view, path, kind, count)
     }
 
-    /// Like [`open`](Self::open), of a file that is open already and was found at `path`.
+    /// Does the same as [`open`](Self::open) for an open file with the path `path`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     pub fn from_view(
         view: View,
         path: &Path,
@@ -95,15 +95,15 @@ impl ReverseIndex {
         self.count
     }
 
-    /// Whether it lists no object.
+    /// Returns whether the reverse index has no objects.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The checksum of the pack or multi-pack-index that it was made for.
+    /// Returns the checksum of the pack or multi-pack-index to which the reverse index belongs.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Io` if the file cannot be read.
     pub fn pack_checksum(&self) -> Result<ObjectId, Error> {
         let at = (HEADER_LEN as u64) + u64::from(self.count) * 4;
         let mut buffer = Vec::new();
@@ -112,11 +112,11 @@ impl ReverseIndex {
         Ok(ObjectId::from_bytes_or_panic(bytes))
     }
 
-    /// The row in the index of the object at `place` in the order of the pack.
+    /// Returns the row in the index of the object at position `place` in pack order.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such place or what stands there is no row, `Io` when the file
-    /// cannot be read.
+    /// Fails with `ErrorKind::Corrupt` if the position does not exist or the stored row is invalid,
+    /// and with `ErrorKind::Io` if the file cannot be read.
     pub fn row_at(&self, place: u32) -> Result<IndexPosition, Error> {
         let corrupt = |message: &str| {
             Error::new(ErrorKind::Corrupt, message)
@@ -171,7 +171,7 @@ fn check(view: &View, kind: Kind, count: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the number of a hash in the formats.
+/// Returns the number of a hash function in the file formats.
 pub(crate) fn format_id(kind: Kind) -> u32 {
     if kind == Kind::Sha256 { 2 } else { 1 }
 }

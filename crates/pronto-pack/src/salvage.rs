@@ -1,7 +1,8 @@
-//! Recovers objects of a damaged pack, one entry after another, like `git unpack-objects -r`: after
-//! an entry that cannot be inflated, the next one is expected where inflating stopped.
+//! Recovers objects of a damaged pack, one entry after another, like `git unpack-objects -r`. After
+//! an entry that cannot be inflated, the next entry is expected at the position where inflation
+//! stopped.
 //!
-//! That place, and the messages about it, depend on zlib, so a port of zlib inflates here.
+//! This position, and the messages about it, depend on zlib, so a port of zlib inflates here.
 
 mod stream;
 
@@ -17,58 +18,58 @@ use self::stream::{BUFFER_ERROR, Reader, STREAM_END, Stream};
 use crate::delta;
 use crate::error::{Error, ErrorKind};
 
-/// So much room is made for an object at a time; more only once that is full.
+/// The number of bytes that are allocated for an object at a time; more only when these are filled.
 const ROOM_BYTES: usize = 1 << 16;
 
-/// The receiver of salvaged objects, and the source of bases that are not in the pack.
+/// The receiver of recovered objects, and the source of bases that are not in the pack.
 pub trait Salvage {
-    /// Called with the number of entries that the pack announces.
+    /// Called with the declared number of entries of the pack.
     fn begin(&mut self, count: u32);
 
     /// Stores an object and returns its id.
     ///
     /// # Errors
-    /// It cannot be stored: then nothing more is read.
+    /// Fails if the object cannot be stored; the rest of the pack is then not read.
     fn object(&mut self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error>;
 
-    /// Takes a blob of `size_bytes`, which is too large to be held.
+    /// Stores a blob of `size_bytes` that is too large to be held in memory. Returns its id.
     ///
     /// # Errors
-    /// Like [`object`](Self::object), and those of `content`.
+    /// Fails as [`object`](Self::object) does, and if `content` cannot be read.
     fn large_blob(&mut self, size_bytes: u64, content: &mut dyn Read) -> Result<ObjectId, Error>;
 
     /// Returns the base `id`, if it exists.
     ///
     /// # Errors
-    /// Whether it exists cannot be determined.
+    /// Fails if the existence cannot be determined.
     fn base(&mut self, id: &oid) -> Result<Option<(ObjectKind, Vec<u8>)>, Error>;
 
-    /// Called for damage that keeps an object from being saved.
+    /// Called for damage that prevents an object from being recovered.
     fn damaged(&mut self, damage: Damage);
 
-    /// Called after each entry, whether it was saved or not.
+    /// Called after each entry, whether it was recovered or not.
     ///
     /// # Errors
-    /// The caller wants to stop.
+    /// Fails if the operation is cancelled.
     fn advanced(&mut self) -> Result<(), Error>;
 }
 
-/// Damage of a pack that costs an object. [`Display`](fmt::Display) gives Git's message.
+/// Damage of a pack that loses an object. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Damage {
-    /// An entry has a type that does not exist.
+    /// An entry has an unknown type.
     UnknownType(u8),
-    /// The base of a delta was saved, but cannot be read.
+    /// The base of a delta was stored, but cannot be read.
     MissingBase(ObjectId),
     /// zlib rejects a stream. [`Inflate`](Self::Inflate) or an error follows.
     Stream {
         /// Git's name of the error.
         error: &'static str,
-        /// zlib's message.
+        /// The message of zlib.
         reason: &'static str,
     },
-    /// Inflating ended with this return code of zlib.
+    /// Inflation ended with this return code of zlib.
     Inflate(i32),
 }
 
@@ -83,25 +84,25 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The default size from which blobs are not held whole.
+/// The default size from which blobs are not held in memory.
 const LARGE_BYTES: u64 = 512 << 20;
 
-/// Options of salvaging a pack.
+/// Options to salvage a pack (`git unpack-objects`).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The hash of the ids.
+    /// The hash function of object ids.
     pub kind: Kind,
-    /// More bytes than this are not read.
+    /// The largest number of bytes that are read (`--max-input-size`).
     pub limit_bytes: Option<u64>,
-    /// Larger blobs are not held whole.
+    /// The size above which blobs are not held in memory (`core.bigFileThreshold`).
     pub large_bytes: u64,
-    /// Whether objects are only examined: deltas are not applied.
+    /// Only examine objects, without resolving deltas (`-n`).
     pub dry_run: bool,
 }
 
 impl Options {
-    /// Returns the options for a pack of objects whose ids are of `kind`, without a limit.
+    /// Returns the options for a pack whose object ids are of `kind`, without a size limit.
     pub fn new(kind: Kind) -> Self {
         Options {
             kind,
@@ -113,14 +114,15 @@ impl Options {
 }
 
 /// Reads a pack from `input` and passes its recoverable objects to `into`. Returns the bytes that
-/// were read behind the pack.
+/// were read after the pack.
 ///
-/// Memory: one object, the deltas that wait for their base, and the bases of the current chain; 32
+/// Memory: one object, the deltas that wait for their base, the bases of the current chain, and 32
 /// bytes for each object.
 ///
 /// # Errors
-/// Fatal errors in Git's words: `Truncated`, `Corrupt`, `Unsupported`, `Limit`; those of `into`.
-/// Objects that were saved before stay.
+/// Fails with `ErrorKind::Truncated`, `ErrorKind::Corrupt`, `ErrorKind::Unsupported` or
+/// `ErrorKind::Limit` and Git's message if the pack cannot be read further, and with the error of
+/// `into`. Objects that were stored before stay.
 pub fn salvage(
     input: &mut dyn Read,
     options: &Options,
@@ -165,7 +167,7 @@ enum Base {
     Id(ObjectId),
 }
 
-/// A delta whose base is not known yet.
+/// A delta whose base is unknown.
 struct Delta {
     number: u32,
     offset: u64,
@@ -176,7 +178,7 @@ struct Unpacking<'a> {
     reader: Reader<'a>,
     options: &'a Options,
     into: &'a mut dyn Salvage,
-    /// The objects that were saved, by where they begin.
+    /// The ids of the stored objects, by the start of their entries.
     ids: HashMap<u64, ObjectId>,
     waiting: HashMap<Base, Vec<Delta>>,
     waiting_count: usize,
@@ -296,8 +298,8 @@ impl Unpacking<'_> {
         self.unwind(kind, vec![(delta, base)])
     }
 
-    /// Applies what is on the stack, and what waits for what that makes. Its depth is that of no
-    /// call, for chains can be long.
+    /// Applies the deltas on the stack, and the deltas that wait for their results. The chain is
+    /// not followed by recursion, because chains can be long.
     fn unwind(
         &mut self,
         kind: ObjectKind,
@@ -313,7 +315,8 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Gives an object away; the deltas that wait for it go onto the stack, the youngest on top.
+    /// Stores an object, and pushes the deltas that wait for it onto the stack, the youngest on
+    /// top.
     fn keep(
         &mut self,
         offset: u64,
@@ -335,8 +338,8 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Inflates the next stream, of `size` bytes. `None` in a dry run, and for an invalid stream,
-    /// which is reported.
+    /// Inflates the next stream of `size` bytes. Returns `None` in a dry run, and for a malformed
+    /// stream, which is reported.
     fn inflate(&mut self, size: u64) -> Result<Option<Vec<u8>>, Error> {
         let too_large = |_| Error::new(ErrorKind::Limit, "object is too large for this machine");
         let size = usize::try_from(size).map_err(too_large)?;
@@ -365,11 +368,11 @@ impl Unpacking<'_> {
         Ok(None)
     }
 
-    /// Passes a blob on piece by piece.
+    /// Passes a blob to the receiver in pieces.
     fn large_blob(&mut self, offset: u64, size: u64) -> Result<(), Error> {
         let mut stream = Stream::new(&mut self.reader);
         let given = self.into.large_blob(size, &mut stream);
-        // Inflating stops at the end of the content, but the stream continues with a checksum.
+        // At the end of the content, the checksum of the zlib stream follows.
         let end = loop {
             if stream.code.is_some() || stream.failure.is_some() || given.is_err() {
                 break stream.code;

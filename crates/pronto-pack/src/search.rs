@@ -1,13 +1,13 @@
-//! Searches deltas: decides which of many objects is best stored as a delta of which other one.
+//! Searches for deltas: decides which of many objects are stored as deltas of which other objects.
 //!
-//! Objects are sorted so that probably similar ones are neighbours (type, name, size from large to
-//! small), and each is compared with those in a window before it. A delta at the end of a long
-//! chain must be smaller to be chosen. The rules are those that `git-pack-objects(1)` describes for
-//! `--window` and `--depth`.
+//! Objects are sorted so that probably similar ones are neighbours (by type, name, and size from
+//! large to small), and each object is compared with those in a window before it. At the end of a
+//! long chain, a delta must be smaller to be chosen. The rules are those that `git-pack-objects(1)`
+//! describes for `--window` and `--depth`.
 //!
-//! Costs: each content is read once, and its table of blocks is computed once while it is in the
-//! window; memory for as many contents and tables as the window has places, for each thread, and
-//! for the deltas that are kept ([`Options::kept_bytes`]).
+//! Costs: each content is read once, and its table of blocks is computed once while the object is
+//! in the window. Memory: the contents and tables of a window for each thread, and the deltas that
+//! are kept ([`Options::kept_bytes`]).
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -22,26 +22,27 @@ use crate::deflate::Deflater;
 use crate::delta::make::{Blocks, LARGEST_BASE_BYTES, make};
 use crate::error::{Error, ErrorKind};
 
-/// Smaller objects are not made of others.
+/// The size below which objects are not deltified.
 pub const SMALLEST_BYTES: u64 = 50;
 
-/// An object that may become a delta, or the base of one.
+/// An object that may become a delta or the base of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The caller's number for it. Of two that are otherwise alike the lower one is the younger.
+    /// The caller's number of the object. Of two objects that are otherwise equal, the one with the
+    /// smaller number is younger.
     pub number: u32,
-    /// The type: only objects of one type are compared.
+    /// The type of the object; only objects of the same type are compared.
     pub kind: ObjectKind,
-    /// The [hash of its name](crate::bitmap::name_hash), zero if it has none.
+    /// The [name hash](crate::bitmap::name_hash), zero if the object has no name.
     pub name_hash: u32,
     /// The size of its content.
     pub size_bytes: u64,
-    /// Whether the object is only a candidate for a base, which the receiver of the pack has.
+    /// Whether the object can only be a base, because the receiver of the pack has it.
     pub is_base_only: bool,
-    /// The pack in which it is stored whole, if there is one. Two objects that are stored so in one
-    /// pack were compared when that was made.
+    /// The pack in which the object is stored as a non-delta, if there is one. Two such objects of
+    /// the same pack were compared when that pack was written.
     pub stored: Option<u32>,
-    /// The length of the longest chain of deltas that is already based on it.
+    /// The length of the longest chain of deltas that is already based on the object.
     pub height: u32,
 }
 
@@ -50,31 +51,33 @@ pub struct Candidate {
 pub struct Found {
     /// The number of the object.
     pub number: u32,
-    /// The number of its base.
+    /// The number of the delta base.
     pub base: u32,
     /// The size of the delta.
     pub size_bytes: u64,
-    /// The delta as a zlib stream, unless it is to be made again when it is needed.
+    /// The delta as a zlib stream; `None` if the delta must be computed again when it is written.
     pub deflated: Option<Vec<u8>>,
 }
 
-/// Options that bound the search.
+/// Options that limit the search.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// With how many each object is compared (`pack.window`).
+    /// The number of objects with which each object is compared (`--window`, `pack.window`).
     pub window: usize,
-    /// The longest chain (`pack.depth`).
+    /// The largest length of a chain of deltas (`--depth`, `pack.depth`).
     pub depth: u32,
-    /// The number of threads.
+    /// The number of threads (`--threads`, `pack.threads`).
     pub threads: usize,
-    /// The largest size of a window in bytes; 0 for no limit (`pack.windowMemory`).
+    /// The largest memory of a window in bytes; 0 for no limit (`--window-memory`,
+    /// `pack.windowMemory`).
     pub window_memory_bytes: usize,
     /// The memory for kept deltas (`pack.deltaCacheSize`).
     pub kept_bytes: usize,
-    /// A larger delta is kept only if making it was dear (`pack.deltaCacheLimit`).
+    /// The size above which a delta is kept only if it was expensive to compute
+    /// (`pack.deltaCacheLimit`).
     pub kept_delta_bytes: usize,
-    /// The zlib level of what is kept.
+    /// The zlib level of kept deltas (`pack.compression`).
     pub level: u8,
 }
 
@@ -92,20 +95,21 @@ impl Default for Options {
     }
 }
 
-/// Gives the contents of objects.
+/// Provides the contents of objects.
 pub trait Contents: Sync {
-    /// The content of the object with this number into `out`, whose former content is lost.
+    /// Reads the content of the object with this number into `out`, replacing its content.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if the object cannot be read.
     fn read(&self, number: u32, out: &mut Vec<u8>) -> Result<(), Error>;
 }
 
 /// Sorts `candidates` and decides which of them become deltas of which others. `meter` counts
-/// processed ones.
+/// processed objects.
 ///
 /// # Errors
-/// Those of `contents`; `Interrupted`.
+/// Fails with the error of `contents`, and with `ErrorKind::Interrupted` if the operation is
+/// cancelled.
 pub fn search(
     candidates: &mut [Candidate],
     options: &Options,
@@ -160,7 +164,7 @@ pub fn search(
     }
 }
 
-/// Cuts what is sorted into pieces for threads, where one name ends and another begins.
+/// Divides the sorted candidates into segments for threads, at boundaries between names.
 fn segments(candidates: &[Candidate], options: &Options) -> Vec<Range<usize>> {
     let pieces = match options.threads {
         0 | 1 => 1,
@@ -196,16 +200,16 @@ struct Work<'a> {
 /// One object in the window.
 struct Place {
     candidate: Candidate,
-    /// The length of its own chain.
+    /// The length of the chain of deltas of the object.
     depth: u32,
-    /// Empty until it is needed.
+    /// The content; `None` until it is needed.
     content: Option<Vec<u8>>,
     blocks: Option<Blocks>,
 }
 
 /// The best delta of one object so far.
 struct Best {
-    /// The place of its base in the window.
+    /// The position of the base in the window.
     place: usize,
     depth: u32,
     delta: Vec<u8>,
@@ -213,7 +217,7 @@ struct Best {
 
 struct Window<'a> {
     work: &'a Work<'a>,
-    /// From old to young.
+    /// The objects in the window, oldest first.
     places: Vec<Place>,
     spare: Vec<Vec<u8>>,
     trial: Vec<u8>,
@@ -258,9 +262,9 @@ impl<'a> Window<'a> {
             };
             target.depth = best.depth;
             self.keep(&best, candidate);
-            // A useful base stays in the window longest.
+            // A useful base is moved to the end, so that it stays in the window longest.
             let base = self.places.remove(best.place);
-            // At the end of its chain it is of no use to others.
+            // At the maximum depth, the object cannot be a base of other objects.
             if target.depth < deepest {
                 self.places.push(target);
             }
@@ -269,7 +273,7 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    /// Lets go of what is oldest, so that there is a place for one more.
+    /// Removes the oldest objects, so that there is space for another one.
     fn make_room(&mut self) {
         let most = self.work.options.window;
         let limit = self.work.options.window_memory_bytes;
@@ -289,7 +293,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The smallest delta of `target` of a base in the window, from young to old.
+    /// Returns the smallest delta of `target` among the bases in the window, which are tried from
+    /// young to old.
     fn best(&mut self, target: &mut Place, deepest: u32) -> Result<Option<Best>, Error> {
         let mut best: Option<Best> = None;
         for place in (0..self.places.len()).rev() {
@@ -337,8 +342,8 @@ impl<'a> Window<'a> {
         Ok(best)
     }
 
-    /// Returns the largest useful size of a delta of the object at `place`; 0 if it is not worth
-    /// trying.
+    /// Returns the largest useful size of a delta with the object at `place` as its base; 0 if the
+    /// base is not worth trying.
     fn limit(&self, target: &Place, place: usize, best: Option<&Best>, deepest: u32) -> usize {
         let (source, wanted) = (&self.places[place], &target.candidate);
         let base = &source.candidate;

@@ -1,4 +1,5 @@
-//! Files of a pack under construction, which have temporary names until everything is done.
+//! The files of a pack under construction, which have temporary names until all of them are
+//! complete.
 
 use crate::error::{Error, ErrorKind};
 use pronto_io::cleanup::Guard;
@@ -11,7 +12,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A file under a temporary name, which goes when this is dropped.
+/// A file with a temporary name, which is removed on drop.
 pub(crate) struct Temporary {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
@@ -19,7 +20,7 @@ pub(crate) struct Temporary {
 }
 
 impl Temporary {
-    /// Makes `directory/tmp_{what}_XXXXXX`, read-only for everyone but this handle.
+    /// Creates `directory/tmp_{what}_XXXXXX`, which is read-only except through this handle.
     pub(crate) fn create(directory: &Path, what: &str) -> Result<Temporary, Error> {
         const ATTEMPTS: usize = 100;
         for _ in 0..ATTEMPTS {
@@ -43,19 +44,19 @@ impl Temporary {
         )
     }
 
-    /// Gives the file its final name.
+    /// Renames the file to its final path.
     pub(crate) fn rename(self, to: &Path) -> Result<(), Error> {
         std::fs::rename(&self.path, to).context(ErrorKind::Io, "unable to rename to", to)?;
         self.guard.keep();
         Ok(())
     }
 
-    /// The open file, whose name, if it still has one, goes.
+    /// Returns the open file and removes its name, if it still has one.
     pub(crate) fn into_file(self) -> File {
         self.file
     }
 
-    /// Gives the file these permissions, if any.
+    /// Sets the permissions of the file, if given.
     pub(crate) fn permit(&self, permissions: Option<u32>) -> Result<(), Error> {
         let Some(mode) = permissions else {
             return Ok(());
@@ -65,20 +66,22 @@ impl Temporary {
             .context(ErrorKind::Io, "cannot set permissions of", &self.path)
     }
 
-    /// Waits for the content.
+    /// Flushes the content to the disk.
     pub(crate) fn sync(&self, how: SyncMethod) -> Result<(), Error> {
         how.apply(&self.file)
             .context(ErrorKind::Io, "unable to fsync", &self.path)
     }
 }
 
-/// The number of bytes that are collected before a file without a name is written.
+/// The size of the buffer for writing an unnamed file.
 const BUFFER_LEN: usize = 256 * 1024;
 
-/// A file without a name on the file system of `directory`, with what `fill` writes, at its start.
+/// Creates an unnamed file on the file system of `directory`, with the content that `fill` writes.
+/// The file position is at the start.
 ///
 /// # Errors
-/// Those of `fill`; `Io` when it cannot be made or written.
+/// Fails with the error of `fill`, and with `ErrorKind::Io` if the file cannot be created or
+/// written.
 pub(crate) fn unnamed(
     directory: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Error>,
@@ -100,10 +103,10 @@ pub(crate) fn unnamed(
     Ok(file)
 }
 
-/// The content of a file that [`unnamed`] made.
+/// Maps a file that [`unnamed`] has created.
 ///
 /// # Errors
-/// `Io` when it cannot be mapped.
+/// Fails with `ErrorKind::Io` if the file cannot be mapped.
 pub(crate) fn mapped(file: File, directory: &Path) -> Result<View, Error> {
     View::from_file(file, directory, Access::Mapped).context(
         ErrorKind::Io,
@@ -112,7 +115,7 @@ pub(crate) fn mapped(file: File, directory: &Path) -> Result<View, Error> {
     )
 }
 
-/// Six letters that are unlikely to have been used.
+/// Returns six random letters for a unique file name.
 fn random_letters() -> String {
     use std::hash::{BuildHasher as _, Hasher as _};
     static COUNT: AtomicU64 = AtomicU64::new(0);

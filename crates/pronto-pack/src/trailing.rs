@@ -1,10 +1,10 @@
-//! Files that end with their checksum.
+//! Writes files that end with their checksum.
 
 use std::io::{self, Write};
 
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 
-/// Collects small pieces, digests and writes them, and ends with the checksum.
+/// A buffered writer that hashes all bytes and ends with the checksum.
 pub(crate) struct Trailing<'a> {
     out: &'a mut dyn Write,
     digester: TrailerDigester,

@@ -1,8 +1,9 @@
-//! Writes a new pack: entries one after another, then the trailer and the index; finally names the
-//! files.
+//! Writes a new pack: entries one after another, then the trailer and the index; finally renames
+//! the files.
 //!
-//! Most of the work is deflating, which needs no writer. An [`Encoder`] for each thread makes
-//! entries, and the only [`PackWriter`] (behind a lock, if there are several threads) appends them.
+//! Most of the work is deflating, which needs no writer. Each thread encodes entries with its own
+//! [`Encoder`], and a single [`PackWriter`] (behind a lock, if there are several threads) appends
+//! them.
 //!
 //! ```
 //! use pronto_hash::{Kind, digest};
@@ -40,33 +41,34 @@ use crate::indexer;
 use crate::install::{self, Names};
 use crate::temporary::Temporary;
 
-/// Bytes that are collected before they are written.
+/// The size of the write buffer.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Bytes of a stream that are held at a time.
+/// The number of bytes of a stream that are held in memory at a time.
 const CHUNK_BYTES: usize = 128 << 10;
 
-/// The default level of zlib and Git.
+/// The default compression level of zlib and Git.
 const DEFAULT_LEVEL: u8 = 6;
 
-/// The position of the number of entries in the header of a pack.
+/// The offset of the number of entries in the header of a pack.
 const COUNT_OFFSET: u64 = 8;
 
 /// Options for writing a pack.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The zlib level of contents that are [streamed](PackWriter::append_stream), 0 to 9.
+    /// The zlib level for [streamed](PackWriter::append_stream) contents, 0 to 9
+    /// (`pack.compression`).
     pub level: u8,
-    /// The number of entries, if it is known. Then the pack is digested while it is written;
+    /// The number of entries, if it is known. Then the pack is hashed while it is written;
     /// otherwise it is read again at the end.
     pub count: Option<u32>,
-    /// Options for its files: hash, permissions, index version, `.rev`, `.keep`, flushing.
+    /// Options for the files: hash function, permissions, index version, `.rev`, `.keep`, flushing.
     pub files: indexer::Options,
 }
 
 impl Default for Options {
-    /// At zlib's default level, of as many entries as come.
+    /// Returns options with the default level and an unknown number of entries.
     fn default() -> Self {
         Options {
             level: DEFAULT_LEVEL,
@@ -76,7 +78,7 @@ impl Default for Options {
     }
 }
 
-/// Makes entries. One for each thread.
+/// Encodes pack entries. Each thread needs its own encoder.
 #[derive(Debug)]
 pub struct Encoder {
     level: u8,
@@ -84,7 +86,7 @@ pub struct Encoder {
     bytes: Vec<u8>,
 }
 
-/// An entry ready to be appended.
+/// An encoded entry, ready to be appended.
 #[derive(Clone, Copy, Debug)]
 pub struct Encoded<'a> {
     bytes: &'a [u8],
@@ -92,19 +94,19 @@ pub struct Encoded<'a> {
 }
 
 impl<'a> Encoded<'a> {
-    /// The entry: its header and its zlib stream.
+    /// Returns the bytes of the entry: its header and its zlib stream.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The CRC-32 of the entry, as an index has it.
+    /// Returns the CRC-32 of the entry, as an index stores it.
     pub fn crc(&self) -> u32 {
         self.crc
     }
 }
 
 impl Encoder {
-    /// One that deflates at `level`, 0 to 9.
+    /// Returns an encoder that deflates at `level`, 0 to 9.
     pub fn new(level: u8) -> Encoder {
         Encoder {
             level,
@@ -113,8 +115,8 @@ impl Encoder {
         }
     }
 
-    /// The entry of `content`: of a whole object, or the instructions of a delta. Holds as much
-    /// memory as the largest content took so far.
+    /// Encodes an entry with `content`: an object, or the instructions of a delta. The buffers stay
+    /// as large as the largest content required.
     pub fn encode(&mut self, header: Header, content: &[u8]) -> Encoded<'_> {
         self.bytes.clear();
         entry(header, content.len() as u64).encode(&mut self.bytes);
@@ -123,7 +125,7 @@ impl Encoder {
         self.encoded()
     }
 
-    /// The same of `size_bytes` that are deflated already: `deflated` is their zlib stream.
+    /// Encodes an entry with a content of `size_bytes` whose zlib stream is `deflated`.
     pub fn wrap(&mut self, header: Header, size_bytes: u64, deflated: &[u8]) -> Encoded<'_> {
         self.bytes.clear();
         entry(header, size_bytes).encode(&mut self.bytes);
@@ -147,42 +149,43 @@ fn entry(header: Header, size_bytes: u64) -> Entry {
     }
 }
 
-/// A pack that is being written under a temporary name. Dropping it removes it. It becomes visible
-/// only when [`finish`](Self::finish) completes.
+/// A pack that is being written to a temporary file. Dropping the value removes the file. The pack
+/// becomes visible only when [`finish`](Self::finish) completes.
 pub struct PackWriter {
     directory: PathBuf,
     options: Options,
     temporary: Temporary,
     buffer: Vec<u8>,
-    /// The start of the next entry.
+    /// The offset of the next entry.
     offset: u64,
-    /// Of what has been written to the file; `None` if the header is not known yet.
+    /// The hash of the written bytes; `None` if the number of entries in the header is not known
+    /// yet.
     digester: Option<TrailerDigester>,
     ids: Vec<u8>,
     offsets: Vec<u64>,
     crcs: Vec<u32>,
-    /// Something that was appended did not get into the file.
+    /// Whether an appended entry could not be written.
     is_broken: bool,
 }
 
 /// A pack that has been written.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The pack.
+    /// The path of the pack.
     pub pack: PathBuf,
-    /// Its index.
+    /// The path of the index.
     pub index: PathBuf,
-    /// The checksum at its end.
+    /// The checksum at the end of the pack.
     pub checksum: ObjectId,
     /// The number of entries.
     pub objects: u32,
 }
 
 impl PackWriter {
-    /// Makes the temporary file in `directory`, which exists.
+    /// Creates the temporary file in the existing `directory`.
     ///
     /// # Errors
-    /// `Io` when it cannot be made.
+    /// Fails with `ErrorKind::Io` if the file cannot be created.
     pub fn begin(directory: &Path, options: Options) -> Result<PackWriter, Error> {
         let mut buffer = Vec::with_capacity(BUFFER_BYTES);
         buffer.extend_from_slice(b"PACK\0\0\0\x02");
@@ -206,7 +209,7 @@ impl PackWriter {
         self.offsets.len()
     }
 
-    /// Whether there is no entry yet.
+    /// Returns whether there are no entries yet.
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }
@@ -216,11 +219,12 @@ impl PackWriter {
         self.offset
     }
 
-    /// Appends the entry of the object `id` and says where it starts. Whether there is one of
-    /// that object already is the caller's to know.
+    /// Appends the entry of the object `id` and returns its offset. The caller must ensure that the
+    /// pack does not contain the object yet.
     ///
     /// # Errors
-    /// `Io` when it cannot be written, `Limit` when the pack is full.
+    /// Fails with `ErrorKind::Io` if the entry cannot be written, and with `ErrorKind::Limit` if
+    /// the pack has too many entries.
     pub fn append(&mut self, id: &oid, entry: &Encoded<'_>) -> Result<u64, Error> {
         let start = self.offset;
         self.put(entry.bytes)?;
@@ -228,14 +232,17 @@ impl PackWriter {
         Ok(start)
     }
 
-    /// Appends an object of `size_bytes` from a stream, which is never held whole, and gives its
-    /// id. If `exists` then says that the object is there already, the entry is taken back.
+    /// Appends an object of `size_bytes` from a stream, without holding it in memory. Returns the
+    /// id of the object. If `exists` then reports that the object exists already, the entry is
+    /// removed.
     ///
     /// # Errors
-    /// `Io` when it cannot be read or written, `Truncated` when the stream is shorter,
-    /// `Collision` when its content is part of a known attack on SHA-1, `Limit` when the pack is
-    /// full, and those of `exists`. What was written of the object is taken back; after a failure to
-    /// write the pack [cannot be finished](Self::finish).
+    /// Fails with `ErrorKind::Io` if the stream cannot be read or the entry cannot be written, with
+    /// `ErrorKind::Truncated` if the stream is shorter than `size_bytes`, with
+    /// `ErrorKind::Collision` if the content is part of a known attack on SHA-1, with
+    /// `ErrorKind::Limit` if the pack has too many entries, and with the error of `exists`. The
+    /// written part of the entry is removed; after a failed write, the pack [cannot be
+    /// finished](Self::finish).
     pub fn append_stream(
         &mut self,
         kind: ObjectKind,
@@ -347,13 +354,13 @@ impl PackWriter {
         written.context(ErrorKind::Io, "unable to write", &self.temporary.path)
     }
 
-    /// Writes the trailer and the index, waits until all is on the disk if that is wanted, and
-    /// gives the files their names, the index last.
+    /// Writes the trailer and the index, flushes all files if this is configured, and renames the
+    /// files, the index last.
     ///
     /// # Errors
-    /// `Io` when a file cannot be written or renamed, or could not be written before; `Limit` when
-    /// there are not as many entries as were announced, `Collision` when there is another pack of
-    /// that name.
+    /// Fails with `ErrorKind::Io` if a file cannot be written or renamed, or could not be written
+    /// before, with `ErrorKind::Limit` if the number of entries differs from the announced one, and
+    /// with `ErrorKind::Collision` if another pack of this name exists.
     pub fn finish(mut self) -> Result<Written, Error> {
         if self.is_broken {
             let message = "a part of the pack could not be written";
@@ -414,7 +421,7 @@ impl PackWriter {
         })
     }
 
-    /// Writes the number of entries into the header and digests the file from its start.
+    /// Writes the number of entries to the header and hashes the file from its start.
     fn digest_again(&self, count: u32) -> Result<ObjectId, Error> {
         let file = &self.temporary.file;
         let digest = || -> io::Result<ObjectId> {
@@ -443,7 +450,7 @@ impl std::fmt::Debug for PackWriter {
     }
 }
 
-/// One entry on its way into the pack.
+/// An entry that is being written to the pack, with its CRC-32.
 struct Counted<'a> {
     crc: crc32fast::Hasher,
     writer: &'a mut PackWriter,

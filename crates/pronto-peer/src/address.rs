@@ -1,28 +1,30 @@
-//! Addresses of peers over TCP: `netsync://HOST[:PORT][/PATH]`.
+//! URLs of peers over TCP: `netsync://HOST[:PORT][/PATH]`.
 
 use bstr::{BStr, ByteSlice as _};
 
 use pronto::{Error, ErrorKind, Result};
 
-/// The port of peers that say none.
+/// The default port of peers.
 pub const DEFAULT_PORT: u16 = 9419;
 
-/// The address of a peer, and the repository to use there.
+/// The URL of a peer, and the repository to use there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetsyncAddress {
-    /// A name or an address, without brackets.
+    /// The host name or IP address, without brackets.
     pub host: String,
-    /// The port.
+    /// The TCP port.
     pub port: u16,
-    /// The repository as the peer names it; empty if it has only one.
+    /// The name of the repository at the peer, or an empty name if the peer has only one
+    /// repository.
     pub path: Vec<u8>,
 }
 
 impl NetsyncAddress {
-    /// Parses an address. Returns `None` if it is of another kind.
+    /// Parses a URL. Returns `None` if the URL has another scheme.
     ///
     /// # Errors
-    /// It has the scheme, but no host, or an invalid port.
+    /// Fails with [`ErrorKind::InvalidInput`] if the URL has the scheme `netsync`, but no host, or
+    /// an invalid port.
     pub fn parse(address: &BStr) -> Result<Option<NetsyncAddress>> {
         let Some(rest) = address.strip_prefix(b"netsync://") else {
             return Ok(None);
@@ -49,7 +51,8 @@ struct HostPort {
     port: Option<u16>,
 }
 
-/// Parses a host, and a port behind a colon. A host with colons of its own is in brackets.
+/// Parses a host, optionally followed by a colon and a port. A host that contains colons is in
+/// brackets.
 fn split_host(text: &str) -> Option<HostPort> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -75,7 +78,7 @@ fn split_host(text: &str) -> Option<HostPort> {
     })
 }
 
-/// A host and its port as one text.
+/// Returns a host and its port as one string.
 pub(super) fn with_port(host: &str, port: u16) -> String {
     match host.contains(':') {
         true => format!("[{host}]:{port}"),

@@ -1,8 +1,9 @@
-//! The permitted bases of a peer's deltas: objects received from it, and objects in trees of the
-//! commits at which the received history begins, which both sides know. All other objects count as
-//! absent. Otherwise a peer that knows the id of a hidden object could obtain it by an empty delta.
+//! The permitted bases of a peer's deltas: objects that were received from the peer, and objects in
+//! trees of the boundary commits of the received history, which both sides have. All other objects
+//! are treated as missing. Otherwise a peer that knows the id of a hidden object could obtain the
+//! object with an empty delta.
 //!
-//! Costs: nothing before a base is requested; then trees are read until it is found.
+//! Cost: none before a base is requested; then trees are read until the base is found.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -37,25 +38,25 @@ pub(super) struct Stores {
 pub(super) struct Bases {
     repository: Arc<Repository>,
     stores: Stores,
-    /// Commits that both sides know.
+    /// The commits that both sides have.
     known: Vec<ObjectId>,
     edges: Mutex<Edges>,
-    /// The number of bytes of bases that may still be added to packs.
+    /// The remaining number of bytes of bases that may be added to packs.
     left_bytes: AtomicU64,
 }
 
-/// The commits at which the received history begins.
+/// The boundary commits of the received history.
 #[derive(Default)]
 struct Edges {
     commits: BTreeSet<ObjectId>,
-    /// Trees of these commits that were not read.
+    /// The trees of these commits that were not read yet.
     unread: Vec<ObjectId>,
-    /// The objects that were found in their trees; made with the first commit.
+    /// The objects that were found in the trees, or `None` before the first commit.
     contained: Option<ObjectSet>,
 }
 
 impl Edges {
-    /// Records that a tree at the edge names `id`. Returns whether that is new.
+    /// Records that a tree at the boundary references `id`. Returns whether the id is new.
     fn insert(&mut self, store: &Store, id: &ObjectId) -> Result<bool> {
         let contained = match self.contained.take() {
             Some(contained) => contained,
@@ -74,11 +75,11 @@ impl Edges {
 }
 
 impl Bases {
-    /// Starts with the `edges` of an earlier session, of which those count that both sides still
-    /// know.
+    /// Starts with the `edges` of an earlier session. Edges that both sides no longer have are
+    /// ignored.
     ///
     /// # Errors
-    /// A present commit cannot be read.
+    /// Fails if an existing commit cannot be read.
     pub(super) fn new(
         repository: Arc<Repository>,
         stores: Stores,
@@ -99,14 +100,14 @@ impl Bases {
     /// Records received commits.
     ///
     /// # Errors
-    /// A present commit cannot be read.
+    /// Fails if an existing commit cannot be read.
     pub(super) fn arrive(&self, links: &[Link]) -> Result<()> {
         let own: HashSet<&ObjectId> = links.iter().map(|link| &link.commit).collect();
         let parents = links.iter().flat_map(|link| &link.parents);
         self.add(parents.filter(|id| !own.contains(id)).copied().collect())
     }
 
-    /// Limits the bytes of bases that may be added to packs from now on.
+    /// Limits the number of bytes of bases that may be added to packs from now on.
     pub(super) fn limit(&self, bytes: u64) {
         self.left_bytes.store(bytes, Relaxed);
     }
@@ -114,13 +115,13 @@ impl Bases {
     /// Lists the received packs again.
     ///
     /// # Errors
-    /// A directory cannot be listed.
+    /// Fails if a directory cannot be listed.
     pub(super) fn refresh(&self) -> Result<()> {
         self.stores.arrived.refresh().map_err(from_odb)?;
         Ok(())
     }
 
-    /// Returns the commits at which the received history begins.
+    /// Returns the boundary commits of the received history.
     pub(super) fn edges(&self) -> Vec<ObjectId> {
         self.locked().commits.iter().copied().collect()
     }
@@ -129,7 +130,7 @@ impl Bases {
         self.edges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds those of `commits` that are present and that both sides know.
+    /// Adds the commits of `commits` that exist here and that both sides have.
     fn add(&self, mut commits: Vec<ObjectId>) -> Result<()> {
         let mut edges = self.locked();
         commits.sort_unstable();
@@ -186,7 +187,7 @@ impl Bases {
     }
 }
 
-/// The permitted bases while a segment arrives.
+/// The permitted bases while a segment is received.
 pub(super) struct SegmentBases<'a> {
     pub(super) bases: &'a Bases,
     /// The commits of the segment.
@@ -194,7 +195,7 @@ pub(super) struct SegmentBases<'a> {
 }
 
 impl SegmentBases<'_> {
-    /// Reads an object that the peer may know, without adding it to the pack.
+    /// Reads an object that is visible to the peer, without adding it to the pack.
     pub(super) fn look(
         &self,
         id: &oid,

@@ -1,9 +1,10 @@
-//! Checks that everything reachable from the peer's tips has arrived, or was present and is known
-//! to both.
+//! Checks that all objects that are reachable from the peer's tips were received, or existed before
+//! and are known to both sides.
 //!
-//! This is stricter than `remote::connectivity`: an object of this repository that is not reachable
-//! from what the peer may see or sent before does not count. Otherwise a peer that knows the id of
-//! a hidden object could make it part of its history and receive it with the next sync.
+//! This check is stricter than `remote::connectivity`. An object of this repository does not count
+//! unless it is reachable from refs that the peer may see, or from refs that the peer sent before.
+//! Otherwise a peer that knows the id of a hidden object could make the object a part of its
+//! history, and receive it with the next sync.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -21,8 +22,8 @@ use pronto::objects::from_odb;
 use pronto::{Repository, Result};
 use pronto_object::{TagRef, TreeEntries, TreeEntry};
 
-/// Checks received history. It takes one bit for each object of the repository and each set, and
-/// 12 bytes for each received commit.
+/// A connectivity check of received history. Its memory is one bit for each object of the
+/// repository in each set, and 12 bytes for each received commit.
 pub(super) struct Judge<'a> {
     repository: &'a Repository,
     /// All objects of this repository, and the received ones.
@@ -32,29 +33,31 @@ pub(super) struct Judge<'a> {
     /// The numbers of the received objects.
     received: Arc<Numbered>,
     known: Known<'a>,
-    /// Commits at which the new history begins: present before, and parents of received commits.
+    /// The boundary of the new history: commits that existed before and are parents of received
+    /// commits.
     boundary: HashSet<ObjectId>,
-    /// Everything in the trees of the boundary, read on first use.
+    /// The entries of the trees of the boundary, which are read at the first use.
     old: Option<Contained>,
     /// Received commits that were visited.
     commits: ObjectSet,
     seen: Contained,
     buffer: Vec<u8>,
-    /// The commit whose tree was read last, and that tree: in a linear history it is the next parent.
+    /// The commit whose tree was read last, and that tree. In a linear history, this commit is the
+    /// next parent.
     last: Option<(ObjectId, ObjectId)>,
 }
 
 /// The objects that both repositories have.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
-    /// Commits of refs that the peer may see, or gave before.
+    /// The commits of refs that the peer may see, or has sent before.
     pub(super) commits: &'a [ObjectId],
-    /// Tags, and the commits they lead to.
+    /// The tags, with the commits to which they peel.
     pub(super) tags: &'a HashMap<ObjectId, ObjectId>,
 }
 
-/// The entries of trees. An object may be named as a directory in one tree and as a file in another
-/// by a malicious author, so the two are kept apart.
+/// The entries of trees. A malicious author may use the same object as a directory in one tree and
+/// as a file in another one, so the two kinds are kept separately.
 #[derive(Clone)]
 struct Contained {
     trees: ObjectSet,
@@ -70,7 +73,7 @@ impl Contained {
         })
     }
 
-    /// Records the entries of `tree` that are no submodules. Appends new directories to `unread`.
+    /// Records the entries of `tree` that are not submodules. Appends new directories to `unread`.
     fn add_entries(
         &mut self,
         tree: &[u8],
@@ -93,23 +96,23 @@ impl Contained {
 
 /// A problem with the received objects.
 pub(super) enum Fault {
-    /// An object is missing, or is of another type than the object that links to it says.
+    /// An object is missing, or has another type than the object that references it requires.
     Missing(ObjectId),
-    /// The offer at this place does not lead to the commit that the peer says.
+    /// The offer with this index does not peel to the commit that the peer has stated.
     Misled(usize),
 }
 
-/// A tree, and the trees at the same place in the parents.
+/// A tree, and the trees at the same path in the parents.
 struct Place {
     tree: ObjectId,
     before: Vec<ObjectId>,
 }
 
-/// A step of the walk over received commits, which are named by their numbers.
+/// A step of the walk over received commits, which are identified by numbers.
 enum Step {
     /// Visit the parents of the commit.
     Enter(u32),
-    /// Judge its tree: its parents are done.
+    /// Check the tree of the commit, after its parents.
     Leave(u32),
 }
 
@@ -117,10 +120,10 @@ enum Step {
 const MOST_TAGS: usize = 64;
 
 impl<'a> Judge<'a> {
-    /// Prepares a check of what `arrived` holds, which is also part of `store`.
+    /// Prepares a check of the objects in `arrived`, which are also part of `store`.
     ///
     /// # Errors
-    /// The indexes of packs cannot be read.
+    /// Fails if the indexes of packs cannot be read.
     pub(super) fn new(
         repository: &'a Repository,
         store: &'a Store,
@@ -143,8 +146,8 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// Returns the first problem with `offers` and what is reachable from them. A present object
-    /// that is not known to both gives the same answer as an absent one.
+    /// Returns the first problem with `offers` and the objects that are reachable from them. An
+    /// existing object that is not known to both sides has the same result as a missing object.
     pub(super) fn judge(&mut self, offers: &[&Offer]) -> Result<Result<(), Fault>> {
         let mut commits = Vec::new();
         for (at, offer) in offers.iter().enumerate() {
@@ -191,9 +194,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns the numbers of the received commits, each behind its parents, so everything in a
-    /// parent's tree was judged before it is skipped in the child's. Records the boundary without
-    /// reading it.
+    /// Returns the numbers of the received commits in topological order, parents first, so that the
+    /// entries of a parent's tree were checked before they are skipped in the child's tree. Records
+    /// the boundary without reading its trees.
     fn arrived_commits(&mut self, tips: &[ObjectId]) -> Result<Vec<u32>> {
         let (mut new, mut left) = (Vec::new(), Vec::new());
         for tip in tips.iter().rev() {
@@ -220,7 +223,7 @@ impl<'a> Judge<'a> {
         Ok(new)
     }
 
-    /// Returns the step to a commit if it was received; otherwise adds it to the boundary.
+    /// Returns the step for a commit if it was received. Otherwise adds the commit to the boundary.
     fn enter(&mut self, commit: &ObjectId) -> Result<Option<Step>> {
         let number = self.received.find(commit).map_err(from_odb)?;
         if number.is_none() {
@@ -229,8 +232,8 @@ impl<'a> Judge<'a> {
         Ok(number.map(Step::Enter))
     }
 
-    /// Returns a commit of the boundary that is not known to both, whether it is present or not: the
-    /// one with the smallest id, so the answer does not depend on which of several are present.
+    /// Returns the boundary commit with the smallest id that is not known to both sides, whether it
+    /// exists here or not. The choice does not depend on which of several commits exist here.
     fn unknown_of_boundary(&self) -> Result<Option<ObjectId>> {
         let mut here = Vec::new();
         for id in &self.boundary {
@@ -244,8 +247,8 @@ impl<'a> Judge<'a> {
         Ok(unknown.min().copied())
     }
 
-    /// Returns the commit that a tip leads to through tags, all of which have arrived or are known;
-    /// or the missing object. An object that has not arrived is treated as a commit.
+    /// Returns the commit to which a tip peels through tags that were all received or are known, or
+    /// the missing object. An object that was not received is treated as a commit.
     fn commit_of(&self, tip: ObjectId) -> Result<Result<ObjectId, ObjectId>> {
         let (mut id, mut content) = (tip, Vec::new());
         for _ in 0..MOST_TAGS {
@@ -262,7 +265,7 @@ impl<'a> Judge<'a> {
         Ok(Err(id))
     }
 
-    /// Returns the first missing object of a tree; the trees of the parents were judged before.
+    /// Returns the first missing object of a tree. The trees of the parents were checked before.
     fn trees(&mut self, place: Place) -> Result<Option<ObjectId>> {
         let mut places = vec![place];
         let id_len = self.store.kind().len_in_bytes();
@@ -310,14 +313,14 @@ impl<'a> Judge<'a> {
         Ok(None)
     }
 
-    /// Returns the content of a tree; `None` if it is missing or no tree.
+    /// Returns the content of a tree, or `None` if the object is missing or not a tree.
     fn tree(&self, id: &ObjectId) -> Result<Option<Vec<u8>>> {
         let mut content = Vec::new();
         let kind = self.store.find(id, &mut content).map_err(from_odb)?;
         Ok((kind == Some(ObjectKind::Tree)).then_some(content))
     }
 
-    /// Returns whether a tree or blob has arrived, or is in a tree of the boundary.
+    /// Returns whether a tree or blob was received, or is in a tree of the boundary.
     fn is_there(&mut self, id: &ObjectId, kind: ObjectKind) -> Result<bool> {
         if let Some(header) = self.arrived.header(id).map_err(from_odb)? {
             return Ok(header.kind == kind);
@@ -352,9 +355,9 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Returns the id at the place of `entry` in a parent's tree, of which the rest is `parent`: an entry
-/// of the same name that is a directory if and only if `entry` is. Trees that are not sorted as Git
-/// sorts them can hide it; then more is judged.
+/// Returns the id at the path of `entry` in a parent's tree, whose remaining entries are `parent`:
+/// the entry with the same name, if both are directories or neither is. A tree that is not in Git's
+/// sort order can hide the entry, in which case more objects are checked.
 fn same_place<'a>(
     parent: &mut Peekable<TreeEntries<'a>>,
     entry: &TreeEntry<'_>,
@@ -364,7 +367,7 @@ fn same_place<'a>(
     (!same.is_submodule()).then_some(same.id)
 }
 
-/// Compares entries in the order of a tree, where a directory has a slash at its end.
+/// Compares entries in the sort order of a tree, where a directory name ends with a slash.
 fn compare(one: &TreeEntry<'_>, other: &TreeEntry<'_>) -> Ordering {
     let common = one.name.len().min(other.name.len());
     let next = |entry: &TreeEntry<'_>| match entry.name.get(common) {

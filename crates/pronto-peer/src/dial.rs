@@ -1,4 +1,4 @@
-//! Connects to a peer through a child process: on this machine, or through ssh.
+//! Connects to a peer through a child process, on this machine or through ssh.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -16,49 +16,51 @@ use pronto::environment::Environment;
 use pronto::remote::connection;
 use pronto::{Error, ErrorKind, Result};
 
-/// The peer to connect to, and the names to use.
+/// The peer to connect to, and the settings of the connection.
 #[derive(Clone, Debug)]
 pub struct Dial<'a> {
-    /// A path, `ssh://…` or `host:path`.
+    /// The address of the peer: a path, `ssh://…` or `host:path`.
     pub address: &'a BStr,
-    /// This program, to serve a path.
+    /// The path of this program, which serves a repository on this machine.
     pub program: PathBuf,
-    /// The program on the other side of ssh.
+    /// The program to run on the remote side of ssh.
     pub remote_program: BString,
-    /// The name of this repository at the peer.
+    /// The name of this repository at the peer (`--as`).
     pub own_name: &'a str,
-    /// Whether histories that have nothing in common may become one.
+    /// Allow unrelated histories, which have no common commit, to be joined (`--allow-unrelated`).
     pub allows_unrelated: bool,
 }
 
-/// A peer in a child process.
+/// A connection to a peer in a child process.
 #[derive(Debug)]
 pub struct Peer {
     child: Child,
-    /// The output of the process.
+    /// The standard output of the process.
     pub output: ChildStdout,
-    /// Its input.
+    /// The standard input of the process.
     pub input: ChildStdin,
 }
 
-/// The name by which `protocol.NAME.allow` and `GIT_ALLOW_PROTOCOL` know TLS over TCP
-/// (`netsync://`). Like other names that Git does not know, it may be used by default if the user
-/// named the address (`user`).
+/// The protocol name of TLS over TCP (`netsync://`) for `protocol.NAME.allow` and
+/// `GIT_ALLOW_PROTOCOL`. As for other protocols that Git does not define, the default policy is
+/// `user`.
 pub const TLS_PROTOCOL: &str = "netsync";
 
-/// Whether the user allows the transport called `protocol`.
+/// Checks that the transport `protocol` is allowed (`protocol.allow`).
 ///
 /// # Errors
-/// It is not allowed, or a setting is malformed.
+/// Fails if the transport is not allowed, or a setting is malformed.
 pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment) -> Result<()> {
     let policy = connection::policy(config, environment)?;
     policy.check(protocol).map_err(connection::from_wire)
 }
 
-/// Starts the child process that serves the remote side. Its standard error is passed through.
+/// Starts the child process that serves the remote side. Its standard error is inherited.
 ///
 /// # Errors
-/// The address is none of these, its transport is not allowed, or the program cannot be started.
+/// Fails with [`ErrorKind::InvalidInput`] if the address has another form, with
+/// [`ErrorKind::Transport`] if the program cannot be started, and for the reasons of
+/// [`check_protocol`].
 pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Result<Peer> {
     let address = Address::parse(dial.address).map_err(connection::from_wire)?;
     check_protocol(address.protocol(), config, environment)?;
@@ -96,7 +98,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
             return Err(Error::new(ErrorKind::InvalidInput, message).with_hint(hint));
         }
     };
-    // Variables that select the repository of this side do not apply to the other side.
+    // The variables that select the local repository must not affect the remote side.
     for name in LOCAL_VARIABLES {
         command.env_remove(name);
     }
@@ -115,7 +117,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
     }
 }
 
-/// Returns the host of an address without the user; `None` for a path.
+/// Returns the host of an address without the user, or `None` for a path.
 pub fn host_of(address: &BStr) -> Option<String> {
     match Address::parse(address) {
         Ok(Address::Ssh { host, .. }) => {
@@ -127,13 +129,13 @@ pub fn host_of(address: &BStr) -> Option<String> {
 }
 
 impl Peer {
-    /// Ends the conversation: waits until the other side has ended, too.
+    /// Ends the conversation, and waits for the end of the child process.
     ///
     /// # Errors
-    /// It cannot be waited for, or did not end well.
+    /// Fails with [`ErrorKind::Transport`] if the wait fails, or the process ended with an error.
     pub fn close(mut self) -> Result<()> {
         drop(self.input);
-        // The child ends only when its remaining output has been read.
+        // The child exits only after its remaining output has been read.
         let _ = std::io::copy(&mut (&mut self.output).take(1 << 20), &mut std::io::sink());
         drop(self.output);
         let failed = |text: String| Error::new(ErrorKind::Transport, text);

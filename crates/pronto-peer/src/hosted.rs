@@ -1,8 +1,8 @@
-//! A repository on a server: the branches and tags that a peer pushes become its own.
+//! A repository on a server, where a push of a peer updates the branches and tags themselves.
 //!
-//! Nothing is forced and nothing deleted: a branch moves forward, and a tag stays what it is. What
-//! a peer has received of an interrupted push is kept under the name in [`Options`], as for any
-//! other peer; but no refs of that name exist, and several repositories may use it.
+//! No ref is forced or deleted: a branch is fast-forwarded, and a tag does not change. The received
+//! part of an interrupted push is kept under the name in [`Options`], as for any other peer. No
+//! refs with that name exist, and several repositories may use the name.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,21 +20,23 @@ use pronto::receive_pack::{Growth, Turn, object_bytes};
 use pronto::refs::{Target, name};
 use pronto::{Repository, Result};
 
-/// The rules of a server for the refs that a peer changes.
+/// The rules of a server for ref updates by a peer.
 pub trait RefRules: Send {
-    /// Returns why the ref `name` may not be moved, or created if `creates`; `None` if it may.
+    /// Returns the reason for which the ref `name` may not be updated, or created if `creates`.
+    /// Returns `None` if the update is allowed.
     fn refusal(&self, name: &[u8], creates: bool) -> Option<String>;
 
-    /// Admits the growth of the repository by what was received. The returned turn lasts until the refs have changed.
+    /// Admits the growth of the repository by the received objects. The returned turn lasts until
+    /// the refs have changed.
     ///
     /// # Errors
-    /// The repository may not grow so much, for this reason.
+    /// Returns the reason if the repository may not grow by this much.
     fn admit(&self, _repository: &Repository, _growth: Growth) -> Result<Option<Turn>, String> {
         Ok(None)
     }
 }
 
-/// The value of a ref of the server.
+/// The value of a ref on the server.
 enum Own {
     Missing,
     Symbolic,
@@ -43,20 +45,20 @@ enum Own {
 
 /// The result for a ref that a peer offers.
 enum Fate {
-    /// The server has it, or more.
+    /// The ref on the server already contains the offered commit.
     Same,
-    /// The ref is created or moved.
+    /// The ref is created or updated.
     Moves(Stored, Own),
-    /// The ref stays, for this reason.
+    /// The ref is not updated, for this reason.
     Refused(String),
 }
 
 impl PeerRepository {
-    /// Opens a repository of a server on behalf of a peer. What the peer pushes changes the refs of
-    /// the same names, as far as `rules` allow.
+    /// Opens a repository of a server for a peer. A push of the peer updates the refs with the same
+    /// names, within the limits of `rules`.
     ///
     /// # Errors
-    /// The repository is shallow or partial.
+    /// Fails if the repository is shallow or a partial clone.
     pub fn hosted(
         repository: Arc<Repository>,
         options: Options,
@@ -68,7 +70,8 @@ impl PeerRepository {
         Ok(peer)
     }
 
-    /// Returns why the ref stays as it is before its history is looked at; `None` if it may move.
+    /// Returns the reason for which a ref is refused before its history is checked, or `None` if
+    /// the ref may be updated.
     pub(super) fn host_refusal(&self, offer: &Offer) -> Result<Option<String>> {
         let Some(rules) = &self.rules else {
             return Ok(None);
@@ -98,8 +101,8 @@ impl PeerRepository {
         Ok(refusal)
     }
 
-    /// Asks the rules whether the repository may grow by the objects in the directory `received`, and the refs
-    /// that `offers` create.
+    /// Checks with the rules that the repository may grow by the objects in the directory
+    /// `received`, and by the refs that `offers` create.
     pub(super) fn admit(
         &self,
         offers: &[&Offer],
@@ -119,7 +122,7 @@ impl PeerRepository {
         Ok(rules.admit(&self.repository, growth))
     }
 
-    /// Changes the refs that may move, in one transaction.
+    /// Updates the accepted refs in one transaction.
     pub(super) fn publish_hosted(
         &mut self,
         offers: &[Offer],
@@ -191,7 +194,7 @@ impl PeerRepository {
         })
     }
 
-    /// Returns for each offer whether it may be received.
+    /// Returns, for each offer, whether it may be received.
     pub(super) fn may_receive(&self, offer: &Offer) -> Result<bool, Error> {
         match self.rules {
             Some(_) => Ok(self.host_refusal(offer).map_err(failed)?.is_none()),
@@ -201,7 +204,7 @@ impl PeerRepository {
 }
 
 fn own_ref(repository: &Repository, name: &BStr) -> Result<Own> {
-    // Looking for such a name fails. It is refused with its reason, and the session continues.
+    // A lookup of such a name fails. The name is refused with a reason, and the session continues.
     if !names::fits(name) {
         return Ok(Own::Missing);
     }
@@ -213,7 +216,7 @@ fn own_ref(repository: &Repository, name: &BStr) -> Result<Own> {
     })
 }
 
-/// The reason as the protocol carries it.
+/// Returns the reason truncated to the limit of the protocol.
 fn cut(reason: &str) -> Vec<u8> {
     let mut places = (0..=MAX_NAME_BYTES.min(reason.len())).rev();
     let end = places.find(|&at| reason.is_char_boundary(at)).unwrap_or(0);

@@ -1,8 +1,8 @@
-//! Identities of repositories, so that two of them cannot use one peer name.
+//! Identities of repositories, which prevent two repositories from using one peer name.
 //!
 //! Each repository has sixteen random bytes that it sends to peers (`objects/netsync/+self`). The
-//! data of a peer contain the peer's bytes, and another repository with the same name is refused. A
-//! copy of a whole repository, made by other means than a clone, has the identity of the original.
+//! data of a peer contains the identity of the peer, and another repository with the same name is
+//! refused. A plain copy of a repository, other than a clone, has the identity of the original.
 
 use std::fs::File;
 use std::io::{ErrorKind as IoKind, Write as _};
@@ -14,10 +14,10 @@ use pronto_netsync::{Error, ErrorKind};
 use super::{directory_of, failed, is_peer_name, nonce};
 use pronto::{Repository, Result};
 
-/// A name that no peer can have.
+/// The file name of the own identity, which is not a valid name of a peer.
 const OWN: &str = "+self";
 
-/// The identity of this repository; empty if it cannot be stored.
+/// Returns the identity of this repository, or an empty identity if it cannot be stored.
 pub(super) fn own(repository: &Repository) -> Vec<u8> {
     let directory = repository.objects_dir().join("netsync");
     let path = directory.join(OWN);
@@ -40,7 +40,8 @@ pub(super) fn own(repository: &Repository) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_default()
 }
 
-/// Checks that the peer is the one that used its name before, and records a new one.
+/// Checks that the peer has the identity that was recorded for its name, and records a new
+/// identity.
 pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(), Error> {
     if identity.is_empty() {
         return Ok(());
@@ -69,11 +70,12 @@ pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(
     Err(Error::new(ErrorKind::Denied, message).with_hint(hint))
 }
 
-/// Forgets the repository of a peer. The next repository of that name replaces it and its refs. The
-/// received part of an interrupted transfer is deleted, too.
+/// Removes the recorded identity of a peer. The next repository with that name replaces the peer
+/// and its refs. The received part of an interrupted transfer is deleted, too.
 ///
 /// # Errors
-/// There is no peer of that name, or it cannot be forgotten.
+/// Fails with `pronto::ErrorKind::InvalidInput` if no peer has this name, and with `Io` if a
+/// file cannot be removed.
 pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     let directory = directory_of(repository, name);
     if !is_peer_name(name) || !directory.exists() {
@@ -98,7 +100,7 @@ pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     }
 }
 
-/// Creates a file with this content in one step; an existing file stays.
+/// Creates a file with this content atomically. An existing file stays.
 fn store(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(

@@ -1,12 +1,12 @@
-//! The receiving side. A thread indexes each segment while it arrives into a quarantine, which
-//! stays until everything has arrived.
+//! The receiving side. A thread indexes each segment while it is received into a quarantine, which
+//! stays until all segments are received.
 //!
-//! Costs: each byte is copied once, into the piece that the indexer reads, and at most four such
-//! pieces wait; the indexer writes it once. Two syncs and five renames or links for each segment.
-//! Bases of deltas outside of their segment are added to the pack.
+//! Cost: each byte is copied once, into the piece that the indexer reads, and at most four such
+//! pieces are queued. The indexer writes each byte once. Each segment takes two syncs, and five
+//! renames or links. Bases of deltas outside of their segment are added to the pack.
 //!
-//! Memory is limited whatever a peer sends: by the size of segments and of objects in memory, and
-//! by the tables of the indexer.
+//! The size of segments, the size of objects in memory and the tables of the indexer limit the
+//! memory, whatever a peer sends.
 
 mod segment;
 
@@ -33,30 +33,30 @@ pub use segment::{MOST_PARENTS, MOST_PARENTS_OF_ALL};
 
 type Refusal = pronto_netsync::Error;
 
-/// The most that a segment may have that is not a single large object.
+/// The largest size in bytes of a segment, unless the segment is a single large object.
 pub const MOST_SEGMENT_BYTES: u64 = 64 << 20;
 
-/// The most objects of a segment.
+/// The largest number of objects of a segment.
 pub const MOST_SEGMENT_OBJECTS: u64 = 1 << 18;
 
 /// The time for which a session waits for an earlier one with the same peer.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The largest object that is held, and the largest delta.
+/// The largest size in bytes of an object that is held in memory, and of a delta.
 pub const MOST_OBJECT_BYTES: u64 = 16 << 20;
 
-/// The largest blob that a delta may make, or be made of.
+/// The largest size in bytes of a blob that is the base or the result of a delta.
 pub const MOST_DELTA_BYTES: u64 = 128 << 20;
 
-/// The delta bases that each store of a transfer keeps in memory, at most.
+/// The largest size in bytes of the delta bases that each store of a transfer keeps in memory.
 const CACHED_BYTES: usize = 8 << 20;
 
 /// The limits for received segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// The number of bytes that are received at most.
+    /// The largest number of bytes that are received.
     pub(super) budget_bytes: u64,
-    /// The number of threads that index a segment; 0 for as many as there are cores, at most two.
+    /// The number of threads that index a segment, or 0 for the number of cores, at most two.
     pub(super) threads: usize,
     /// Whether a segment is stored in a file until it is complete.
     pub(super) spools: bool,
@@ -68,19 +68,19 @@ pub(super) struct Incoming {
     directory: PathBuf,
     quarantine: Quarantine,
     state: State,
-    /// Whether the quarantine held objects of an earlier session.
+    /// Whether the quarantine contained objects of an earlier session.
     has_past: bool,
     bases: Arc<Bases>,
     /// The number of bytes that may still be stored.
     left_bytes: u64,
     terms: Terms,
     current: Option<Segment>,
-    /// Excludes other sessions that receive from the same peer.
+    /// The lock that excludes other sessions that receive from the same peer.
     _lock: File,
 }
 
-/// Takes the lock; `false` if another session holds it for long. The previous session may be over
-/// for the peer but not yet here.
+/// Takes the lock. Returns `false` if another session holds the lock for long. A previous session
+/// may have ended for the peer, but not yet on this side.
 fn lock_soon(file: &File) -> bool {
     let patience = Instant::now() + LOCK_PATIENCE;
     loop {
@@ -95,7 +95,7 @@ fn lock_soon(file: &File) -> bool {
 }
 
 impl Incoming {
-    /// Opens the quarantine of a peer in `directory`. Both sides know the commits `known`.
+    /// Opens the quarantine of a peer in `directory`. Both sides have the commits `known`.
     pub(super) fn open(
         repository: &Arc<Repository>,
         directory: &Path,
@@ -150,12 +150,12 @@ impl Incoming {
         self.state.resume
     }
 
-    /// Returns the store of all objects of this repository and the received ones.
+    /// Returns the store of all objects of this repository, including the received ones.
     pub(super) fn store(&self) -> &Store {
         self.quarantine.store()
     }
 
-    /// Opens the received objects alone.
+    /// Opens the store of the received objects only.
     pub(super) fn only(&self) -> Result<Store> {
         only(&self.quarantine)
     }
@@ -242,7 +242,7 @@ impl Incoming {
             .map_err(failed)
     }
 
-    /// The directory of what has arrived.
+    /// Returns the directory of the received objects.
     pub(super) fn path(&self) -> &Path {
         self.quarantine.path()
     }
@@ -265,8 +265,8 @@ impl Incoming {
         let _ = std::fs::remove_dir_all(self.quarantine.path());
     }
 
-    /// Handles a segment that does not fit to those of an earlier session: the next session starts
-    /// again.
+    /// Handles a segment that is inconsistent with the segments of an earlier session, so that the
+    /// next session starts again.
     fn spoiled(&self, error: Refusal) -> Refusal {
         if self.has_past && *error.kind() == pronto_netsync::ErrorKind::Malformed {
             self.forget();
@@ -280,7 +280,7 @@ fn quota() -> Refusal {
     Refusal::new(pronto_netsync::ErrorKind::Quota, message)
 }
 
-/// Opens the received objects alone.
+/// Opens the store of the received objects only.
 fn only(quarantine: &Quarantine) -> Result<Store> {
     let mut options = quarantine.store().options().clone();
     options.alternates = Vec::new();
@@ -289,7 +289,7 @@ fn only(quarantine: &Quarantine) -> Result<Store> {
     Store::open(quarantine.path(), options).map_err(from_odb)
 }
 
-/// Removes unfinished files of a killed process. The lock excludes others.
+/// Removes unfinished files of a killed process. The lock excludes other processes.
 fn remove_temporary(directory: &Path) {
     for file in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         if file.file_name().as_encoded_bytes().starts_with(b"tmp_") {

@@ -16,19 +16,19 @@ use pronto::config::Config;
 use pronto::environment::Environment;
 use pronto::{Error, ErrorKind, Result};
 
-/// The bytes before the 32 bytes of a key in the form of X.509 (RFC 8410).
+/// The bytes that precede the 32 bytes of a key in the X.509 format (RFC 8410).
 const SPKI_PREFIX: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
 
 const SCHEME: &str = "ed25519:";
 
-/// The public half of a key pair: what a peer is known by.
+/// The public key of a key pair, which identifies a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// Reads `ed25519:` and 64 hexadecimal digits.
+    /// Parses `ed25519:` followed by 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<PublicKey> {
         let hex = text.strip_prefix(SCHEME)?.as_bytes();
         let mut bytes = [0; 32];
@@ -42,13 +42,13 @@ impl PublicKey {
         Some(PublicKey(bytes))
     }
 
-    /// Reads a `SubjectPublicKeyInfo`; none if it is of another kind.
+    /// Parses a `SubjectPublicKeyInfo`. Returns `None` for another type of key.
     pub fn from_spki(spki: &[u8]) -> Option<PublicKey> {
         let bytes = spki.strip_prefix(&SPKI_PREFIX)?;
         Some(PublicKey(bytes.try_into().ok()?))
     }
 
-    /// Returns the key as `SubjectPublicKeyInfo`.
+    /// Returns the key as a `SubjectPublicKeyInfo`.
     pub fn to_spki(self) -> Vec<u8> {
         [&SPKI_PREFIX[..], &self.0].concat()
     }
@@ -58,7 +58,7 @@ impl PublicKey {
         &self.0
     }
 
-    /// Returns a fingerprint that is short enough to be read aloud: 128 bits of SHA-256.
+    /// Returns a fingerprint of 128 bits of SHA-256, which is short enough to be read aloud.
     pub fn fingerprint(&self) -> String {
         let digest = ring::digest::digest(&ring::digest::SHA256, &self.0);
         let groups = digest.as_ref()[..16].chunks(2);
@@ -82,7 +82,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// A key pair. Its secret half is not shown.
+/// A key pair. `Debug` does not show its private key.
 pub struct KeyPair {
     pkcs8: Vec<u8>,
     public: PublicKey,
@@ -98,7 +98,7 @@ impl KeyPair {
     /// Generates a key pair.
     ///
     /// # Errors
-    /// The system provides no random bytes.
+    /// Fails with [`ErrorKind::Io`] if the system provides no random bytes.
     pub fn generate() -> Result<KeyPair> {
         let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
         let failed = |_| Error::new(ErrorKind::Io, "the system gives no random bytes");
@@ -116,7 +116,8 @@ impl KeyPair {
     /// Reads a key pair from a PEM file that only its owner can read.
     ///
     /// # Errors
-    /// It cannot be read, is no key, or others can read it.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read, and with
+    /// [`ErrorKind::InvalidInput`] if it does not contain a key, or other users can read it.
     pub fn read(path: &Path) -> Result<KeyPair> {
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) => metadata,
@@ -143,7 +144,7 @@ impl KeyPair {
     /// Writes the key pair to a new file that only its owner can read.
     ///
     /// # Errors
-    /// There is a file already, or it cannot be written.
+    /// Fails with [`ErrorKind::Io`] if the file exists, or cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
@@ -164,12 +165,12 @@ impl KeyPair {
         self.public
     }
 
-    /// Returns the key pair as the text of a file, which is secret.
+    /// Returns the key pair in PEM, which contains the private key.
     pub fn to_pem(&self) -> String {
         pem(&self.pkcs8)
     }
 
-    /// Returns the key pair as PKCS#8.
+    /// Returns the key pair in the format PKCS#8.
     pub(super) fn pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }
@@ -178,18 +179,19 @@ impl KeyPair {
 /// The files of a user's identity.
 #[derive(Clone, Debug)]
 pub struct KeyPaths {
-    /// The key pair.
+    /// The file of the key pair (`netsync.keyFile`).
     pub key: PathBuf,
-    /// The list of known peers.
+    /// The list of known peers (`netsync.peersFile`).
     pub peers: PathBuf,
 }
 
 impl KeyPaths {
-    /// Returns `netsync.keyFile` and `netsync.peersFile`. By default both are in `pronto/netsync/` in
-    /// the directory for configuration.
+    /// Returns the paths in `netsync.keyFile` and `netsync.peersFile`. By default, both files are
+    /// in `pronto/netsync/` in the configuration directory.
     ///
     /// # Errors
-    /// A value of the configuration is no path, or there is no home.
+    /// Fails with [`ErrorKind::InvalidInput`] if a value is not a path, or the home directory is
+    /// unknown.
     pub fn configured(config: &Config, environment: &Environment) -> Result<KeyPaths> {
         let own = || {
             let given = environment.path("XDG_CONFIG_HOME");
@@ -212,7 +214,7 @@ impl KeyPaths {
     }
 }
 
-/// A private key as text (RFC 7468).
+/// Returns a private key as PEM (RFC 7468).
 fn pem(der: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

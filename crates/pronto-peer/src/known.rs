@@ -1,11 +1,11 @@
-//! The list of known peers: their keys, and their permissions. One line for each:
+//! The list of known peers, with their keys and their permissions. Each line describes a peer:
 //!
 //! ```text
 //! NAME ROLES KEY [at=HOST[:PORT]] [only=GLOB]... [not=GLOB]...
 //! ```
 //!
-//! Roles are `read`, `write`, both with a comma, or `revoked`. Lines that begin with `#` and empty
-//! ones stay as they are.
+//! Roles are `read`, `write`, both separated by a comma, or `revoked`. Lines that begin with `#`
+//! and empty lines are preserved.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -19,17 +19,18 @@ use super::keys::PublicKey;
 use super::names::is_peer_name;
 use pronto::{Error, ErrorKind, Result};
 
-/// The permissions of a peer. A revoked key has none.
+/// The permissions of a peer. A revoked key has no permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
-    /// The peer may receive from this side.
+    /// Allow the peer to receive from this side (`read`).
     pub may_read: bool,
-    /// The peer may send to this side.
+    /// Allow the peer to send to this side (`write`).
     pub may_write: bool,
 }
 
 impl Roles {
-    /// Parses `read`, `write`, both with a comma, or `revoked`. `None` for anything else.
+    /// Parses `read`, `write`, both separated by a comma, or `revoked`. Returns `None` for any
+    /// other text.
     pub fn parse(text: &str) -> Option<Roles> {
         let mut roles = Roles::default();
         if text == "revoked" {
@@ -45,7 +46,7 @@ impl Roles {
         Some(roles)
     }
 
-    /// Returns the text that [`parse`](Self::parse) reads.
+    /// Returns the text that [`parse`](Self::parse) accepts.
     pub fn as_str(self) -> &'static str {
         match (self.may_read, self.may_write) {
             (true, true) => "read,write",
@@ -55,7 +56,7 @@ impl Roles {
         }
     }
 
-    /// Returns whether nothing is permitted.
+    /// Returns whether the peer has no permissions.
     pub fn is_revoked(self) -> bool {
         self == Roles::default()
     }
@@ -64,25 +65,25 @@ impl Roles {
 /// An entry of the list of known peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownPeer {
-    /// The name of the peer: its branches are `refs/remotes/NAME/*`.
+    /// The name of the peer, whose remote-tracking branches are `refs/remotes/NAME/*`.
     pub name: String,
-    /// Its key.
+    /// The public key of the peer.
     pub key: PublicKey,
-    /// Its permissions.
+    /// The permissions of the peer.
     pub roles: Roles,
-    /// The address: a host, and a port after a colon.
+    /// The address of the peer: a host, optionally followed by a colon and a port.
     pub address: Option<String>,
-    /// The refs that it may see and send; all that take part by default.
+    /// The refs that the peer may see and send. By default, all refs that can be shared.
     pub globs: Globs,
 }
 
 impl KnownPeer {
-    /// Returns whether its key is not trusted any more.
+    /// Returns whether the key of the peer is revoked.
     pub fn is_revoked(&self) -> bool {
         self.roles.is_revoked()
     }
 
-    /// Returns the role of this side towards it; `None` if it is revoked.
+    /// Returns the role of this side in sessions with the peer, or `None` if the peer is revoked.
     pub fn own_role(&self) -> Option<Role> {
         match (self.roles.may_read, self.roles.may_write) {
             (true, true) => Some(Role::Both),
@@ -145,10 +146,11 @@ enum Line {
 }
 
 impl KnownPeers {
-    /// Reads the list; a missing one is empty.
+    /// Reads the list. A missing file is an empty list.
     ///
     /// # Errors
-    /// It cannot be read, or a line is invalid: then no peer is known.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read, and with
+    /// [`ErrorKind::InvalidInput`] if a line is invalid.
     pub fn read(path: &Path) -> Result<KnownPeers> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
@@ -179,7 +181,7 @@ impl KnownPeers {
         Ok(known)
     }
 
-    /// Returns all peers in the order of the list.
+    /// Returns all peers in file order.
     pub fn iter(&self) -> impl Iterator<Item = &KnownPeer> {
         self.lines.iter().filter_map(|line| match line {
             Line::Peer(peer) => Some(peer),
@@ -187,7 +189,7 @@ impl KnownPeers {
         })
     }
 
-    /// Returns the peer with this key. A revoked key stays revoked, whatever other lines say.
+    /// Returns the peer with this key. A revoked key stays revoked, whatever other lines contain.
     pub fn by_key(&self, key: &PublicKey) -> Option<&KnownPeer> {
         let of_key = || self.iter().filter(|peer| peer.key == *key);
         of_key()
@@ -195,7 +197,7 @@ impl KnownPeers {
             .or_else(|| of_key().next())
     }
 
-    /// Returns the trusted peer of this name.
+    /// Returns the trusted peer with this name.
     pub fn by_name(&self, name: &str) -> Option<&KnownPeer> {
         self.iter()
             .find(|peer| peer.name == name && !peer.is_revoked())
@@ -210,11 +212,13 @@ impl KnownPeers {
         })
     }
 
-    /// Changes the list under a lock: others see the one or the other. The new text is parsed before it replaces
-    /// the list.
+    /// Changes the list under a lock. Readers see the old list or the new one. The new text is
+    /// parsed before it replaces the list.
     ///
     /// # Errors
-    /// It cannot be read or written, `change` refuses, or the changed list could not be read again.
+    /// Fails with [`ErrorKind::Io`] if the list cannot be read or written, with
+    /// [`ErrorKind::InvalidInput`] if the new list would be invalid, and with the errors of
+    /// `change`.
     pub fn change(path: &Path, change: impl FnOnce(&mut KnownPeers) -> Result<()>) -> Result<()> {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
@@ -247,10 +251,11 @@ impl KnownPeers {
         write().context(ErrorKind::Io, "cannot write", &new)
     }
 
-    /// Adds a peer. One with the same name and key is replaced.
+    /// Adds a peer, and replaces an entry with the same name and key.
     ///
     /// # Errors
-    /// Its name is another key's, its key another's, or was revoked.
+    /// Fails with [`ErrorKind::InvalidInput`] if another key has the name, another peer has the
+    /// key, or the key was revoked.
     pub fn trust(&mut self, peer: KnownPeer) -> Result<()> {
         let refused = |message: String, hint: &str| {
             Err(Error::new(ErrorKind::InvalidInput, message).with_hint(hint))
@@ -283,7 +288,7 @@ impl KnownPeers {
         Ok(())
     }
 
-    /// Revokes the keys of the peers for which `is_meant` holds. Returns their number.
+    /// Revokes the keys of the peers for which `is_meant` returns true. Returns their number.
     pub fn revoke(&mut self, is_meant: impl Fn(&KnownPeer) -> bool) -> usize {
         let mut count = 0;
         for line in &mut self.lines {

@@ -1,4 +1,4 @@
-//! Publishes the refs of a peer when everything reachable from them has arrived.
+//! Publishes the refs of a peer after all objects that are reachable from them were received.
 
 use std::collections::BTreeSet;
 
@@ -16,31 +16,31 @@ use pronto::{ErrorKind, Repository, Result};
 
 type Refusal = pronto_netsync::Error;
 
-/// An own branch that differs from the branch of the same name at the peer.
+/// A local branch that differs from the branch of the same name at the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// The full name.
+    /// The full name of the branch.
     pub name: BString,
-    /// Its commit before.
+    /// The previous commit of the local branch.
     pub from: ObjectId,
     /// The commit of the peer's branch.
     pub theirs: ObjectId,
-    /// The relation of the two.
+    /// The relation of the local branch to the peer's branch.
     pub relation: Relation,
 }
 
-/// The relation of an own branch to the peer's.
+/// The relation of a local branch to the peer's branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// The own branch was moved forward to the peer's.
+    /// The local branch was fast-forwarded to the peer's.
     FastForwarded,
-    /// The own branch is behind and was not moved.
+    /// The local branch is behind the peer's, and was not moved.
     Behind,
-    /// The own branch is behind and was not moved, because it is checked out.
+    /// The local branch is behind the peer's, and was not moved, because it is checked out.
     CheckedOut,
-    /// The own branch contains the peer's, and more.
+    /// The local branch contains the peer's branch, and additional commits.
     Ahead,
-    /// Each has something that the other lacks.
+    /// Each branch contains commits that the other branch lacks.
     Diverged,
 }
 
@@ -49,7 +49,8 @@ pub(super) fn land(
     offers: &[Offer],
     arrived: &[bool],
 ) -> Result<Vec<PublishedRef>, Refusal> {
-    // Objects must stay until the refs are set, but no longer: a server continues afterwards.
+    // Objects must exist until the refs are updated, but no longer, because a server continues
+    // afterwards.
     let store = peer.repository.objects().map_err(failed)?;
     let turn = store.turn_of_writing().map_err(from_odb);
     let _turn = turn.map_err(failed)?;
@@ -112,7 +113,7 @@ fn created<'a>(offers: &'a [Offer], arrived: &[bool]) -> Vec<&'a Offer> {
     all.map(|(offer, _)| offer).collect()
 }
 
-/// Changes all refs in one transaction.
+/// Updates all refs in one transaction.
 fn publish(
     peer: &mut PeerRepository,
     offers: &[Offer],
@@ -195,7 +196,7 @@ pub(super) fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, mess
     }
 }
 
-/// Returns whether a ref of this name can exist beside present refs and those in `taken`.
+/// Returns whether the name of a ref has no conflict with existing refs and those in `taken`.
 pub(super) fn has_place(
     repository: &Repository,
     taken: &BTreeSet<BString>,
@@ -226,7 +227,7 @@ fn is_forward(repository: &Repository, before: ObjectId, offer: &Offer) -> Resul
     repository.is_ancestor(&before, &offer.commit(), &BTreeSet::new())
 }
 
-/// Returns the own branch of the same name if it differs.
+/// Returns the local branch with the same name if it differs.
 fn own_branch(
     peer: &PeerRepository,
     repository: &Repository,

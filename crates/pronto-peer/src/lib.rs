@@ -1,14 +1,13 @@
 //! Synchronising with a peer: the repository below a netsync session, and its streams. See
 //! `docs/design/netsync.md`.
 //!
-//! Objects of a peer stay in `objects/netsync/PEER` until all of them have arrived, so an
-//! interrupted session resumes where it stopped. The refs of the peer become `refs/remotes/PEER/*`.
-//! No others change, except branches that [`Options::fast_forward`] permits to move.
+//! Objects of a peer stay in `objects/netsync/PEER` until all of them are received, so that an interrupted
+//! session resumes where it stopped. The refs of the peer become `refs/remotes/PEER/*`. No other refs change,
+//! except branches that [`Options::fast_forward`] fast-forwards.
 //!
-//! Costs: one lookup for each ref, a walk over the commits that are new to one side, and reading
-//! the trees that differ along them. A delta in a pack is sent as stored, unless it crosses
-//! segments. In memory are a window of objects (without large blobs) and the ids of all sent
-//! objects.
+//! Cost: one lookup for each ref, a walk over the commits that are new to one side, and reading the trees
+//! that differ along them. A stored delta is reused, unless its base is in another segment. The memory holds
+//! a window of objects (without large blobs) and the ids of all sent objects.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod address;
@@ -61,18 +60,17 @@ pub use names::{is_peer_name, peer_name_of};
 pub use stream::{Ends, Link, Pipes, Watch, drive};
 pub use tls::TlsLink;
 
-/// Options for a peer.
+/// The options of a session with a peer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The local name of the peer: see [`is_peer_name`].
+    /// The local name of the peer, which must satisfy [`is_peer_name`].
     pub peer: String,
-    /// Whether own branches that are behind the peer's of the same name move to it, unless they
-    /// are checked out.
+    /// Fast-forward local branches to the peer's of the same name, unless checked out (`--ff`).
     pub fast_forward: bool,
-    /// The number of bytes that a session receives at most.
+    /// The largest number of bytes that a session receives.
     pub budget_bytes: u64,
-    /// The number of threads that make and index segments; 0 for as many as there are cores.
+    /// The number of threads that create and index segments, or 0 for the number of cores.
     pub threads: usize,
 }
 
@@ -94,28 +92,28 @@ pub struct PeerRepository {
     options: Options,
     /// Whether a segment is stored in a file until it is complete.
     spools: bool,
-    /// Own refs that no peer sees or moves.
+    /// The local refs that no peer sees or updates.
     hidden: Hidden,
     interrupt: Interrupt,
-    /// Commits of the refs that the peer may see or sent before: both sides know them.
+    /// The commits of refs that the peer may see or sent before, which both sides have.
     known: Vec<ObjectId>,
-    /// The tags of those refs and the tags below them, with the commits they lead to.
+    /// The tags of those refs and their nested tags, with the commits to which they peel.
     known_tags: HashMap<ObjectId, ObjectId>,
-    /// Commits of the peer whose history was complete here before the session.
+    /// The commits of the peer whose history was complete here before the session.
     complete: HashSet<ObjectId>,
     incoming: Option<incoming::Incoming>,
     outgoing: Option<outgoing::Outgoing>,
     moved: Vec<Moved>,
-    /// The rules of a server, whose own refs the peer changes.
+    /// The rules of a server, whose refs the peer updates.
     rules: Option<Box<dyn RefRules>>,
 }
 
 impl PeerRepository {
-    /// Opens `repository` on behalf of a peer.
+    /// Opens `repository` for a peer.
     ///
     /// # Errors
-    /// The name of the peer is invalid or used by another repository; or the repository is shallow
-    /// or partial.
+    /// Fails if the name of the peer is invalid or used by another repository, or the repository is shallow
+    /// or a partial clone.
     pub fn new(
         repository: Arc<pronto::Repository>,
         options: Options,
@@ -138,7 +136,7 @@ impl PeerRepository {
         Ok(peer)
     }
 
-    /// Opens a repository that can take part.
+    /// Opens a repository that can be synchronised.
     fn open(
         repository: Arc<pronto::Repository>,
         options: Options,
@@ -170,14 +168,14 @@ impl PeerRepository {
         })
     }
 
-    /// Stores each segment in a file until it is complete, so the memory for indexing is needed only
-    /// while this side works, not while the peer sends.
+    /// Stores each segment in a file until it is complete, so that the memory for indexing is needed only
+    /// while this side works, and not while the peer sends.
     pub(crate) fn spooling(mut self) -> Self {
         self.spools = true;
         self
     }
 
-    /// Returns the format of its object ids.
+    /// Returns the object format of the repository.
     pub fn object_format(&self) -> ObjectFormat {
         match self.repository.object_hash() {
             Kind::Sha256 => ObjectFormat::Sha256,
@@ -185,7 +183,7 @@ impl PeerRepository {
         }
     }
 
-    /// Returns the results for own branches whose namesakes at the peer differ.
+    /// Returns the results for local branches that differ from the peer's branches of the same name.
     pub fn moved(&self) -> &[Moved] {
         &self.moved
     }
@@ -199,8 +197,8 @@ impl PeerRepository {
         Ok(self.repository.objects()?.clone())
     }
 
-    /// Returns the offer of a ref: its commit, and whether a tag leads to it. `None` if it leads to no
-    /// commit, or is a branch that points to a tag.
+    /// Returns the offer of a ref: its commit, and its tag if it points to one. Returns `None` if the ref
+    /// does not peel to a commit, or is a branch that points to a tag.
     fn offer(&self, name: &[u8], id: ObjectId) -> Result<Option<Offer>> {
         let store = self.store()?;
         let kind = |id: &ObjectId| -> Result<Option<ObjectKind>> {
@@ -278,8 +276,8 @@ impl PeerRepository {
         Ok(())
     }
 
-    /// Returns whether both sides know the offer: a commit, or a tag that is known to lead to the
-    /// commit that the peer says. An error if it leads elsewhere.
+    /// Returns whether both sides have the offered object: a commit, or a tag that peels to the stated
+    /// commit. Fails if the tag peels to another commit.
     fn is_known(&self, offer: &Offer) -> Result<bool, Error> {
         let leads_to = match self.known_tags.get(&offer.id) {
             Some(commit) => *commit,
@@ -293,9 +291,9 @@ impl PeerRepository {
         }
     }
 
-    /// Returns the commits that the wanted offers had when the peer sent them last: the history up to
-    /// them is present, whether it was merged or not. Older commits are added, because the peer ignores
-    /// those that no ref of it leads to any more.
+    /// Returns the commits that the wanted offers had when the peer sent them last. Their history is present,
+    /// whether it was merged or not. Older commits are added, because the peer ignores commits that are no
+    /// longer reachable from its refs.
     fn given_before(&self, offers: &[Offer], wanted: &[bool]) -> Result<Vec<ObjectId>> {
         let mut before = Vec::new();
         for (offer, _) in offers.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
@@ -318,8 +316,8 @@ impl PeerRepository {
         Ok(before)
     }
 
-    /// Returns which of `offers` are complete. The claims of the peer about its tags do not count: a
-    /// tag is complete only if it is known, so naming a hidden object does not make it visible.
+    /// Returns which of `offers` are complete. A tag is complete only if it is known here, whatever the peer
+    /// states, so that naming a hidden object does not make it visible.
     fn find_complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
         let store = self.store().map_err(failed)?;
         let mut wanted = Vec::new();
@@ -346,7 +344,7 @@ impl PeerRepository {
 /// Returns thirty-two unpredictable bytes for a session.
 ///
 /// # Errors
-/// The system provides none.
+/// Fails if the system provides no random bytes.
 pub fn nonce() -> Result<[u8; 32]> {
     use pronto_io::error::IoContext as _;
     use std::io::Read as _;
@@ -367,23 +365,23 @@ fn without_replacements(repository: Arc<pronto::Repository>) -> Result<Arc<pront
     pronto::Repository::open(repository.git_dir(), &environment).map(Arc::new)
 }
 
-/// Returns the directory for the data of a peer. It is never removed, and shows to whom the refs of
-/// that name belong.
+/// Returns the directory for the data of a peer. It is never removed, and marks the refs of that name as
+/// those of the peer.
 fn directory_of(repository: &pronto::Repository, peer: &str) -> PathBuf {
     repository.objects_dir().join("netsync").join(peer)
 }
 
-/// Converts a failure of the repository, which is not reported to the peer.
+/// Converts a failure of the repository, whose details are not sent to the peer.
 fn failed(error: pronto::Error) -> Error {
     error.map_kind(|_| ErrorKind::Repository)
 }
 
-/// Returns an error of the peer, which is reported to it.
+/// Returns an error that the peer has caused, which is reported to the peer.
 fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Malformed, message)
 }
 
-/// Returns the error for a ref that does not lead to the commit that the peer says.
+/// Returns the error for a ref that does not peel to the stated commit.
 fn misled(offer: &Offer) -> Error {
     let name = offer.name.as_bstr();
     refused(format!("{name} does not lead to {}", offer.commit()))

@@ -1,4 +1,4 @@
-//! Connects to a peer by TCP and authenticates it.
+//! Connects to a peer over TCP and authenticates it.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::names::peer_name_of;
 use super::tls::{self, TlsLink};
 use pronto::{Error, ErrorKind, Result};
 
-/// The time limit for the connection to one address, and for the handshake.
+/// The timeout of the connection to one address, and of the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The largest number of addresses of a host that are tried.
@@ -27,12 +27,13 @@ pub struct Met {
     pub peer: KnownPeer,
 }
 
-/// Connects to the peer called `name`; without a name to the peer known at this address, or named
-/// as the host.
+/// Connects to the peer `name`. Without a name, connects to the peer with this address, or with the
+/// name of the host.
 ///
 /// # Errors
-/// The connection fails, the peer is unknown, or it is not the expected one; the hint gives advice.
-/// In these cases this side has not shown its key.
+/// Fails with [`ErrorKind::Transport`] if the connection fails, or the peer is unknown, and with
+/// [`ErrorKind::Refused`] if the peer has another key than expected. The hint contains advice. This
+/// side has not sent its key in these cases.
 pub fn meet(
     address: &NetsyncAddress,
     key: &KeyPair,
@@ -67,15 +68,15 @@ pub fn meet(
     }
 }
 
-/// The peer that was asked for.
+/// The requested peer.
 struct Wanted<'a> {
-    /// The name that was given.
+    /// The name in the request, if it has one.
     name: Option<&'a str>,
-    /// The peer that this side knows by the name or address.
+    /// The known peer with the name or address.
     expected: Option<&'a KnownPeer>,
 }
 
-/// The error for a key that is not the one expected.
+/// Returns the error for an unexpected key.
 fn stranger(
     address: &NetsyncAddress,
     key: PublicKey,

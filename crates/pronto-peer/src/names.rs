@@ -7,11 +7,12 @@ use bstr::{BStr, BString, ByteSlice, ByteVec};
 use pronto::refs::name;
 use pronto::{Repository, Result};
 
-/// The longest name of a peer.
+/// The largest length of the name of a peer in bytes.
 const MAX_PEER_BYTES: usize = 64;
 
-/// Whether a peer may be called so: letters, digits, `.`, `_` and `-`, the first a letter or digit;
-/// not ending in `.lock` or a dot. It is part of names of files and refs.
+/// Returns whether a name of a peer is valid: letters, digits, `.`, `_` and `-`, the first of them
+/// a letter or digit, without `.lock` or a dot at the end. The name is a part of file names and ref
+/// names.
 pub fn is_peer_name(peer: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     peer.len() <= MAX_PEER_BYTES
@@ -23,8 +24,8 @@ pub fn is_peer_name(peer: &str) -> bool {
         )
 }
 
-/// Returns the default name of a peer at `address`: the last part of a path without `.git`, or the
-/// name of a host. Special characters become dashes.
+/// Returns the default name of a peer at `address`: the last component of a path without `.git`, or
+/// the name of a host. Special characters become dashes.
 pub fn peer_name_of(address: &BStr) -> Option<String> {
     let mut rest = address.trim_end_with(|end| end == '/').as_bstr();
     for suffix in [&b"/.git"[..], b".git"] {
@@ -41,13 +42,13 @@ pub fn peer_name_of(address: &BStr) -> Option<String> {
     is_peer_name(name).then(|| name.to_owned())
 }
 
-/// Below this are all refs of the peer.
+/// Returns the prefix of the remote-tracking refs of the peer.
 pub(super) fn tracking_prefix(peer: &str) -> BString {
     format!("refs/remotes/{peer}/").into()
 }
 
-/// Why what is below `refs/remotes/PEER` is not this peer's: a remote keeps its refs there, or they
-/// were there before a session with it had left `kept`.
+/// Returns the reason for which `refs/remotes/PEER` does not belong to this peer: a remote uses
+/// this name or prefix, or refs existed there before the directory `kept` of a first session.
 pub(super) fn taken(
     repository: &Repository,
     peer: &str,
@@ -76,14 +77,14 @@ pub(super) fn taken(
     Ok(is_taken.then_some("has a place where other references are"))
 }
 
-/// Whether the ref may be shared with peers at all: not what others gave, nor what is this
-/// repository's own affair.
+/// Returns whether the ref may be shared with peers. Refs that were received from remotes or peers,
+/// and refs of internal use, are excluded.
 pub(super) fn is_shared(name: &BStr) -> bool {
     !name.starts_with(b"refs/remotes/") && !name::is_per_worktree(name) && name != "refs/stash"
 }
 
-/// The ref that stands here for the peer's `name`: branches directly, others with their kind. None
-/// if there cannot be one.
+/// Returns the tracking ref here for the peer's ref `name`: directly below the prefix for branches,
+/// and in a subdirectory for each other kind. Returns `None` if the name cannot be tracked.
 pub(super) fn tracking(peer: &str, name: &[u8]) -> Option<BString> {
     let rest = name.strip_prefix(b"refs/")?;
     let short = rest.strip_prefix(b"heads/").unwrap_or(rest);
@@ -97,7 +98,8 @@ pub(super) fn tracking(peer: &str, name: &[u8]) -> Option<BString> {
     is_sound.then_some(tracking)
 }
 
-/// Returns whether a file can have the name of the ref, and of its lock: no component is too long for a file system.
+/// Returns whether the ref and its lock file can have valid file names, so that no component is too
+/// long for a file system.
 pub(super) fn fits(name: &[u8]) -> bool {
     const LONGEST_COMPONENT: usize = 255 - ".lock".len();
     name.split(|byte| *byte == b'/')

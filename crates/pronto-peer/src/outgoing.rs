@@ -1,6 +1,6 @@
-//! The sending side: a sequence of objects, cut into packs. A delta whose base is in the same pack
-//! is sent as stored. Other deltas are searched, also against the receiver's objects at the same
-//! place.
+//! The sending side: a sequence of objects, split into packs. A stored delta is reused if its base
+//! is in the same pack. Other deltas are computed, also against objects of the receiver at the same
+//! path.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
@@ -22,24 +22,25 @@ use super::walk::{self, New};
 use pronto::objects::from_odb;
 use pronto::{Error, ErrorKind, Repository, Result, pack_objects};
 
-/// A segment is complete when its objects have this many stored bytes.
+/// The stored size in bytes of its objects from which a segment is complete.
 const SEGMENT_BYTES: u64 = 12 << 20;
 
-/// A segment has no more objects than this.
+/// The largest number of objects of a segment.
 const SEGMENT_OBJECTS: usize = 1 << 17;
 
-/// A segment of more bytes is cut again, unless it has a single object.
+/// The size in bytes above which a segment is split again, unless it has a single object.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// A segment takes more, up to this, for the sake of a large base that is to come.
+/// The size in bytes up to which a segment is extended to include a large base that follows.
 const EXTENDED_BYTES: u64 = 2 * SEGMENT_BYTES;
 
-/// An object of this size is never sent as a new delta, and is not held in memory if it is stored
-/// whole. It gets its own segment if it has this many stored bytes and is no base of others, or is
-/// larger than what may arrive as a delta.
+/// The size in bytes from which an object is never sent as a new delta, and is not held in memory
+/// if it is stored whole. Such an object gets a separate segment if its stored size is also this
+/// large and it is not a base of other objects, or if it is larger than the limit for received
+/// deltas.
 const LARGE_BYTES: u64 = 8 << 20;
 
-/// The memory of the search for deltas, for contents and for deltas each.
+/// The memory in bytes of the delta search, for contents and for deltas each.
 const SEARCH_BYTES: usize = 16 << 20;
 
 /// Sends objects to a peer.
@@ -47,18 +48,19 @@ pub(super) struct Outgoing {
     store: Store,
     sequence: Sequence,
     options: Options,
-    /// The place where packs are written before they are sent. It is invisible and removed with
-    /// this value.
+    /// The directory in which packs are written before they are sent. Other processes do not read
+    /// the directory, and dropping this value removes it.
     scratch: Option<Quarantine>,
-    /// Objects that did not fit into the last pack.
+    /// The objects that did not fit into the last pack.
     put_off: VecDeque<Step>,
-    /// Large objects that were sent and that the receiver can hold: others may be deltas of them.
+    /// The large objects that were sent and that the receiver can hold, so that they can be bases
+    /// of deltas.
     sent: HashSet<ObjectId>,
-    /// The digest of all sent objects.
+    /// The digest of the ids of all sent objects.
     marked: Marked,
 }
 
-/// Digests the ids of objects in their order.
+/// A digest of the ids of objects in their order.
 #[derive(Clone)]
 struct Marked {
     digester: Digester,
@@ -91,8 +93,8 @@ impl Marked {
 }
 
 impl Outgoing {
-    /// Determines what has to be sent for `request`, with `threads` threads to make packs; 0 for as
-    /// many as there are cores. In a dry run the plan counts objects, too.
+    /// Determines the objects to send for `request`. Packs are created by `threads` threads, or as
+    /// many as there are cores if `threads` is 0. In a dry run, the plan also counts objects.
     pub(super) fn plan(
         repository: &Repository,
         threads: usize,
@@ -157,7 +159,7 @@ impl Outgoing {
         Ok((outgoing, plan))
     }
 
-    /// Makes the next pack. `None` if everything was sent.
+    /// Creates the next pack. Returns `None` if all objects were sent.
     pub(super) fn next_segment(
         &mut self,
         interrupt: &Interrupt,
@@ -206,7 +208,7 @@ impl Outgoing {
         }
         loop {
             let (file, streamed) = self.pack(&chosen, interrupt)?;
-            // An object that is stored as a delta of a later one can be large without it.
+            // An object that is stored as a delta of a later object can be large without its base.
             if streamed.bytes > MOST_BYTES && chosen.steps.len() > 1 {
                 let rest = chosen.steps.split_off(chosen.steps.len() / 2);
                 rest.into_iter()
@@ -245,7 +247,7 @@ impl Outgoing {
         })
     }
 
-    /// Writes a pack to a nameless file, from which it is sent.
+    /// Writes a pack to a file without a name, from which the pack is sent.
     fn pack(&mut self, chosen: &Chosen, interrupt: &Interrupt) -> Result<(File, Streamed)> {
         let scratch = match self.scratch.take() {
             Some(scratch) => scratch,
@@ -273,7 +275,8 @@ impl Outgoing {
         Ok((file, streamed))
     }
 
-    /// Leaves a large object the bases that the receiver can take: it holds them whole.
+    /// Removes the bases of a large object that the receiver cannot use, because it holds bases
+    /// whole in memory.
     fn keep_bases(&self, step: &mut Step, size: u64) -> Result<()> {
         let before = std::mem::take(&mut step.before);
         for id in before.into_iter().filter(|_| size <= MOST_DELTA_BYTES) {
@@ -297,16 +300,16 @@ impl Outgoing {
 #[derive(Default)]
 struct Chosen {
     steps: Vec<Step>,
-    /// The only member is large and gets its own segment.
+    /// Whether the only member is large and gets a separate segment.
     is_alone: bool,
-    /// The stored size of the members.
+    /// The total stored size of the members in bytes.
     bytes: u64,
-    /// Bases of large deltas that are not among the members yet: without them a large object goes
-    /// out whole.
+    /// The bases of large deltas that are not among the members yet. Without its base, a large
+    /// object is sent whole.
     wanted: HashSet<ObjectId>,
-    /// Bases of large deltas that were sent before.
+    /// The bases of large deltas that were sent before.
     outside: HashSet<ObjectId>,
-    /// Members of which large ones may be made.
+    /// The members that may be bases of large objects.
     large: Vec<ObjectId>,
 }
 
@@ -322,7 +325,7 @@ impl Chosen {
         self.steps.push(step);
     }
 
-    /// Returns whether a large object belongs into this pack, because members are deltas of it.
+    /// Returns whether a large object belongs to this pack, because members are deltas of it.
     fn wants(&self, id: &ObjectId, stored_bytes: u64) -> bool {
         self.wanted.contains(id) && self.bytes + stored_bytes <= MOST_BYTES
     }
@@ -339,9 +342,9 @@ impl Chosen {
         self.steps.iter().map(|step| step.member).collect()
     }
 
-    /// Returns the receiver's objects at the same places. A member that is stored as a delta of a
-    /// later one is compared with the predecessor of the first member of its name, which may not be
-    /// its own.
+    /// Returns the objects of the receiver at the same paths. A member that is stored as a delta of
+    /// a later member is compared with the predecessor of the first member with the same name,
+    /// which may be the predecessor of another object.
     fn bases(&self) -> Vec<Member> {
         let members: HashSet<ObjectId> = self.steps.iter().map(|step| step.member.id).collect();
         let is_here = |id: &ObjectId| members.contains(id);
@@ -360,9 +363,9 @@ impl Chosen {
     }
 }
 
-/// Returns the commits among those held by the peer that it may see: those reachable from what it
-/// requests or from common history. Others count as absent; otherwise a peer could test for a
-/// hidden commit by naming it.
+/// Returns the commits among those held by the peer that the peer may see, because they are
+/// reachable from the requested commits or from common history. Other commits are treated as
+/// missing. Otherwise a peer could test whether a hidden commit exists.
 fn seen_of(
     repository: &Repository,
     store: &Store,
@@ -381,7 +384,7 @@ fn seen_of(
     Ok(here.into_iter().filter(|id| seen.contains(id)).collect())
 }
 
-/// The options for making packs in little memory, with `threads` threads unless that is 0.
+/// Returns options for creating packs in little memory, with `threads` threads unless that is 0.
 fn bounded(mut options: Options, threads: usize) -> Options {
     options.large_bytes = options.large_bytes.min(LARGE_BYTES);
     options.most_delta_bytes = MOST_OBJECT_BYTES;
@@ -397,7 +400,7 @@ fn bounded(mut options: Options, threads: usize) -> Options {
     options
 }
 
-/// Skips what was sent before, if the sequence starts with it.
+/// Skips the objects that were sent before, if the sequence starts with them.
 fn skip(sequence: &mut Sequence, marked: &mut Marked, resume: Resume) -> Result<bool> {
     while marked.objects < resume.objects {
         match sequence.next()? {

@@ -1,17 +1,19 @@
-//! Measures the pace of a peer: bytes over time, not signs of life.
+//! Measures the pace of a peer as bytes over time, not as signs of activity.
 //!
-//! Only time in which this side waits for the peer counts, so work of this side is never held
-//! against it. A peer that does not read is as slow as one that sends nothing.
+//! Only time in which this side waits for the peer counts, so that work of this side is not
+//! attributed to the peer. A peer that does not read is as slow as a peer that sends nothing.
 
 use std::time::Duration;
 
-/// A peer moves as much as this within its patience, or takes a step of the protocol.
+/// The number of bytes that a peer must move within its timeout, unless it takes a step of the
+/// protocol.
 const LEAST_BYTES: u64 = 16 * 1024;
 
-/// A peer that moves this much is quick: it is not [`quiet`](Pace::quiet) any more.
+/// The number of bytes after which a peer counts as fast, so that it is no longer
+/// [`quiet`](Pace::quiet).
 const QUICK_BYTES: u64 = 40 * 1024;
 
-/// Measures the waiting time since the peer last moved a given number of bytes.
+/// A measurement of the waiting time since the peer last moved a given number of bytes.
 #[derive(Debug)]
 struct Window {
     least_bytes: u64,
@@ -36,7 +38,7 @@ impl Window {
     }
 }
 
-/// Measures one peer.
+/// A measurement of the pace of one peer.
 #[derive(Debug)]
 pub(super) struct Pace {
     slow: Window,
@@ -69,19 +71,19 @@ impl Pace {
         }
     }
 
-    /// This side has waited for the peer.
+    /// Records that this side has waited for the peer.
     pub(super) fn waited(&mut self, time: Duration) {
         self.slow.waited += time;
         self.quick.waited += time;
     }
 
-    /// Returns the time that this side has waited since the peer last made any progress.
+    /// Returns the time that this side has waited since the last progress of the peer.
     pub(super) fn idle(&self) -> Duration {
         self.slow.waited
     }
 
     /// Returns the time that this side has waited since the peer was last fast. Other sessions that
-    /// wait for a place check this.
+    /// wait for a slot use this value.
     pub(super) fn quiet(&self) -> Duration {
         self.quick.waited
     }

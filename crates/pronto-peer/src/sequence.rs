@@ -1,8 +1,9 @@
-//! The sequence of all objects to be sent, each behind the objects it links to. So every prefix is
-//! closed, given the receiver's objects. The same commits give the same sequence.
+//! The sequence of all objects to send, each after the objects that it references. So every prefix
+//! of the sequence is closed, given the objects of the receiver. The same commits give the same
+//! sequence.
 //!
-//! Costs: each tree that differs from those of the parents is read once, together with them; equal
-//! trees are not read. The ids of all yielded objects are kept in memory.
+//! Cost: each tree that differs from the trees of the parents is read once, together with them.
+//! Equal trees are not read. The ids of all returned objects are kept in memory.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -19,7 +20,7 @@ use pronto::objects::from_odb;
 use pronto::{Error, ErrorKind, Result};
 use pronto_object::{TagRef, TreeEntries};
 
-/// Returns the objects one by one.
+/// An iterator over the objects to send.
 pub(super) struct Sequence {
     store: Store,
     commits: VecDeque<ObjectId>,
@@ -29,18 +30,18 @@ pub(super) struct Sequence {
     buffer: Vec<u8>,
 }
 
-/// An object that is to be sent.
+/// An object to send.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) member: Member,
-    /// The objects at the same place in the parents: the receiver has them by then.
+    /// The objects at the same path in the parents, which the receiver has by then.
     pub(super) before: Vec<ObjectId>,
 }
 
 /// A tree of which not all children were visited.
 struct Open {
     step: Step,
-    /// Children that differ from those of the same name in all bases, the last one first.
+    /// The children that differ from the entries of the same name in all bases, in reverse order.
     children: Vec<Child>,
 }
 
@@ -60,7 +61,7 @@ impl Step {
 }
 
 impl Sequence {
-    /// The objects of `new`, then the tags that `tips` are.
+    /// Returns the sequence of the objects of `new`, followed by the tags among `tips`.
     pub(super) fn new(store: Store, new: &[New], tips: &[ObjectId]) -> Result<Self> {
         let mut sequence = Sequence {
             store,
@@ -99,7 +100,7 @@ impl Sequence {
         }
     }
 
-    /// Records the tags that lead from `tip` to its commit, the innermost first.
+    /// Records the tags on the path from `tip` to its commit, the innermost first.
     fn tags_of(&mut self, tip: ObjectId) -> Result<()> {
         let (mut id, mut chain) = (tip, Vec::new());
         loop {
@@ -169,7 +170,7 @@ impl Sequence {
                     .collect()
             })
             .collect();
-        // Only the root has no name.
+        // Only the root tree has no name.
         let path = match step.member.name_hash {
             0 => 0,
             name => name_hash(name, b"/"),
@@ -203,7 +204,8 @@ impl Sequence {
     }
 }
 
-/// Each commit behind its parents; of those that may come next, the oldest.
+/// Returns the commits in topological order, parents first. Among the commits that can be next, the
+/// oldest is next.
 fn parents_first(new: &[New]) -> Vec<ObjectId> {
     let places: HashMap<ObjectId, usize> = (new.iter().enumerate())
         .map(|(at, commit)| (commit.id, at))

@@ -1,15 +1,16 @@
 //! A server of many peers over TLS, with one thread for each connection.
 //!
-//! The resources of a connection grow with what is known about its peer:
+//! The resources of a connection grow as its peer authenticates:
 //!
-//! 1. A stranger (`lobby`) has a few seconds for the handshake and the greeting together, a thread,
-//!    a socket and less than 256 KiB. No repository is accessed or mentioned.
-//! 2. A peer with a known key waits for a place (`places`): a little memory for the duration of the
-//!    session. Each peer has at most a quarter of the places, and slow sessions lose theirs to others.
-//! 3. The memory for work (`gate`) is taken for each piece of work, and returned before the session
-//!    waits for the peer again. So a peer that stalls holds none of it.
+//! 1. An unauthenticated connection (`lobby`) has a few seconds for the handshake and the greeting
+//!    together, a thread, a socket and less than 256 KiB. No repository is accessed or mentioned.
+//! 2. A peer with a known key waits for a slot (`places`), which includes a little memory for the
+//!    duration of the session. Each peer has at most a quarter of the slots, and slow sessions lose
+//!    theirs to waiting sessions.
+//! 3. The memory for work (`gate`) is reserved for each unit of work, and released before the
+//!    session waits for the peer again. So a stalled peer holds no such memory.
 //!
-//! A [`Host`] decides who the peers are and what they may do, for each connection.
+//! For each connection, a [`Host`] identifies the peer and decides about its permissions.
 
 mod admit;
 mod gate;
@@ -53,34 +54,35 @@ pub use listed::ListedPeers;
 /// The interval at which the server checks whether it must end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The number of bytes that may be under way to a session for each channel, and that may wait to be
-/// written.
+/// The number of bytes that may be in flight to a session for each channel, and that may be queued for
+/// writing.
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The limits of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The largest number of sessions, at least 4, and of those that wait. A quarter as many
-    /// connections, 64 to 256, may be in the handshake or the greeting, half of them from one network.
+    /// The largest number of sessions, at least 4, and of waiting sessions. A quarter as many connections, 64
+    /// to 256, may be in the handshake or the greeting, half of them from one network.
     pub connections: usize,
-    /// The largest number of sessions of a peer, at most a quarter of all, and of those that wait.
+    /// The largest number of sessions of a peer, at most a quarter of all, and of its waiting sessions.
     pub sessions_per_peer: usize,
-    /// The memory of all sessions: one half while they wait for their peers, where there is room for
-    /// four at least, and the other while the server works for them, for one at least.
+    /// The memory in bytes of all sessions. One half is for sessions that wait for their peers, at least four
+    /// of them. The other half is for sessions for which the server works, at least one.
     pub memory_bytes: u64,
-    /// The time limit for the handshake and the greeting together.
+    /// The timeout of the handshake and the greeting together.
     pub handshake: Duration,
-    /// The time in which a peer must move 16 KiB or take a step of the protocol.
+    /// The timeout in which a peer must move 16 KiB or take a step of the protocol.
     pub idle: Duration,
-    /// After how long a peer that has not moved 40 KiB or taken a step counts as slow: the session
-    /// may lose its place to another that waits.
+    /// The time after which a peer that has not moved 40 KiB or taken a step counts as slow. The session of a
+    /// slow peer may lose its slot to a waiting session.
     pub slow: Duration,
-    /// After how long one that waits gets the place of a peer or network that has more than its own.
+    /// The time after which a waiting session gets the slot of a peer or network that has more than its
+    /// share.
     pub turn: Duration,
-    /// The longest time for which a peer waits for a place.
+    /// The longest wait of a peer for a slot.
     pub waiting: Duration,
-    /// The longest session.
+    /// The longest duration of a session.
     pub session: Duration,
 }
 
@@ -100,25 +102,25 @@ impl Default for Limits {
     }
 }
 
-/// Options of a server.
+/// The options of a server.
 #[non_exhaustive]
 pub struct Options {
-    /// The key pair of this side.
+    /// The key pair of the server.
     pub key: KeyPair,
-    /// Decides about peers.
+    /// The policy about peers.
     pub host: Box<dyn Host>,
-    /// Its limits.
+    /// The limits of the server.
     pub limits: Limits,
-    /// Which refs take part.
+    /// The refs that can be synchronised.
     pub globs: pronto_netsync::message::Globs,
-    /// Whether histories that have nothing in common may become one.
+    /// Allow unrelated histories, which have no common commit, to be joined (`--allow-unrelated`).
     pub allows_unrelated: bool,
-    /// Whether it ends after the first connection.
+    /// End the server after the first connection (`--once`).
     pub is_once: bool,
 }
 
 impl Options {
-    /// Returns the options of a server with the key pair `key`, whose peers `host` decides about.
+    /// Returns the options of a server with the key pair `key` and the policy `host`.
     pub fn new(key: KeyPair, host: Box<dyn Host>) -> Self {
         Options {
             key,
@@ -135,63 +137,63 @@ impl Options {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The server listens.
+    /// The server accepts connections.
     Listening {
-        /// The address.
+        /// The address of the socket.
         address: SocketAddr,
         /// The public key of the server.
         key: PublicKey,
     },
-    /// A connection was ended at once: the system has no room for it.
+    /// A connection was closed immediately, because the system has no resources for it.
     Overloaded {
-        /// The name of the peer.
+        /// The address of the peer.
         address: SocketAddr,
     },
-    /// A connection is over.
+    /// A connection has ended.
     Ended(Ended),
-    /// No more sessions are admitted.
+    /// The server drains, and admits no more sessions.
     Draining {
         /// The number of open connections.
         connections: usize,
     },
 }
 
-/// The course of a connection.
+/// The record of a connection.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Its number since the server began.
+    /// The number of the connection, counted from the start of the server.
     pub number: u64,
-    /// The name of the peer.
+    /// The address of the peer.
     pub address: SocketAddr,
-    /// The name of the peer, if it is known.
+    /// The name of the peer, if the peer is known.
     pub peer: Option<String>,
-    /// The key that it has shown.
+    /// The key that the peer has presented.
     pub key: Option<PublicKey>,
-    /// The repository that it asked for, once it was let in.
+    /// The requested repository, if the peer was admitted.
     pub repository: Option<Vec<u8>>,
-    /// Bytes of segments that came and went.
+    /// The number of received bytes of segments.
     pub received_bytes: u64,
-    /// See [`received_bytes`](Self::received_bytes).
+    /// The number of sent bytes of segments.
     pub sent_bytes: u64,
-    /// The number of its refs that changed here.
+    /// The number of refs of the peer that changed here.
     pub changed_refs: usize,
-    /// The duration.
+    /// The duration of the connection.
     pub duration: Duration,
     /// The reason of a failure.
     pub error: Option<String>,
-    /// Its kind.
+    /// The kind of the error.
     pub error_kind: Option<ErrorKind>,
 }
 
-/// A receiver of the server's events. Called from many threads.
+/// A receiver of the server's events. Many threads call it.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
 /// The interrupts that end a server.
 #[derive(Clone, Copy)]
 pub struct Shutdown<'a> {
-    /// Ends listening; the server returns when all sessions are over.
+    /// Stops accepting connections. The server returns when all sessions have ended.
     pub drain: &'a Interrupt,
-    /// Ends listening and all sessions.
+    /// Stops accepting connections, and ends all sessions.
     pub stop: &'a Interrupt,
 }
 
@@ -207,7 +209,8 @@ impl Ready {
     /// Prepares to serve connections to `listeners`.
     ///
     /// # Errors
-    /// The key cannot be used, or a socket is no listening one.
+    /// Fails with `pronto::ErrorKind::Transport` if the key cannot be used, and with `Io` if a socket is
+    /// not listening.
     pub fn new(listeners: Vec<TcpListener>, options: Options) -> Result<Ready> {
         let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
         let acceptor = Acceptor::new(&options.key).map_err(failed)?;
@@ -249,7 +252,7 @@ impl Ready {
     }
 }
 
-/// Waits a moment for connections. Returns the sockets that have some.
+/// Waits a moment for connections. Returns the sockets with pending connections.
 fn ready(listeners: &[TcpListener]) -> Vec<&TcpListener> {
     let mut fds: Vec<PollFd<'_>> = (listeners.iter())
         .map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN))
@@ -259,7 +262,7 @@ fn ready(listeners: &[TcpListener]) -> Vec<&TcpListener> {
         tv_nsec: LOOK.subsec_nanos().into(),
     };
     if poll(&mut fds, Some(&look)).is_err() {
-        // Interrupted, or without memory. Both pass.
+        // The call was interrupted, or the system has no memory. Both conditions are temporary.
         std::thread::sleep(LOOK / 10);
         return Vec::new();
     }
@@ -268,13 +271,14 @@ fn ready(listeners: &[TcpListener]) -> Vec<&TcpListener> {
     ready.map(|(listener, _)| listener).collect()
 }
 
-/// A connection: the socket of its thread, and one by which others examine or end it.
+/// The two handles of a connection: one for its thread, and one for other threads, which examine or close the
+/// connection.
 struct Sockets {
     socket: TcpStream,
     other: Arc<TcpStream>,
 }
 
-/// State that all threads share.
+/// The state that all threads share.
 struct Server {
     options: Options,
     key: PublicKey,
@@ -307,14 +311,15 @@ impl Server {
         }
     }
 
-    /// Accepts a connection. Returns whether there was one.
+    /// Accepts a connection. Returns whether a connection was pending.
     fn accept(self: &Arc<Self>, listener: &TcpListener) -> bool {
         match listener.accept() {
             Ok((socket, address)) => {
                 self.begin(socket, address);
                 true
             }
-            // The connection was closed again, or there are no descriptors: others may still connect.
+            // The connection was closed again, or the system has no file descriptors. Other connections may
+            // still succeed.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
             Err(_) => {
                 self.lobby.make_room();
@@ -431,14 +436,14 @@ impl Server {
             interrupt: &self.stop,
             keep: &keep,
             patience: limits.idle,
-            // One time for the handshake and the greeting together.
+            // The timeout covers the handshake and the greeting together.
             greeting_patience: limits.handshake.saturating_sub(begun.elapsed()),
         };
         let result = drive(&mut session, &mut link, &mut watch);
         note(ended, session.report());
         ended.repository = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (result, why) {
-            // It was refused; how the connection ended does not matter.
+            // The peer was refused. The way in which the connection ended does not matter.
             (Err(_), Some(why)) => Err(why),
             (result, _) => result,
         }
@@ -452,7 +457,7 @@ fn note(ended: &mut Ended, report: &Report) {
     ended.changed_refs = refs.filter(|each| each.stored != Stored::Refused).count();
 }
 
-/// Removes a connection from the list when its thread ends.
+/// A guard that removes a connection from the list when its thread ends.
 struct Gone(Arc<Server>, u64);
 
 impl Drop for Gone {

@@ -13,20 +13,22 @@ use pronto::{ErrorKind, Result};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) resume: Option<Resume>,
-    /// Commits in the quarantine that are not parents of others there.
+    /// The tips of the commits in the quarantine: commits that are not parents of other commits
+    /// there.
     pub(super) heads: Vec<ObjectId>,
-    /// Present commits that are parents of commits in the quarantine.
+    /// The existing commits that are parents of commits in the quarantine.
     pub(super) edges: Vec<ObjectId>,
 }
 
 impl State {
-    /// Reads the state. `None` if there is none, or it is invalid: then objects are sent again.
+    /// Reads the state. Returns `None` if it is missing or invalid, in which case objects are sent
+    /// again.
     pub(super) fn read(path: &Path) -> Option<State> {
         let content = std::fs::read(path).ok()?;
         let mut lines = content.lines();
         let objects = lines.next()?.strip_prefix(b"objects ")?;
         let objects = objects.to_str().ok()?.parse().ok()?;
-        // As many hexadecimal digits as an id of SHA-256 has.
+        // The mark has as many hexadecimal digits as a SHA-256 id.
         let mark = pronto_hash::parse_hex(lines.next()?.strip_prefix(b"mark ")?).ok()?;
         let mut state = State {
             resume: Some(Resume {

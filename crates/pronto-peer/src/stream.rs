@@ -1,4 +1,4 @@
-//! Runs a session over a stream: pipes to a child, or a socket.
+//! Runs a session over a stream: the pipes of a child process, or a socket.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,7 +13,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::pace::Pace;
 
-/// The interval of checks for an interrupt while nothing happens.
+/// The interval of checks for an interrupt while the stream is idle.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// The time in which a peer must read the final error.
@@ -21,66 +21,66 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Observes a session while it runs.
 pub struct Watch<'a> {
-    /// Called whenever something happened.
+    /// The callback for each event.
     pub report: &'a mut dyn FnMut(&Report),
-    /// Ends the session.
+    /// The flag that ends the session.
     pub interrupt: &'a Interrupt,
-    /// Called about four times a second and after each event, with the time for which the peer has
-    /// been slow. Time in which this side works does not count. An error ends the session; the peer
-    /// is notified if it is [`ErrorKind::Busy`].
+    /// The callback that runs about four times a second and after each event, with the time for
+    /// which the peer has been slow. Time in which this side works does not count. An error ends
+    /// the session, and the peer is notified if the kind is [`ErrorKind::Busy`].
     pub keep: &'a dyn Fn(Duration) -> Result<(), Error>,
-    /// The time in which a peer must move 16 KiB, or take a step of the protocol.
+    /// The timeout in which a peer must move 16 KiB, or take a step of the protocol.
     pub patience: Duration,
-    /// The time limit for the handshake and the greeting.
+    /// The timeout of the handshake and the greeting.
     pub greeting_patience: Duration,
 }
 
-/// The descriptors of a link.
+/// The file descriptors of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'a> {
-    /// The input.
+    /// The descriptor of the input.
     pub input: BorrowedFd<'a>,
-    /// The output.
+    /// The descriptor of the output.
     pub output: BorrowedFd<'a>,
 }
 
-/// A stream in both directions that does not wait.
+/// A nonblocking stream in both directions.
 pub trait Link: Read + Write {
-    /// Makes reading and writing nonblocking.
+    /// Makes reads and writes nonblocking.
     ///
     /// # Errors
-    /// The system refuses.
+    /// Fails if a system call fails.
     fn prepare(&mut self) -> io::Result<()>;
 
-    /// Returns the descriptors that are polled.
+    /// Returns the file descriptors to poll.
     fn ends(&self) -> Ends<'_>;
 
-    /// Returns whether received bytes wait to be read.
+    /// Returns whether received bytes are buffered for reading.
     fn has_pending_input(&self) -> bool {
         false
     }
 
-    /// Returns whether accepted bytes wait to be written.
+    /// Returns whether accepted bytes are buffered for writing.
     fn has_pending_output(&self) -> bool {
         false
     }
 
-    /// Writes as many of them as possible without waiting.
+    /// Writes as many buffered bytes as possible without blocking.
     ///
     /// # Errors
-    /// Those of the stream.
+    /// Fails with the errors of the stream.
     fn flush_pending(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Announces the end of the written data, if the link can express it.
+    /// Signals the end of the written data, if the link supports it.
     fn finish(&mut self) {}
 
     /// Closes the link for writing.
     fn shut(&mut self) {}
 }
 
-/// Two pipes, or a socket as each of them.
+/// A link of two pipes, or of a socket in both roles.
 pub struct Pipes<'a, R, W> {
     /// The input.
     pub input: &'a mut R,
@@ -122,12 +122,13 @@ impl<R: Read + AsFd, W: Write + AsFd> Link for Pipes<'_, R, W> {
     }
 }
 
-/// Runs a session to its end. This thread alternates between reads and writes, whichever is
-/// possible, so two sides that both send do not wait for each other.
+/// Runs a session to its end. This thread alternates between the possible reads and writes, so that
+/// two sides that both send do not deadlock.
 ///
 /// # Errors
-/// Those of the session; the stream fails or ends, nothing arrives for too long, or it is
-/// interrupted. The error is sent to the peer if possible.
+/// Fails with the errors of the session, and with [`ErrorKind::Closed`] if the stream fails or
+/// ends, the peer makes no progress before the timeout, or the session is interrupted. The error is
+/// sent to the peer if possible.
 pub fn drive<R: Repository>(
     session: &mut Session<R>,
     link: &mut impl Link,
@@ -173,8 +174,8 @@ pub fn drive<R: Repository>(
     result
 }
 
-/// Reads and discards remaining input, so that closing does not discard the last message to the
-/// peer.
+/// Reads and discards remaining input, because closing with unread input would discard the last
+/// message to the peer.
 fn linger(link: &mut impl Link, limit: Instant) -> Result<(), Error> {
     let mut rest = vec![0; 16 * 1024];
     while Instant::now() < limit {
@@ -239,17 +240,17 @@ fn run<R: Repository>(
     }
 }
 
-/// Writes without waiting. Returns the number of bytes that the peer accepted.
+/// Writes without blocking. Returns the number of bytes that the peer accepted.
 fn write<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
     let written = match session.wants_output() {
         true => session.write_to(link),
-        // Encrypted bytes were counted when they were accepted.
+        // Encrypted bytes were counted when they were buffered.
         false => link.flush_pending().map(|()| 0),
     };
     match written {
         Ok(count) => Ok(count),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-        // The last message of the peer says more.
+        // The last message of the peer contains a better reason.
         Err(error) if is_gone(&error) && session.wants_input() => {
             while matches!(session.read_from(link), Ok(1..)) {
                 session.advance()?;
@@ -289,22 +290,23 @@ fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// The result of waiting.
+/// The result of a wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
     pub(super) can_read: bool,
     pub(super) can_write: bool,
 }
 
-/// The descriptors to wait for.
+/// The file descriptors to wait for.
 pub(super) struct Interest<'a> {
     pub(super) input: Option<BorrowedFd<'a>>,
-    /// The sink is polled even if nothing is to be written, so a side that only waits for an answer
-    /// notices that the other side is gone.
+    /// The output is polled even if nothing is to be written, so that a side that only waits for a
+    /// response notices that the other side has disconnected.
     pub(super) output: Option<(BorrowedFd<'a>, bool)>,
 }
 
-/// Waits until one of the two is ready, or for `patience`. Ends of streams count as ready.
+/// Waits until one of the descriptors is ready, or until the timeout. The end of a stream counts as
+/// ready.
 pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<Ready, Error> {
     let mut fds = Vec::with_capacity(2);
     if let Some(input) = &interest.input {
@@ -338,7 +340,7 @@ pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<Ready,
     })
 }
 
-/// Makes reading and writing nonblocking.
+/// Makes reads and writes nonblocking.
 fn calm(stream: BorrowedFd<'_>) -> io::Result<()> {
     let flags = fcntl_getfl(stream)?;
     Ok(fcntl_setfl(stream, flags | OFlags::NONBLOCK)?)

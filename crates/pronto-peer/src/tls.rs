@@ -1,10 +1,10 @@
-//! TLS 1.3 over TCP between peers that identify each other by raw public keys (RFC 7250), Ed25519
-//! on both sides. There are no certificates, tickets, resumption or early data: every session is a
-//! full handshake, and nothing of one can be used in another.
+//! TLS 1.3 over TCP between peers that authenticate with raw public keys (RFC 7250), Ed25519 on
+//! both sides. Certificates, tickets, resumption and early data are not used: every session has a
+//! full handshake, and its messages are not valid in another session.
 //!
-//! A server lets anyone with a key finish the handshake, so that it can send the command that would
-//! trust this key. [`super::server`] decides before a repository is opened. A client proceeds only
-//! with the key it expects.
+//! A server completes the handshake with any key, so that it can send the command that would trust
+//! this key. [`super::server`] decides before a repository is opened. A client proceeds only with
+//! the expected key.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -31,13 +31,13 @@ use rustls::{
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{Ends, Interest, Link, wait};
 
-/// The protocol and its version, as the handshake agrees on them.
+/// The protocol and its version, as negotiated in the handshake (ALPN).
 const PROTOCOL: &[u8] = b"netsync/1";
 
-/// The number of bytes that may wait to be encrypted and sent.
+/// The number of bytes that may be buffered for encryption and sending.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// A stream to a peer that has shown that it has the secret half of its key.
+/// A stream to a peer that has proved possession of its private key.
 pub struct TlsLink {
     socket: TcpStream,
     tls: Connection,
@@ -45,15 +45,15 @@ pub struct TlsLink {
     waiting_bytes: usize,
 }
 
-/// The settings of a server for its handshakes. Cloning shares them.
+/// The TLS configuration of a server. Clones share the configuration.
 #[derive(Clone)]
 pub(super) struct Acceptor(Arc<ServerConfig>);
 
 impl Acceptor {
-    /// A server that is known by `key`.
+    /// Creates the configuration of a server with `key`.
     ///
     /// # Errors
-    /// The key cannot be used.
+    /// Fails with [`ErrorKind::Unsupported`] if the key cannot be used.
     pub(super) fn new(key: &KeyPair) -> Result<Acceptor, Error> {
         let (provider, key) = (provider(), certified(key)?);
         let proof = Proof::new(&provider, None);
@@ -72,7 +72,7 @@ impl Acceptor {
     /// Performs the handshake with a client, within `patience`.
     ///
     /// # Errors
-    /// It fails, or takes too long.
+    /// Fails if the handshake fails, or exceeds `patience`.
     pub(super) fn accept(&self, socket: TcpStream, patience: Duration) -> Result<TlsLink, Error> {
         let tls = ServerConnection::new(Arc::clone(&self.0)).map_err(unusable)?;
         let mut link = TlsLink::new(socket, tls.into())?;
@@ -81,10 +81,11 @@ impl Acceptor {
     }
 }
 
-/// The handshake with a peer that one has connected to. It has to have the key `expected`.
+/// Performs the handshake with a server, whose key must be `expected`.
 ///
 /// # Errors
-/// It fails, takes longer than `patience`, or the key is another one: then it is in the second part.
+/// Fails if the handshake fails, exceeds `patience`, or the server has another key, which is the
+/// second part of the error.
 pub(super) fn connect(
     socket: TcpStream,
     key: &KeyPair,
@@ -106,7 +107,7 @@ pub(super) fn connect(
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.resumption = Resumption::disabled();
         config.enable_sni = false;
-        // The name is not used: peers have keys, not names.
+        // The name is not used, because keys identify peers.
         let name = ServerName::try_from("netsync.invalid").map_err(unusable)?;
         let tls = ClientConnection::new(Arc::new(config), name).map_err(unusable)?;
         let mut link = TlsLink::new(socket, tls.into())?;
@@ -152,7 +153,8 @@ impl TlsLink {
                 return Err(lost(io::ErrorKind::UnexpectedEof.into()));
             }
         }
-        // The last word of a client is still to be sent; it fits into what the socket takes at once.
+        // The last message of a client has not been sent yet. The buffer of the socket has room for
+        // it.
         self.flush_pending().map_err(lost)?;
         if self.tls.alpn_protocol() != Some(PROTOCOL) {
             let message = "the peer does not speak netsync/1";
@@ -161,13 +163,14 @@ impl TlsLink {
         Ok(())
     }
 
-    /// The key of the peer.
+    /// Returns the key of the peer.
     pub fn peer_key(&self) -> Option<PublicKey> {
         let key = self.tls.peer_certificates()?.first()?;
         PublicKey::from_spki(key)
     }
 
-    /// Takes what has come. None if nothing has, zero if nothing more will.
+    /// Processes received bytes. Returns `None` if no bytes are available, and zero at the end of
+    /// the stream.
     fn take_in(&mut self) -> io::Result<Option<usize>> {
         let count = match self.tls.read_tls(&mut self.socket) {
             Ok(count) => count,
@@ -178,7 +181,7 @@ impl TlsLink {
         match self.tls.process_new_packets() {
             Ok(state) => self.waiting_bytes = state.plaintext_bytes_to_read(),
             Err(error) => {
-                // The error is sent to the other side if possible.
+                // The alert is sent to the peer if possible.
                 let _ = self.flush_pending();
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
@@ -266,16 +269,16 @@ impl Link for TlsLink {
     }
 
     fn shut(&mut self) {
-        // It may be over already.
+        // The connection may have ended already.
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 }
 
-/// Verifies that a peer has the secret half of its key, and whether the key is the expected one.
+/// A verifier of the peer's proof of possession, and of the expected key.
 #[derive(Debug)]
 struct Proof {
     algorithms: WebPkiSupportedAlgorithms,
-    /// None if any will do for now.
+    /// The expected key, or `None` to accept any key.
     expected: Option<PublicKey>,
     presented: Option<Arc<Mutex<Option<PublicKey>>>>,
 }
@@ -289,7 +292,7 @@ impl Proof {
         }
     }
 
-    /// A raw key stands where a certificate would.
+    /// Checks the raw public key, which TLS transports in place of a certificate.
     fn check(&self, key: &CertificateDer<'_>) -> Result<PublicKey, rustls::Error> {
         let broken = rustls::Error::InvalidCertificate(CertificateError::BadEncoding);
         PublicKey::from_spki(key).ok_or(broken)
@@ -418,7 +421,7 @@ fn lost(error: io::Error) -> Error {
     Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
 }
 
-/// Returns the error of a handshake.
+/// Returns the error of a failed handshake.
 fn failed(error: io::Error) -> Error {
     let kind = match error.kind() {
         io::ErrorKind::InvalidData => ErrorKind::Malformed,

@@ -1,4 +1,4 @@
-//! Walks over commits: reachable ones, and those above the common ones.
+//! Walks over commits: the reachable ones, and those that are not reachable from common commits.
 
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 
@@ -16,8 +16,9 @@ pub(super) struct New {
     pub(super) parents: Vec<ObjectId>,
 }
 
-/// Returns the commits of `wanted` that are reachable from `tips`. All of them must be present. Reads
-/// commits down to their generations, or all history without generations.
+/// Returns the commits of `wanted` that are reachable from `tips`. All of them must be present.
+/// Reads commits down to the generation numbers of `wanted`, or the whole history without
+/// generation numbers.
 pub(super) fn reached(
     repository: &Repository,
     wanted: &[ObjectId],
@@ -64,10 +65,10 @@ pub(super) fn reached(
     Ok(reached)
 }
 
-/// The largest distance of a named commit.
+/// The largest distance of a returned commit.
 const FURTHEST: usize = 1024;
 
-/// Returns first parents of `tip`: 1, 2, 4, … commits back, at most `most`.
+/// Returns ancestors of `tip` by first parents: 1, 2, 4, … commits back, at most `most` of them.
 pub(super) fn further_back(
     repository: &Repository,
     tip: ObjectId,
@@ -96,18 +97,18 @@ const SEEN: u8 = 1;
 const COMMON: u8 = 2;
 const POPPED: u8 = 4;
 
-/// Marks of commits by number, and the commits that were not visited.
+/// The marks of commits by number, and the queue of unvisited commits.
 struct Marks {
     flags: Vec<u8>,
-    /// Sorted by generation and time. Of commits of the same second, common ones come first: they
-    /// may lead to the others.
+    /// The queue, ordered by generation number and time. Among commits of the same second, common
+    /// commits are first, because they may be descendants of the others.
     queue: BinaryHeap<(u64, i64, bool, Number)>,
     /// The number of commits in the queue that are not common.
     interesting: usize,
 }
 
-/// The commits that `tips` lead to and `common` do not, in no order. With clocks that go wrong and
-/// no generations, some that both have may be among them.
+/// Returns the commits that are reachable from `tips` and not from `common`, in no order. With
+/// clock skew and without generation numbers, the result may contain commits that both sides have.
 pub(super) fn above(
     repository: &Repository,
     tips: &[ObjectId],

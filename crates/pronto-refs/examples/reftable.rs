@@ -1,7 +1,7 @@
-//! Measures reftables: one command a process, to be timed beside git, or `measure` for what
-//! happens within a process.
+//! Measures reftables: runs one command in each process, to be timed beside git, or `measure` to
+//! time operations within a process.
 //!
-//! `reftable COMMAND DIRECTORY …`, where `DIRECTORY` is the one with `tables.list`.
+//! `reftable COMMAND DIRECTORY …`, where `DIRECTORY` is the directory of `tables.list`.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -85,7 +85,7 @@ fn create<'a>(
     Ok(transaction.commit()?)
 }
 
-/// All references of a file `packed-refs` without annotated tags.
+/// Imports all refs of a file `packed-refs` without annotated tags.
 fn import(stack: &Stack, packed_refs: &str) -> Outcome<()> {
     let bytes = std::fs::read(packed_refs)?;
     let mut records: Vec<(&BStr, ObjectId)> = Vec::new();
@@ -125,7 +125,7 @@ fn measure(out: &mut impl Write, directory: &str) -> Outcome<()> {
         }
         ids.extend(record.value.object().map(ToOwned::to_owned));
     }
-    // Far from each other, so that no block is used twice in a row.
+    // Consecutive names are far from each other, so that no block is used twice in a row.
     let step = 7919 % names.len();
     let order: Vec<usize> = (0..names.len()).map(|n| n * step % names.len()).collect();
     let start = Instant::now();

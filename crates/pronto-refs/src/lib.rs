@@ -1,4 +1,4 @@
-//! References: the type of their names, and their storage in files and in reftables.
+//! Refs: the type of ref names, and the storage of refs in files and in reftables.
 //!
 //! ```
 //! use pronto_refs::RefName;

@@ -1,22 +1,22 @@
-//! Rules for names of refs.
+//! Rules for ref names, as in `git check-ref-format`.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::short::Short as _;
 
-/// The rules by which a name is checked.
+/// The set of rules by which a ref name is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// At least two components: `refs/heads/main`.
+    /// A full name with at least two components, such as `refs/heads/main`.
     Full,
-    /// One component is enough: `HEAD`.
+    /// A name with one component or more, such as `HEAD` (`--allow-onelevel`).
     OneLevel,
-    /// At least two components, one `*` allowed.
+    /// A full name in which one `*` is allowed (`--refspec-pattern`).
     Pattern,
-    /// One component is enough, one `*` allowed.
+    /// A name with one component or more in which one `*` is allowed.
     OneLevelPattern,
 }
 
-/// Whether `name` is well formed by the rules of `git check-ref-format`.
+/// Returns whether `name` is well formed by the rules of `git check-ref-format`.
 pub fn is_valid(name: &BStr, form: Form) -> bool {
     let mut stars = match form {
         Form::Pattern | Form::OneLevelPattern => 1,
@@ -54,8 +54,9 @@ fn is_valid_component(component: &[u8], stars: &mut u32) -> bool {
     true
 }
 
-/// Returns whether the file of `name` is certainly below the repository. This is sufficient to read
-/// or delete a ref; [`is_valid`] would prevent the removal of a badly named one.
+/// Returns whether the file of ref `name` is certainly inside the repository. This check is
+/// sufficient to read or delete a ref; [`is_valid`] would prevent the removal of a ref with a
+/// malformed name.
 pub fn is_safe(name: &BStr) -> bool {
     let name = strip_worktree(name);
     match name.strip_prefix(b"refs/") {
@@ -66,7 +67,7 @@ pub fn is_safe(name: &BStr) -> bool {
     }
 }
 
-/// Whether `name` is spelt like `HEAD` or `FETCH_HEAD`.
+/// Returns whether `name` has the form of a pseudo-ref such as `HEAD` or `FETCH_HEAD`.
 pub fn is_pseudo_syntax(name: &BStr) -> bool {
     let is_pseudo = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'-');
     !name.is_empty() && name.iter().all(is_pseudo)
@@ -85,7 +86,7 @@ fn strip_worktree(name: &BStr) -> &BStr {
     }
 }
 
-/// Returns whether each worktree has a reference `name` of its own.
+/// Returns whether `name` is a per-worktree ref.
 pub fn is_per_worktree(name: &BStr) -> bool {
     !name.starts_with(b"refs/")
         || name.starts_with(b"refs/worktree/")
@@ -93,8 +94,8 @@ pub fn is_per_worktree(name: &BStr) -> bool {
         || name.starts_with(b"refs/rewritten/")
 }
 
-/// The rules by which a short name may stand for a full one, in the order in which Git tries them:
-/// what to put before it and after it.
+/// The rules that expand a short ref name to a full name, in the order in which Git tries them: the
+/// prefix and the suffix of the full name.
 pub const RULES: [(&str, &str); 6] = [
     ("", ""),
     ("refs/", ""),
@@ -104,7 +105,7 @@ pub const RULES: [(&str, &str); 6] = [
     ("refs/remotes/", "/HEAD"),
 ];
 
-/// The full names that `name` may be short for.
+/// Returns the full names for which `name` may be the short form, in the order of [`RULES`].
 pub fn candidates(name: &BStr) -> impl Iterator<Item = BString> {
     RULES
         .iter()

@@ -1,4 +1,4 @@
-//! The name of a ref as a type whose values cannot lead out of the repository.
+//! The type of ref names whose files are always inside the repository.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,22 +7,22 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::name::{self, Form};
 
-/// The full name of a reference, owned.
+/// The full name of a ref, owned.
 ///
-/// Its file lies below the repository: the name has no component `.` or `..`, no empty component
-/// and no NUL byte, and it starts with `refs/` or is spelt like `HEAD`, behind an optional
-/// `main-worktree/` or `worktrees/ID/`.
+/// The file of the ref is inside the repository: the name has no component `.` or `..`, no empty
+/// component and no NUL byte, and it starts with `refs/` or has the form of `HEAD`, after an
+/// optional `main-worktree/` or `worktrees/ID/`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RefName(BString);
 
-/// The full name of a reference, borrowed. It keeps the promise of [`RefName`].
+/// The full name of a ref, borrowed, with the guarantees of [`RefName`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RefNameRef<'a>(&'a BStr);
 
-/// An error: the text is not the name of a reference.
+/// The error for text that is not a valid ref name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadName {
-    /// The text.
+    /// The rejected text.
     pub name: BString,
 }
 
@@ -35,10 +35,11 @@ impl fmt::Display for BadName {
 impl std::error::Error for BadName {}
 
 impl RefName {
-    /// A name that a new reference may have: well formed by the rules of `git check-ref-format`.
+    /// Returns a name that a new ref may have: well formed by the rules of `git check-ref-format`.
     ///
     /// # Errors
-    /// `name` is malformed, or its file would lie outside of the places for references.
+    /// Fails with [`BadName`] if `name` is malformed, or if the file of the ref would be outside
+    /// `refs/` and not at the position of a pseudo-ref.
     pub fn new(name: impl Into<BString>) -> Result<Self, BadName> {
         let name = name.into();
         match RefNameRef::new(name.as_bstr()) {
@@ -47,10 +48,10 @@ impl RefName {
         }
     }
 
-    /// A name under which a reference may be read or removed; see [`RefNameRef::existing`].
+    /// Returns a name under which a ref may be read or removed; see [`RefNameRef::existing`].
     ///
     /// # Errors
-    /// Its file would lie outside of the places for references.
+    /// Fails with [`BadName`] if the file of the ref would be outside the directories of refs.
     pub fn existing(name: impl Into<BString>) -> Result<Self, BadName> {
         let name = name.into();
         match RefNameRef::existing(name.as_bstr()) {
@@ -59,22 +60,23 @@ impl RefName {
         }
     }
 
-    /// The name, borrowed.
+    /// Borrows the name.
     pub fn borrow(&self) -> RefNameRef<'_> {
         RefNameRef(self.0.as_bstr())
     }
 
-    /// The bytes of the name.
+    /// Returns the bytes of the name.
     pub fn into_inner(self) -> BString {
         self.0
     }
 }
 
 impl<'a> RefNameRef<'a> {
-    /// Like [`RefName::new`], without a copy. Costs one pass over the bytes.
+    /// Does the same as [`RefName::new`], without a copy. Costs one pass over the bytes.
     ///
     /// # Errors
-    /// `name` is malformed, or its file would lie outside of the places for references.
+    /// Fails with [`BadName`] if `name` is malformed, or if the file of the ref would be outside
+    /// `refs/` and not at the position of a pseudo-ref.
     pub fn new(name: &'a BStr) -> Result<Self, BadName> {
         if name::is_valid(name, Form::OneLevel) && name::is_safe(name) {
             return Ok(RefNameRef(name));
@@ -82,11 +84,11 @@ impl<'a> RefNameRef<'a> {
         Err(BadName { name: name.into() })
     }
 
-    /// A name under which a reference may be read or removed. Such a name can break the rules of
-    /// `git check-ref-format`, so that a reference that should not exist can still be removed.
+    /// Returns a name under which a ref may be read or removed. Such a name can break the rules of
+    /// `git check-ref-format`, so that a ref with a malformed name can still be removed.
     ///
     /// # Errors
-    /// Its file would lie outside of the places for references.
+    /// Fails with [`BadName`] if the file of the ref would be outside the directories of refs.
     pub fn existing(name: &'a BStr) -> Result<Self, BadName> {
         if name::is_safe(name) {
             return Ok(RefNameRef(name));
@@ -94,11 +96,11 @@ impl<'a> RefNameRef<'a> {
         Err(BadName { name: name.into() })
     }
 
-    /// A name under which a reference may be read: also a file right in the directory of the repository, as
-    /// `git rev-parse` reads it.
+    /// Returns a name under which a ref may be read. The ref may also be a file directly in the Git
+    /// directory, as `git rev-parse` reads it.
     ///
     /// # Errors
-    /// Its file would lie outside of the repository.
+    /// Fails with [`BadName`] if the file of the ref would be outside the repository.
     pub fn readable(name: &'a BStr) -> Result<Self, BadName> {
         if name::is_safe(name) || name::is_valid(name, Form::OneLevel) {
             return Ok(RefNameRef(name));
@@ -106,12 +108,12 @@ impl<'a> RefNameRef<'a> {
         Err(BadName { name: name.into() })
     }
 
-    /// The name, for as long as the bytes live.
+    /// Returns the name with the lifetime of its bytes.
     pub fn as_bstr(self) -> &'a BStr {
         self.0
     }
 
-    /// A copy that is owned.
+    /// Returns an owned copy of the name.
     pub fn to_owned(self) -> RefName {
         RefName(self.0.to_owned())
     }

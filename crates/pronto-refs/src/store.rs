@@ -1,4 +1,4 @@
-//! Refs of a repository, loose and packed or in reftables, and their reflogs.
+//! The refs of a repository, stored as loose and packed refs or in reftables, and their reflogs.
 
 mod host;
 mod iterate;
@@ -44,14 +44,14 @@ const MAX_SYMBOLIC_DEPTH: usize = 5;
 /// The value of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The id of an object.
+    /// The id of the object to which the ref points.
     Object(ObjectId),
-    /// The name of another ref.
+    /// The name of the ref to which the symref points.
     Symbolic(RefName),
 }
 
 impl Target {
-    /// Returns the object, if it is one.
+    /// Returns the object id, or `None` for a symref.
     pub fn object(&self) -> Option<ObjectId> {
         match self {
             Target::Object(id) => Some(*id),
@@ -63,25 +63,25 @@ impl Target {
 /// A ref as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Its full name.
+    /// The full name of the ref.
     pub name: BString,
-    /// Its value.
+    /// The value of the ref.
     pub target: Target,
-    /// The peeled object of an annotated tag, if it is known without reading the tag. `None` says
-    /// nothing.
+    /// The peeled object of an annotated tag, if it is stored with the ref. `None` does not mean
+    /// that the ref does not point to a tag.
     pub peeled: Option<ObjectId>,
 }
 
 /// The result of reading the loose file of a ref.
 enum Loose {
     There(Reference),
-    /// There is no loose file.
+    /// No loose file exists; the ref may be in `packed-refs`.
     MayBePacked,
-    /// There is no loose file, and such names are never packed.
+    /// No loose file exists, and a ref of this name is never packed.
     Nowhere,
 }
 
-/// Returns the packed ref of this name.
+/// Returns the packed ref with the full name `name`.
 fn find_in(packed: &packed::Packed, name: &BStr) -> Result<Option<Reference>> {
     let found = packed.find(name).map(|found| Reference {
         name: name.to_owned(),
@@ -92,41 +92,41 @@ fn find_in(packed: &packed::Packed, name: &BStr) -> Result<Option<Reference>> {
     Ok(found)
 }
 
-/// A ref, with symbolic refs followed.
+/// A ref after symrefs have been followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The name of the last ref in the chain.
+    /// The name of the last ref in the chain of symrefs.
     pub name: BString,
-    /// Its object; `None` if that ref does not exist yet.
+    /// The object id of the last ref; `None` if that ref does not exist yet.
     pub id: Option<ObjectId>,
-    /// Whether at least one symbolic ref was followed.
+    /// Whether at least one symref was followed.
     pub is_symbolic: bool,
 }
 
-/// The state of `HEAD`.
+/// The state of `HEAD`: on a branch, on an unborn branch, or detached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// On a branch (any ref) that has commits.
+    /// `HEAD` is on a branch (or another ref) that exists.
     Branch {
-        /// The full name of the ref.
+        /// The full name of the branch.
         name: BString,
-        /// The commit it holds.
+        /// The commit to which the branch points.
         id: ObjectId,
     },
-    /// On a branch without a commit yet.
+    /// `HEAD` is on an unborn branch.
     Unborn {
-        /// The full name of the future ref.
+        /// The full name of the unborn branch.
         name: BString,
     },
-    /// Detached at a commit.
+    /// `HEAD` is detached at a commit.
     Detached {
-        /// The commit.
+        /// The commit to which `HEAD` points.
         id: ObjectId,
     },
 }
 
 impl Head {
-    /// Returns the commit, if there is one.
+    /// Returns the commit, or `None` on an unborn branch.
     pub fn id(&self) -> Option<ObjectId> {
         match self {
             Head::Branch { id, .. } | Head::Detached { id } => Some(*id),
@@ -150,20 +150,20 @@ impl Head {
     }
 }
 
-/// Which changes of refs are recorded in reflogs (`core.logAllRefUpdates`).
+/// The refs whose changes are recorded in reflogs (`core.logAllRefUpdates`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogPolicy {
-    /// Only those of refs with a reflog.
+    /// Log only refs that have a reflog already (`false`).
     Existing,
-    /// Branches, remote-tracking branches, notes and `HEAD`.
+    /// Also create reflogs for branches, remote-tracking branches, notes and `HEAD` (`true`).
     Ordinary,
-    /// Everything.
+    /// Also create reflogs for all other refs (`always`).
     Always,
 }
 
-/// The refs of a repository, as seen by one worktree. `Send + Sync`.
+/// The refs of a repository, as seen from one worktree. `Send + Sync`.
 ///
-/// Only the packed refs are cached, and they are read again when their file has changed.
+/// Only `packed-refs` is cached; the file is read again if it has changed.
 #[derive(Debug)]
 pub struct References {
     git_dir: PathBuf,
@@ -172,18 +172,20 @@ pub struct References {
     spoken_common_dir: PathBuf,
     object_hash: Kind,
     namespace: BString,
-    /// The policy for reflogs, or why its setting is malformed. Only changes of refs need it.
+    /// The policy for reflogs, or the error message if `core.logAllRefUpdates` is malformed. Only
+    /// changes of refs use the policy.
     log_policy: std::result::Result<LogPolicy, String>,
     packed: Mutex<Option<Arc<packed::Packed>>>,
-    /// The stacks of reftables; `None` if references are in files.
+    /// The stacks of reftables; `None` if refs are stored in files.
     tables: Option<tables::Tables>,
 }
 
 impl References {
-    /// The references of the repository at `layout`.
+    /// Returns the refs of the repository at `layout`.
     ///
     /// # Errors
-    /// A configured value is not of its type, or `GIT_NAMESPACE` is not well formed.
+    /// Fails with [`ErrorKind::ConfigValue`] if a setting has a malformed value, and with
+    /// [`ErrorKind::InvalidInput`] if `GIT_NAMESPACE` is malformed.
     pub fn new(layout: &Layout, config: &Config, env: &Environment) -> Result<Self> {
         let bare = layout.work_tree.is_none() && layout.format.bare != Some(false);
         let log_policy = match config.raw("core.logallrefupdates") {
@@ -214,8 +216,9 @@ impl References {
         })
     }
 
-    /// Returns the prefix of all names in the namespace of `GIT_NAMESPACE`: empty, or
-    /// `refs/namespaces/…/`. Lookups do not add it; only serving and `HEAD` of a namespace do.
+    /// Returns the prefix of all ref names in the namespace of `GIT_NAMESPACE`: empty, or
+    /// `refs/namespaces/…/`. Lookups do not add the prefix; only `serve` and the `HEAD` of a
+    /// namespace do.
     pub fn namespace(&self) -> &BStr {
         self.namespace.as_bstr()
     }
@@ -228,7 +231,7 @@ impl References {
     /// Returns the policy for reflogs.
     ///
     /// # Errors
-    /// `core.logAllRefUpdates` is malformed.
+    /// Fails with [`ErrorKind::ConfigValue`] if `core.logAllRefUpdates` is malformed.
     pub fn log_policy(&self) -> Result<LogPolicy> {
         let policy = self.log_policy.as_ref();
         policy
@@ -236,7 +239,8 @@ impl References {
             .map_err(|message| Error::new(ErrorKind::ConfigValue, message.as_str()))
     }
 
-    /// Returns the directory of the file of ref `name`, and the name below it.
+    /// Returns the directory that contains the file of ref `name`, and the path of the file below
+    /// that directory.
     pub fn base_of<'a>(&self, name: RefNameRef<'a>) -> (PathBuf, &'a BStr) {
         let name = name.as_bstr();
         if let Some(rest) = name.strip_prefix(b"main-worktree/") {
@@ -264,13 +268,14 @@ impl References {
         base.join(path::borrow(rest))
     }
 
-    /// Returns the ref with the full name `name`, as stored; a symbolic ref is not followed.
+    /// Returns the ref with the full name `name`, as stored; a symref is not followed.
     ///
-    /// Costs three system calls for a loose ref, one binary search for a packed one; with
-    /// reftables one `stat` and a search in some of them.
+    /// Costs three system calls for a loose ref, one binary search for a packed one. With
+    /// reftables, costs one `stat` and a search in some of the tables.
     ///
     /// # Errors
-    /// Its file cannot be read or contains neither an object id nor a name.
+    /// Fails with [`ErrorKind::Reference`] if the file of the ref cannot be read, or contains
+    /// neither an object id nor the name of a ref.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<Reference>> {
         let name = name.as_ref().as_bstr();
         if let Some(tables) = &self.tables {
@@ -283,8 +288,8 @@ impl References {
         }
     }
 
-    /// Returns whether `name` is a symbolic ref, even if it leads to an impossible name. An
-    /// unreadable ref is none.
+    /// Returns whether `name` is a symref, even if its target is an invalid name. For an unreadable
+    /// ref, returns `false`.
     pub fn is_symbolic(&self, name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref().as_bstr();
         if self.tables.is_some() {
@@ -298,13 +303,13 @@ impl References {
         matches!(contents, Ok(Some(loose::Contents::Symbolic(_))))
     }
 
-    /// Returns the loose ref of this name, if it exists.
+    /// Returns the loose ref with the full name `name`, if it exists.
     fn find_loose(&self, name: &BStr) -> Result<Loose> {
         let Ok(readable) = RefNameRef::readable(name) else {
             return Ok(Loose::Nowhere);
         };
         let read = loose::read(&self.file_of(readable), name, self.object_hash);
-        // Other files of the repository are no broken refs.
+        // A file of the repository that is not a ref is not reported as a broken ref.
         if read.is_err() && RefNameRef::existing(name).is_err() {
             return Ok(Loose::Nowhere);
         }
@@ -318,14 +323,14 @@ impl References {
                 })
             }));
         }
-        // Only refs below `refs/` are ever packed, not `HEAD` or `MERGE_HEAD`.
+        // Only refs below `refs/` are packed, never `HEAD` or `MERGE_HEAD`.
         Ok(match name.starts_with(b"refs/") {
             true => Loose::MayBePacked,
             false => Loose::Nowhere,
         })
     }
 
-    /// Returns the packed ref of this name.
+    /// Returns the packed ref with the full name `name`.
     fn find_packed(&self, name: &BStr) -> Result<Option<Reference>> {
         match self.packed()? {
             Some(packed) => find_in(&packed, name),
@@ -333,11 +338,12 @@ impl References {
         }
     }
 
-    /// Follows `name` to the ref that holds an object, or would hold it if it existed. `None` if
-    /// `name` does not exist.
+    /// Follows symrefs from `name` to the ref that holds an object, or to a ref that does not exist
+    /// yet. Returns `None` if `name` does not exist.
     ///
     /// # Errors
-    /// A file on the way cannot be read or is malformed, or the chain is too long.
+    /// Fails with [`ErrorKind::Reference`] if a ref in the chain cannot be read or is malformed, or
+    /// if the chain of symrefs is too long.
     pub fn resolve(&self, name: impl AsRef<[u8]>) -> Result<Option<Resolved>> {
         let name = name.as_ref().as_bstr();
         match self.find(name)? {
@@ -346,9 +352,9 @@ impl References {
         }
     }
 
-    /// Returns the result of [`resolve`](Self::resolve) for each of `names`. The file of packed
-    /// refs is checked once, after all others, so that refs packed meanwhile are found; if the
-    /// first result is sufficient (`is_first_enough`), it is checked name by name.
+    /// Returns the result of [`resolve`](Self::resolve) for each of `names`. `packed-refs` is
+    /// checked once, after all loose files, so that refs packed meanwhile are found. If the first
+    /// result is sufficient (`is_first_enough`), `packed-refs` is checked name by name.
     pub fn resolve_each(
         &self,
         names: Vec<BString>,
@@ -371,7 +377,7 @@ impl References {
                     Some(packed) => find_in(packed, name.as_bstr()),
                     None => Ok(None),
                 },
-                // The file cannot be read, which is reported for each name.
+                // If `packed-refs` cannot be read, the error is reported for each name.
                 (Some(Ok(Loose::MayBePacked)), _) => self.find_packed(name.as_bstr()),
                 (Some(Ok(Loose::There(found))), _) => Ok(Some(found)),
                 (Some(Ok(Loose::Nowhere)), _) => Ok(None),
@@ -382,7 +388,7 @@ impl References {
         })
     }
 
-    /// Follows `first` to the end of the chain.
+    /// Follows symrefs from `first` to the end of the chain.
     fn follow(&self, first: Reference) -> Result<Resolved> {
         let (begin, mut current) = (first.name.clone(), first);
         for step in 0..=MAX_SYMBOLIC_DEPTH {
@@ -414,10 +420,10 @@ impl References {
         Err(broken(begin.as_bstr()))
     }
 
-    /// Returns the object that `name` resolves to, if any.
+    /// Returns the object id to which `name` resolves, or `None`.
     ///
     /// # Errors
-    /// As for [`resolve`](Self::resolve).
+    /// Fails as [`resolve`](Self::resolve) does.
     pub fn id_of(&self, name: impl AsRef<[u8]>) -> Result<Option<ObjectId>> {
         Ok(self.resolve(name)?.and_then(|resolved| resolved.id))
     }
@@ -425,7 +431,7 @@ impl References {
     /// Returns the state of `HEAD`.
     ///
     /// # Errors
-    /// It cannot be read or is malformed.
+    /// Fails with [`ErrorKind::Reference`] if `HEAD` cannot be read, is missing or is malformed.
     pub fn head(&self) -> Result<Head> {
         match self.resolve("HEAD")? {
             Some(Resolved {
@@ -444,7 +450,7 @@ impl References {
         }
     }
 
-    /// Returns the current packed refs; `None` if there are none.
+    /// Returns the current contents of `packed-refs`; `None` if the file does not exist.
     pub(crate) fn packed(&self) -> Result<Option<Arc<packed::Packed>>> {
         let mut cached = self
             .packed

@@ -1,7 +1,8 @@
-//! The graph of commits: from the commit-graph if it contains them, otherwise from the objects.
+//! The commit graph of a repository, read from the commit-graph file for the commits that it contains
+//! and from commit objects otherwise.
 //!
-//! By Git's rules the commit-graph is ignored if grafts, replacements or a shallow history change
-//! the parents of commits.
+//! As in Git, the commit-graph file is ignored if grafts, replacements or a shallow boundary change the
+//! parents of commits.
 
 mod paint;
 pub mod reachable;
@@ -25,11 +26,12 @@ use pronto_object::CommitLinks;
 pub use paint::{AheadBehind, Painting, Until, leads_beyond};
 
 impl Repository {
-    /// The commit-graph, if there is one and it may be used. Opened once; what is wrong with it
-    /// is kept as warnings and complaints.
+    /// Returns the commit-graph file, if it exists and is usable. The file is opened once. Defects of
+    /// the file are reported as notices.
     ///
     /// # Errors
-    /// A configured value is not of its type, or the object store cannot be opened.
+    /// Fails with [`ErrorKind::ConfigValue`] if a setting is not of its type, or if the object store
+    /// cannot be opened.
     pub fn commit_graph(&self) -> Result<Option<&CommitGraph>> {
         if let Some(known) = self.commit_graph.get() {
             return Ok(known.as_deref());
@@ -41,12 +43,12 @@ impl Repository {
         Ok(self.commit_graph.get_or_init(|| graph).as_deref())
     }
 
-    /// Opens the commit-graph with these filters of changed paths, whether objects are replaced or
-    /// not. `None` if there is none, `core.commitGraph` is off, or history has grafts or shallow commits.
-    /// Malformed files are reported as notices.
+    /// Opens the commit-graph file, even if objects are replaced. `changed_paths` selects whether its
+    /// changed-path Bloom filters are read. Returns `None` if there is no such file, `core.commitGraph`
+    /// is off, or the history has grafts or shallow commits. Malformed files are reported as notices.
     ///
     /// # Errors
-    /// As [`commit_graph`](Self::commit_graph).
+    /// As for [`commit_graph`](Self::commit_graph).
     pub fn open_commit_graph(&self, changed_paths: ChangedPaths) -> Result<Option<CommitGraph>> {
         if !self.config().bool_or("core.commitgraph", true)? || !self.has_plain_history()? {
             return Ok(None);
@@ -65,19 +67,21 @@ impl Repository {
         Ok(graph)
     }
 
-    /// `commitGraph.generationVersion`.
+    /// Returns `commitGraph.generationVersion`, by default 2.
     ///
     /// # Errors
-    /// It is not a number.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a number.
     pub fn generation_version(&self) -> Result<u32> {
         let version = self.config().i64("commitgraph.generationversion")?;
         Ok(version.map_or(2, |version| u32::try_from(version).unwrap_or(0)))
     }
 
-    /// Whether commits have the parents that are written in them: nothing is grafted or cut off.
+    /// Returns whether all commits have the parents that their objects record: there are no grafts and
+    /// no shallow commits.
     ///
     /// # Errors
-    /// The list of cuts cannot be read.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the list of shallow commits or of
+    /// grafts cannot be read.
     pub fn has_plain_history(&self) -> Result<bool> {
         Ok(!self.is_shallow() && self.shallow_commits()?.is_empty() && self.grafts()?.is_empty())
     }
@@ -86,7 +90,7 @@ impl Repository {
 /// The number of a commit in [`Commits`].
 pub type Number = u32;
 
-/// The position of a parent.
+/// The reference to a commit: a position in the commit-graph file, or an object id.
 #[derive(Clone, Copy, Debug)]
 enum Link {
     Id(ObjectId),
@@ -101,11 +105,12 @@ struct Node {
     time: i64,
 }
 
-/// Commits that were read, numbered in the order of arrival. Each is read once.
+/// The commits that were read so far, numbered in the order in which they were read. Each commit is
+/// read once.
 pub struct Commits<'a> {
     repository: &'a Repository,
     graph: Option<&'a CommitGraph>,
-    /// The shallow boundary, if it is not that of the repository.
+    /// The shallow boundary, if it differs from that of the repository.
     cut: Option<&'a BTreeSet<ObjectId>>,
     /// Whether a missing commit is treated as one without parents.
     lenient: bool,
@@ -114,18 +119,19 @@ pub struct Commits<'a> {
     nodes: Vec<Node>,
     links: Vec<Link>,
     by_id: HashMap<ObjectId, Number>,
-    /// For each position of the graph one more than the number, or zero.
+    /// For each position in the commit-graph file, the number of the commit plus one; zero if it was
+    /// not read.
     by_position: Vec<Number>,
     content: Vec<u8>,
     positions: Vec<Position>,
 }
 
 impl<'a> Commits<'a> {
-    /// Creates an empty graph that reads from `repository`, whose history ends at `cut`. Missing
-    /// commits are treated as commits without parents.
+    /// Creates an empty graph over `repository`, with a history that ends at the shallow commits `cut`.
+    /// Missing commits are treated as commits without parents.
     ///
     /// # Errors
-    /// As [`Repository::commit_graph`].
+    /// As for [`Repository::commit_graph`].
     pub fn lenient(repository: &'a Repository, cut: &'a BTreeSet<ObjectId>) -> Result<Self> {
         let mut commits = Commits::new(repository)?;
         if !cut.is_empty() {
@@ -135,15 +141,15 @@ impl<'a> Commits<'a> {
         Ok(commits)
     }
 
-    /// From here on missing commits are treated as commits without parents.
+    /// Treats missing commits as commits without parents from now on.
     pub fn pass_over_missing(&mut self) {
         self.lenient = true;
     }
 
-    /// No commits yet, to be read from `repository`.
+    /// Creates an empty graph over `repository`.
     ///
     /// # Errors
-    /// As [`Repository::commit_graph`].
+    /// As for [`Repository::commit_graph`].
     pub fn new(repository: &'a Repository) -> Result<Self> {
         let graph = repository.commit_graph()?;
         Ok(Commits {
@@ -167,10 +173,11 @@ impl<'a> Commits<'a> {
         self
     }
 
-    /// The tree of `number`; `None` if the commit is missing or trees are not kept.
+    /// Returns the id of the tree of commit `number`; `None` if the commit is missing or trees are not
+    /// kept.
     ///
     /// # Errors
-    /// The graph cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
     pub fn tree(&self, number: Number) -> Result<Option<ObjectId>> {
         match (self.nodes[number as usize].name, self.graph) {
             (Link::Position(position), Some(graph)) => {
@@ -184,10 +191,11 @@ impl<'a> Commits<'a> {
         }
     }
 
-    /// The number of `id`, which is read if it is new.
+    /// Returns the number of the commit `id`, and reads the commit if it is new.
     ///
     /// # Errors
-    /// It is no commit, or cannot be read.
+    /// Fails with [`ErrorKind::Object`] if `id` does not exist or is not a commit, or
+    /// [`ErrorKind::Io`].
     pub fn number(&mut self, id: &oid) -> Result<Number> {
         if let Some(graph) = self.graph
             && let Some(position) = graph.find(id).map_err(from_graph)?
@@ -249,7 +257,7 @@ impl<'a> Commits<'a> {
         let node = Node {
             name: Link::Position(position),
             parents: self.link(positions.iter().copied().map(Link::Position)),
-            // Written by a Git that knew no generations.
+            // The graph was written by a Git without generation numbers.
             generation: match commit.generation {
                 0 => GENERATION_INFINITY,
                 generation => generation,
@@ -282,10 +290,11 @@ impl<'a> Commits<'a> {
         self.nodes[number as usize].parents.len() as u32
     }
 
-    /// The number of one of the parents of `number`, which is read if it is new.
+    /// Returns the number of the parent at position `which` of commit `number`, and reads the parent if
+    /// it is new.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the parent is missing or malformed, or [`ErrorKind::Io`].
     pub fn parent(&mut self, number: Number, which: u32) -> Result<Number> {
         let at = self.nodes[number as usize].parents.start + which;
         match (self.links[at as usize], self.graph) {
@@ -295,10 +304,11 @@ impl<'a> Commits<'a> {
         }
     }
 
-    /// The number of one of the parents of `number`; `None` if the parent was not read yet.
+    /// Returns the number of the parent at position `which` of commit `number`; `None` if the parent
+    /// was not read yet.
     ///
     /// # Errors
-    /// The graph cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
     pub fn known_parent(&self, number: Number, which: u32) -> Result<Option<Number>> {
         let at = self.nodes[number as usize].parents.start + which;
         let at_position = |position: Position| {
@@ -315,19 +325,19 @@ impl<'a> Commits<'a> {
         }
     }
 
-    /// The id of one of the parents of `number`, which need not be there.
+    /// Returns the id of the parent at position `which` of commit `number`. The parent need not exist.
     ///
     /// # Errors
-    /// The graph cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
     pub fn parent_id(&self, number: Number, which: u32) -> Result<ObjectId> {
         let at = self.nodes[number as usize].parents.start + which;
         self.id_of(self.links[at as usize])
     }
 
-    /// The id of `number`.
+    /// Returns the object id of commit `number`.
     ///
     /// # Errors
-    /// The graph cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
     pub fn id(&self, number: Number) -> Result<ObjectId> {
         self.id_of(self.nodes[number as usize].name)
     }
@@ -340,18 +350,19 @@ impl<'a> Commits<'a> {
         }
     }
 
-    /// When `number` was committed.
+    /// Returns the committer date of commit `number`, in seconds since 1970.
     pub fn time(&self, number: Number) -> i64 {
         self.nodes[number as usize].time
     }
 
-    /// A number above those of all its ancestors.
+    /// Returns the generation number of commit `number`, which is larger than those of all its
+    /// ancestors.
     pub fn generation(&self, number: Number) -> u64 {
         self.nodes[number as usize].generation
     }
 }
 
-/// Lifts an error of the commit-graph.
+/// Converts an error of the commit-graph file into an error of this crate.
 #[cold]
 pub fn from_graph(error: pronto_pack::Error) -> Error {
     error.map_kind(|kind| match kind {

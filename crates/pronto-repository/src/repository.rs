@@ -1,4 +1,4 @@
-//! A repository: its location, its configuration, and access to its contents.
+//! A repository: its directories, its configuration, and access to its contents.
 
 pub mod errors;
 pub mod expiry;
@@ -36,7 +36,7 @@ use crate::environment::Environment;
 use crate::{Error, ErrorKind, Layout, Result, path};
 use grafts::Grafts;
 
-/// An open repository. `Send + Sync`; open it once and share it by reference.
+/// An open repository. A `Repository` is `Send + Sync`; open it once and share it by reference.
 #[derive(Debug)]
 pub struct Repository {
     environment: Environment,
@@ -52,27 +52,32 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Finds the repository of `start` like Git: `GIT_DIR` if it is set, otherwise upwards from
-    /// `start` the first directory that contains a repository or is one.
+    /// Finds the repository of the directory `start` like Git: `GIT_DIR` if it is set; otherwise the
+    /// nearest directory, from `start` upwards, that contains a repository or is one.
     ///
-    /// Costs about ten system calls for each directory on the way and one read for each
-    /// configuration file.
+    /// Costs about ten system calls for each directory on the way and one read for each configuration
+    /// file.
     ///
     /// # Errors
-    /// There is none; or it may not be used (another owner, an unknown format); or its
-    /// configuration cannot be read. The messages are Git's.
+    /// Fails with Git's messages:
+    /// - [`ErrorKind::NoRepository`] if there is no repository.
+    /// - [`ErrorKind::Unsafe`] if the repository belongs to another user (`safe.directory`), or is bare
+    ///   and not permitted (`safe.bareRepository`).
+    /// - [`ErrorKind::UnknownFormat`] if its version or an extension is unknown.
+    /// - [`ErrorKind::Config`] or [`ErrorKind::ConfigValue`] if its configuration cannot be read.
     pub fn discover(start: impl AsRef<Path>, environment: &Environment) -> Result<Self> {
         let layout = discover::discover(start.as_ref(), environment)?;
         Self::from_layout(layout, environment)
     }
 
-    /// Does the same as [`discover`](Self::discover) for operations that work without a repository:
-    /// `None` if there is none around `start`, or one that may not be used because of its owner
-    /// (`safe.directory`) or because it was not named explicitly (`safe.bareRepository`), or if `GIT_DIR`
-    /// names none.
+    /// Does the same as [`discover`](Self::discover), for operations that also work without a
+    /// repository. Returns `None` if there is no repository around `start`, if `GIT_DIR` names none, or
+    /// if the repository may not be used: because of its owner (`safe.directory`), or because it is
+    /// bare and was not named explicitly (`safe.bareRepository`).
     ///
     /// # Errors
-    /// There is one that cannot be read, or `GIT_DIR` names a malformed file.
+    /// Fails as [`discover`](Self::discover) does if there is a repository that cannot be read, or if
+    /// `GIT_DIR` names a malformed file.
     pub fn discover_optional(
         start: impl AsRef<Path>,
         environment: &Environment,
@@ -86,11 +91,11 @@ impl Repository {
         }
     }
 
-    /// Returns the repository at `path`, or the one that the file at `path` points to; `None` if it
-    /// is neither.
+    /// Returns the repository directory at `path`, or the one to which the file at `path` points
+    /// (`gitdir:`). Returns `None` if `path` is neither (`git rev-parse --resolve-git-dir`).
     ///
     /// # Errors
-    /// The file at `path` does not point to a repository.
+    /// Fails if the file at `path` does not point to a repository.
     pub fn resolve_git_dir(path: &BStr, environment: &Environment) -> Result<Option<PathBuf>> {
         let given = path::borrow(path);
         let full = environment.absolute(given);
@@ -103,21 +108,21 @@ impl Repository {
         })
     }
 
-    /// Opens the repository at `git_dir`: a `.git` directory, a bare repository, or a file that
-    /// points to one. Its worktree is the configured one, or the parent of a directory named
+    /// Opens the repository at `git_dir`: a `.git` directory, a bare repository, or a file that points
+    /// to a repository. The worktree is that of `core.worktree`, or the parent of a directory named
     /// `.git`; `GIT_WORK_TREE` is ignored.
     ///
     /// # Errors
-    /// As for [`discover`](Self::discover), but ownership does not matter.
+    /// As for [`discover`](Self::discover), except that the owner is not checked.
     pub fn open(git_dir: impl AsRef<Path>, environment: &Environment) -> Result<Self> {
         let mut layout = Self::layout_of(git_dir.as_ref(), environment)?;
         layout.working_dir = layout.work_tree.as_ref().unwrap_or(&layout.git_dir).clone();
         Self::from_layout(layout, environment)
     }
 
-    /// Does the same as [`open`](Self::open), and makes the directory of the repository the
-    /// [working directory](Self::working_dir), as Git's servers do: relative settings count from there, and
-    /// messages name files from there.
+    /// Does the same as [`open`](Self::open), and makes the directory of the repository the [working
+    /// directory](Self::working_dir), as Git's servers do: relative paths in settings and in messages
+    /// are relative to it.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -138,8 +143,8 @@ impl Repository {
         Ok(layout)
     }
 
-    /// Opens it with the defaults of `keys`, in canonical form, in place of their configured values. Call it
-    /// before anything else: what was read is not read again.
+    /// Removes the configured values of `keys`, which are in canonical form, so that their defaults
+    /// apply. Call this method before all others: values that were used already are not read again.
     pub fn ignore_settings(&mut self, keys: &[BString]) {
         for key in keys {
             self.config.remove(key.as_bstr());
@@ -170,11 +175,11 @@ impl Repository {
         })
     }
 
-    /// Opens it again with a history that ends at the commits `cut`, and nowhere else: neither the
-    /// file `shallow` nor grafts count. Shares the open object store.
+    /// Opens this repository again with a history that ends at the commits `cut`. The file `shallow`
+    /// and grafts are ignored. The new value shares the open object store.
     ///
     /// # Errors
-    /// Its refs or objects cannot be opened.
+    /// Fails if the refs or the object store cannot be opened.
     pub fn with_history_cut_at(&self, mut cut: Vec<pronto_hash::ObjectId>) -> Result<Self> {
         cut.sort_unstable();
         cut.dedup();
@@ -192,35 +197,37 @@ impl Repository {
         })
     }
 
-    /// Returns the environment it was opened with.
+    /// Returns the environment with which the repository was opened.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Returns the directory of the repository, absolute; for a linked worktree its own directory.
+    /// Returns the absolute path of the repository directory (`$GIT_DIR`). For a linked worktree, this
+    /// is its directory below `worktrees/`.
     pub fn git_dir(&self) -> &Path {
         &self.layout.git_dir
     }
 
-    /// Returns the directory that all worktrees of the repository share, absolute.
+    /// Returns the absolute path of the directory that all worktrees of the repository share
+    /// (`$GIT_COMMON_DIR`).
     pub fn common_dir(&self) -> &Path {
         &self.layout.common_dir
     }
 
-    /// Returns [`git_dir`](Self::git_dir) in Git's form for messages: `.git` if that is it.
+    /// Returns [`git_dir`](Self::git_dir) as Git prints it in messages, for example `.git`.
     pub fn spoken_git_dir(&self) -> &Path {
         &self.layout.spoken_git_dir
     }
 
-    /// Returns the top of the worktree, absolute, if there is one.
+    /// Returns the absolute path of the top of the worktree, if there is a worktree.
     pub fn work_tree(&self) -> Option<&Path> {
         self.layout.work_tree.as_deref()
     }
 
-    /// Returns the top of the worktree.
+    /// Returns the absolute path of the top of the worktree.
     ///
     /// # Errors
-    /// There is none, or no directory is there.
+    /// Fails with [`ErrorKind::NoWorkTree`] if there is no worktree, or its directory does not exist.
     pub fn require_work_tree(&self) -> Result<&Path> {
         let top = self.work_tree().filter(|top| top.is_dir());
         top.ok_or_else(|| {
@@ -232,14 +239,14 @@ impl Repository {
         })
     }
 
-    /// Returns the path from the top of the worktree to the current directory, with a slash at its
-    /// end; `None` at the top and outside.
+    /// Returns the path from the top of the worktree to the current directory, with a slash at its end
+    /// (`git rev-parse --show-prefix`). Returns `None` at the top and outside of the worktree.
     pub fn prefix(&self) -> Option<&BStr> {
         self.layout.prefix.as_ref().map(|prefix| prefix.as_bstr())
     }
 
-    /// Returns the path from the top of the worktree to the caller's current directory, which is
-    /// never removed; `None` at the top and outside.
+    /// Returns the path from the top of the worktree to the caller's original current directory, which
+    /// must not be removed. Returns `None` at the top and outside of the worktree.
     pub fn directory_to_keep(&self) -> Option<BString> {
         let original = self.environment.original_dir();
         let below = original.strip_prefix(self.work_tree()?).ok()?;
@@ -247,19 +254,19 @@ impl Repository {
         (!below.is_empty()).then(|| below.to_owned())
     }
 
-    /// Returns the directory in which Git runs: the top of the worktree if the caller is inside, otherwise the
-    /// current directory. Relative settings, variables and addresses are [resolved](Environment::resolve)
-    /// from it.
+    /// Returns the directory in which Git runs: the top of the worktree if the caller is inside,
+    /// otherwise the current directory. Relative paths in settings, environment variables and URLs are
+    /// [resolved](Environment::resolve) against it.
     pub fn working_dir(&self) -> &Path {
         self.environment.working_dir()
     }
 
-    /// Returns whether the repository is bare: it has no worktree by configuration.
+    /// Returns whether the repository is bare: no worktree is configured or found.
     pub fn is_bare(&self) -> bool {
         self.layout.work_tree.is_none() && self.layout.format.bare != Some(false)
     }
 
-    /// Returns whether the current directory is inside the directory of the repository.
+    /// Returns whether the current directory is inside the repository directory.
     pub fn is_inside_git_dir(&self) -> bool {
         let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         real(self.environment.current_dir()).starts_with(real(&self.layout.git_dir))
@@ -271,25 +278,25 @@ impl Repository {
             .is_some_and(|top| self.environment.current_dir().starts_with(top))
     }
 
-    /// Returns version and extensions.
+    /// Returns the format version and the extensions of the repository.
     pub fn format(&self) -> &Format {
         &self.layout.format
     }
 
-    /// Returns the hash function of object ids.
+    /// Returns the hash function of object ids (`extensions.objectFormat`).
     pub fn object_hash(&self) -> Kind {
         self.layout.format.object_hash
     }
 
-    /// Returns the configuration: of system, user, repository, worktree, and command.
+    /// Returns the merged configuration: system, global, local, worktree and command.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Reads the configuration again, after it was edited.
+    /// Reads the configuration again after a change.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails with [`ErrorKind::Config`] if a file cannot be read or parsed.
     pub fn reload_config(&mut self) -> Result<()> {
         self.config = load_config(&self.layout, None, &self.environment)?;
         self.refs = References::new(&self.layout, &self.config, &self.environment)?;
@@ -297,50 +304,51 @@ impl Repository {
         Ok(())
     }
 
-    /// Enables configuration of the worktree (`extensions.worktreeConfig`).
+    /// Enables the configuration file of the worktree (`extensions.worktreeConfig`).
     pub fn enable_work_tree_config(&mut self) {
         self.layout.format.worktree_config = true;
     }
 
-    /// Returns a configuration loader for this repository that has read nothing yet.
+    /// Returns a configuration loader for this repository without any loaded file.
     pub fn config_loader(&self) -> Loader<'_> {
         Loader::new(&self.environment, Some(place(&self.layout)))
     }
 
-    /// Returns the refs.
+    /// Returns the ref store.
     pub fn refs(&self) -> &References {
         &self.refs
     }
 
-    /// Returns the path of a repository file (`index`, `hooks/x`, `info/exclude`), with
-    /// redirections by the environment and shared files of linked worktrees.
+    /// Returns the path of a repository file such as `index`, `hooks/x` or `info/exclude`. Environment
+    /// variables and the shared directory of linked worktrees are respected
+    /// (`git rev-parse --git-path`).
     pub fn git_path(&self, name: &str) -> PathBuf {
         pronto_config::git_path::git_path(&self.layout, &self.config, &self.environment, name)
     }
 
-    /// Returns the path of a repository file as Git spells it: relative to the
-    /// [working directory](Self::working_dir), with every character of `name`.
+    /// Returns the path of a repository file as Git prints it: relative to the [working
+    /// directory](Self::working_dir), with `name` unchanged.
     pub fn spoken_git_path(&self, name: &str) -> BString {
         let environment = &self.environment;
         pronto_config::git_path::spoken_git_path(&self.layout, &self.config, environment, name)
     }
 
-    /// Returns the directory of loose objects and packs.
+    /// Returns the directory of loose objects and packs (`$GIT_OBJECT_DIRECTORY`).
     pub fn objects_dir(&self) -> PathBuf {
         self.layout.objects_dir(&self.environment)
     }
 
-    /// Returns the path of the index.
+    /// Returns the path of the index file (`$GIT_INDEX_FILE`).
     pub fn index_path(&self) -> PathBuf {
         self.layout.index_path(&self.environment)
     }
 
-    /// Returns the path of the list of shallow commits.
+    /// Returns the path of the file `shallow`, the list of shallow commits.
     pub fn shallow_path(&self) -> PathBuf {
         self.layout.shallow_path(&self.environment)
     }
 
-    /// Returns whether the history is shallow.
+    /// Returns whether the repository is shallow: the file `shallow` exists and is not empty.
     pub fn is_shallow(&self) -> bool {
         std::fs::metadata(self.shallow_path()).is_ok_and(|file| file.len() > 0)
     }
@@ -351,17 +359,17 @@ impl Repository {
         notices.push(notice);
     }
 
-    /// Takes the stored notices.
+    /// Removes and returns the stored notices.
     pub fn take_notices(&self) -> Vec<Notice> {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes the stored notices of one severity, and leaves the others.
+    /// Removes and returns the stored notices with this severity.
     pub fn take_notices_of(&self, severity: Severity) -> Vec<Notice> {
         self.take_notices_where(|notice| notice.severity() == severity)
     }
 
-    /// Takes the stored notices that `is_wanted` selects, and leaves the others.
+    /// Removes and returns the stored notices that `is_wanted` selects.
     pub fn take_notices_where(&self, is_wanted: impl Fn(&Notice) -> bool) -> Vec<Notice> {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         notices.extract_if(.., |notice| is_wanted(notice)).collect()
@@ -401,10 +409,11 @@ fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
 
 /// Advice.
 impl Repository {
-    /// Returns what the setting `advice.NAME` says: `None` if it is not set. `GIT_ADVICE` can turn all advice off.
+    /// Returns the value of `advice.NAME`; `None` if it is not set. `GIT_ADVICE` can disable all
+    /// advice.
     ///
     /// # Errors
-    /// One of the two is not a boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if one of the two values is not a boolean.
     pub fn advice(&self, name: &str) -> Result<Option<bool>> {
         if !self.environment.boolean("GIT_ADVICE", true)? {
             return Ok(Some(false));
@@ -413,18 +422,18 @@ impl Repository {
     }
 }
 
-/// Copies of the prefix, for callers that keep it longer than the repository.
+/// Owned copies of the prefix.
 impl Repository {
-    /// [`prefix`](Self::prefix) as owned bytes, empty at the top.
+    /// Returns [`prefix`](Self::prefix) as owned bytes; empty at the top of the worktree.
     pub fn prefix_or_empty(&self) -> BString {
         self.layout.prefix.clone().unwrap_or_default()
     }
 }
 
-/// Forms of paths and names in messages.
+/// Paths as they appear in messages.
 impl Repository {
-    /// Returns `path` in the form in which Git prints it after changing to the top of the worktree:
-    /// relative, if it is below the repository and that is relative.
+    /// Returns `path` as Git prints it after changing to the top of the worktree: relative if `path` is
+    /// below the repository directory and Git's path of that directory is relative.
     pub fn spoken(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.layout.git_dir) {
             Ok(rest) if self.layout.spoken_git_dir == Path::new(".") => rest.to_owned(),
@@ -433,8 +442,8 @@ impl Repository {
         }
     }
 
-    /// Returns whether it is `.git` at the top of its worktree, so that a process started there
-    /// finds it.
+    /// Returns whether the repository directory is `.git` at the top of its worktree, so that a process
+    /// that starts there discovers it.
     pub(crate) fn is_plain(&self) -> bool {
         self.layout.spoken_git_dir == Path::new(".git") && self.layout.work_tree.is_some()
     }
@@ -442,10 +451,11 @@ impl Repository {
 
 /// The durability of written files.
 impl Repository {
-    /// Returns the configured durability of this repository.
+    /// Returns the configured durability (`core.fsync`, `core.fsyncMethod`). Unknown components are
+    /// reported as notices.
     ///
     /// # Errors
-    /// A configured value is not of its type.
+    /// Fails with [`ErrorKind::ConfigValue`] if a value is malformed.
     pub fn fsync(&self) -> Result<Fsync> {
         if let Some(known) = self.fsync.get() {
             return Ok(*known);
@@ -461,7 +471,8 @@ impl Repository {
     }
 }
 
-/// The place of a repository, whose branch may be in reftables.
+/// Returns the location of a repository for the configuration loader, which needs the current branch
+/// for `includeIf.onbranch`.
 fn place(layout: &Layout) -> Place {
     Place {
         branch_in_tables: Some(tables::branch_of),

@@ -1,5 +1,4 @@
-//! The configuration of the worktree: for checkout, status and every conversion between files and
-//! objects.
+//! The settings of the worktree: for checkout, status and conversions between files and blobs.
 
 pub mod index;
 pub mod linked;
@@ -22,30 +21,30 @@ use pronto_worktree::sparse::Sparse;
 use crate::config::EntryRef;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The setting for the number of files that are worth several workers.
+/// The setting for the smallest number of files that are written with several workers.
 const THRESHOLD: &str = "checkout.thresholdForParallelism";
 
 impl Repository {
-    /// `core.fileMode`: whether the file system keeps executable bits.
+    /// Returns `core.fileMode`: whether the file system keeps executable bits.
     ///
     /// # Errors
-    /// The value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn trusts_file_mode(&self) -> Result<bool> {
         self.config().bool_or("core.filemode", true)
     }
 
-    /// `core.ignoreCase`: whether the file system takes names that differ in case for the same.
+    /// Returns `core.ignoreCase`: whether the file system ignores case in file names.
     ///
     /// # Errors
-    /// The value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn ignores_case(&self) -> Result<bool> {
         self.config().bool_or("core.ignorecase", false)
     }
 
-    /// Returns how stat data are compared (`core.trustCtime`, `core.checkStat`).
+    /// Returns the rules for comparing stat data (`core.trustCtime`, `core.checkStat`).
     ///
     /// # Errors
-    /// A value is malformed.
+    /// Fails with [`ErrorKind::ConfigValue`] if a value is malformed.
     pub fn stat_rules(&self) -> Result<Rules> {
         let minimal = self.config().string("core.checkstat")?;
         Ok(Rules {
@@ -54,10 +53,10 @@ impl Repository {
         })
     }
 
-    /// Which spellings of `.git` must never be written.
+    /// Returns which spellings of `.git` must not be written (`core.protectNTFS`, `core.protectHFS`).
     ///
     /// # Errors
-    /// A value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if a value is not a boolean.
     pub fn protection(&self) -> Result<Protect> {
         let default = Protect::default();
         Ok(Protect {
@@ -66,10 +65,11 @@ impl Repository {
         })
     }
 
-    /// The attributes files beside those of the worktree.
+    /// Returns the attributes files outside of the worktree: those of the system, of the user
+    /// (`core.attributesFile`) and of the repository (`info/attributes`).
     ///
     /// # Errors
-    /// `core.attributesFile` is no path.
+    /// Fails with [`ErrorKind::ConfigValue`] if `core.attributesFile` is not a path.
     pub fn attribute_files(&self) -> Result<Files> {
         let environment = self.environment();
         let mut global = Vec::new();
@@ -97,10 +97,11 @@ impl Repository {
         })
     }
 
-    /// Returns the settings for conversions between blobs and files.
+    /// Returns the settings for conversions between blobs and files (`core.autocrlf`, `core.eol`,
+    /// `core.safecrlf`, `filter.<driver>.*`).
     ///
     /// # Errors
-    /// A value is malformed.
+    /// Fails with [`ErrorKind::ConfigValue`] if a value is malformed.
     pub fn filter_settings(&self) -> Result<Settings> {
         let config = self.config();
         let mut settings = Settings::new(self.object_hash());
@@ -137,7 +138,8 @@ impl Repository {
         settings.worktree = self.work_tree().map(ToOwned::to_owned);
         let parameters = self.environment().bytes("GIT_CONFIG_PARAMETERS");
         settings.config_parameters = parameters.map(BString::from);
-        // Programs find it themselves where it is in its usual place.
+        // Filter programs discover the repository themselves if it is `.git` at the top of the
+        // worktree.
         let usual = self.work_tree().map(|top| top.join(".git"));
         settings.git_dir =
             (usual.as_deref() != Some(self.git_dir())).then(|| self.git_dir().to_owned());
@@ -164,15 +166,15 @@ impl Repository {
         })
     }
 
-    /// Returns the options for writing files (`checkout.workers`,
+    /// Returns the options for writing files to the worktree (`checkout.workers`,
     /// `checkout.thresholdForParallelism`, `core.symlinks`). The current directory of the caller is
-    /// kept.
+    /// never removed.
     ///
     /// # Errors
-    /// A value is malformed.
+    /// Fails with [`ErrorKind::ConfigValue`] or [`ErrorKind::InvalidInput`] if a value is malformed.
     pub fn checkout_options(&self) -> Result<checkout::Options> {
         let threshold = self.config().entry_of(THRESHOLD);
-        // The message has the name as Git looks it up.
+        // The message contains the spelling of the setting that Git prints.
         let threshold = threshold.map(|entry| EntryRef {
             key: THRESHOLD.into(),
             ..entry
@@ -197,7 +199,7 @@ impl Repository {
         Ok(options)
     }
 
-    /// Returns the other worktrees, if files may share blocks with theirs (`checkout.reflink`).
+    /// Returns the other worktrees as sources of reflinks, if `checkout.reflink` is on.
     fn reflink_sources(&self) -> Result<Option<Arc<ReflinkSources>>> {
         let value = self.config().string("checkout.reflink")?;
         let always = match value.map(|value| value.as_bytes()) {
@@ -218,7 +220,7 @@ impl Repository {
         Ok(Some(Arc::new(sources)))
     }
 
-    /// Whether files that are replaced may get new content in place (`checkout.inPlace`).
+    /// Returns whether the content of existing files may be overwritten in place (`checkout.inPlace`).
     fn in_place(&self) -> Result<InPlace> {
         let value = self.config().string("checkout.inplace")?;
         match value.map(|value| value.as_bytes()) {
@@ -252,10 +254,12 @@ impl Repository {
         Ok(workers_of(entry.i32()?))
     }
 
-    /// The patterns of the sparse checkout, if there is one (`core.sparseCheckout`).
+    /// Returns the patterns of the sparse checkout; `None` if `core.sparseCheckout` is off or there are
+    /// no patterns.
     ///
     /// # Errors
-    /// A value is no boolean, or the patterns cannot be read.
+    /// Fails with [`ErrorKind::ConfigValue`] if a value is not a boolean, or [`ErrorKind::Io`] if the
+    /// patterns cannot be read.
     pub fn sparse_checkout(&self) -> Result<Option<Sparse>> {
         if !self.is_sparse_checkout()? {
             return Ok(None);
@@ -269,7 +273,8 @@ impl Repository {
     }
 }
 
-/// The number that Git takes it for: below one, as many as there are cores.
+/// Returns the number of workers for the value of `checkout.workers`. As in Git, values below one stand
+/// for the number of cores.
 fn workers_of(number: i32) -> Workers {
     match usize::try_from(number) {
         Ok(number) if number >= 1 => Workers::Exactly(number),

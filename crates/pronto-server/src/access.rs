@@ -1,7 +1,8 @@
-//! Access: roles by repository, and rules by ref.
+//! Access control: roles for each repository, and rules for each ref.
 //!
-//! A role is granted to users for the repositories that a glob matches; the highest one counts. Rules
-//! restrict pushes further, for everyone: a change of a ref must satisfy each rule that matches it.
+//! A grant gives its users a role in the repositories that a glob matches. The highest role that
+//! any grant gives to a user applies. Rules restrict pushes further, for all users: a change of a
+//! ref must satisfy each rule that matches the ref.
 
 use pronto::glob::{How, matches};
 
@@ -11,83 +12,87 @@ use pronto::glob::{How, matches};
 pub enum Role {
     /// Clone and fetch.
     Read,
-    /// Push as well.
+    /// Push, and all rights of [`Role::Read`].
     Write,
-    /// Create and remove the repository as well; for all repositories (`**`), manage users.
+    /// Create and remove the repository, and all rights of [`Role::Write`]. In a grant for all
+    /// repositories (`**`), this role also manages users.
     Admin,
 }
 
-/// The name that stands for everyone in grants, even without a user.
+/// The user name that represents every client in grants, including clients without a user.
 pub const ANONYMOUS: &str = "anonymous";
 
-/// The name that stands for every authenticated user in grants and rules.
+/// The user name that represents every authenticated user in grants and rules.
 pub const EVERY_USER: &str = "*";
 
 /// The glob that matches every repository.
 pub const EVERY_REPOSITORY: &str = "**";
 
-/// A role for users in the repositories that a glob matches.
+/// A role for users in the repositories that a glob matches (`[[grant]]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The glob of repositories: `*` stays within a component of the name, `**` does not.
+    /// The glob of repository names (`repository`): `*` matches within a component of the name,
+    /// `**` across components.
     pub repository: String,
-    /// Names of users; [`ANONYMOUS`] and [`EVERY_USER`] have their meanings.
+    /// The names of the users (`users`). [`ANONYMOUS`] and [`EVERY_USER`] represent groups of users.
     pub users: Vec<String>,
-    /// The role.
+    /// The role that the users get (`role`).
     pub role: Role,
 }
 
-/// A restriction of changes of refs.
+/// A restriction of ref updates by pushes (`[[rule]]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefRule {
-    /// The glob of repositories.
+    /// The glob of the repository names for which the rule applies (`repository`).
     pub repository: String,
-    /// The glob of refs, by their full names: `refs/heads/main`, `refs/tags/**`.
+    /// The glob of the full ref names for which the rule applies (`refs`): `refs/heads/main`,
+    /// `refs/tags/**`.
     pub refs: String,
-    /// The users who may push; `None` leaves it to the roles.
+    /// The users who may push to these refs (`users`). With `None`, roles alone decide.
     pub users: Option<Vec<String>>,
-    /// Whether refs may be created.
+    /// Allow the creation of refs (`create`).
     pub create: bool,
-    /// Whether refs may be deleted.
+    /// Allow the deletion of refs (`delete`).
     pub delete: bool,
-    /// Whether changes may be other than fast-forwards.
+    /// Allow updates that are not fast-forwards (`force`).
     pub force: bool,
 }
 
 impl RefRule {
-    /// Returns a reason that names the rule, so that users know whom to ask for what.
+    /// Returns the reason for a refusal of `what`. The reason names the rule, so that the client
+    /// can find its administrator.
     fn reason(&self, what: &str) -> String {
         let RefRule {
             repository, refs, ..
         } = self;
         let reason = format!("{what}: rule for '{refs}' in '{repository}'");
-        // A line of the protocol.
+        // The reason becomes a line of the protocol, so it must not contain control characters.
         reason.replace(char::is_control, "?")
     }
 }
 
-/// A requested change of a ref.
+/// A requested ref update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefChange<'a> {
     /// The full name of the ref.
     pub name: &'a [u8],
-    /// Whether the ref is to be created.
+    /// Whether the update creates the ref.
     pub creates: bool,
-    /// Whether the ref is to be deleted.
+    /// Whether the update deletes the ref.
     pub deletes: bool,
 }
 
 /// All grants and rules of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// The grants; the highest role counts.
+    /// The grants. For each user, the highest role applies.
     pub grants: Vec<Grant>,
-    /// The rules; each one must be satisfied.
+    /// The rules. A ref update must satisfy each rule that matches the ref.
     pub rules: Vec<RefRule>,
 }
 
 impl Access {
-    /// Returns the role of `user` in `repository`; `None` if the user may do nothing.
+    /// Returns the role of `user` in `repository`, or `None` if the user has no rights there.
     pub fn role(&self, user: Option<&str>, repository: &str) -> Option<Role> {
         let matching = self.grants.iter().filter(|grant| {
             is_named(&grant.users, user) && fits(&grant.repository, repository.as_bytes())
@@ -95,7 +100,8 @@ impl Access {
         matching.map(|grant| grant.role).max()
     }
 
-    /// Returns whether `user` manages the server: has the role admin for all repositories.
+    /// Returns whether `user` manages the server, which needs the role [`Role::Admin`] for all
+    /// repositories.
     pub fn is_server_admin(&self, user: &str) -> bool {
         self.grants.iter().any(|grant| {
             grant.role == Role::Admin
@@ -104,14 +110,15 @@ impl Access {
         })
     }
 
-    /// Returns whether a grant is for everyone.
+    /// Returns whether a grant names [`ANONYMOUS`].
     pub fn knows_anonymous(&self) -> bool {
         let mut names = self.grants.iter().flat_map(|grant| &grant.users);
         names.any(|name| name == ANONYMOUS)
     }
 
-    /// Returns why a change of a ref is refused, `None` if it is allowed. Whether it is a fast-forward
-    /// is not known before the objects are here; see [`forbids_force`](Self::forbids_force).
+    /// Returns the reason for which a ref update is refused, or `None` if the update is allowed.
+    /// This check runs before the objects are received, so it cannot test whether the update is a
+    /// fast-forward; see [`forbids_force`](Self::forbids_force).
     pub fn refusal(
         &self,
         user: Option<&str>,
@@ -136,7 +143,8 @@ impl Access {
         None
     }
 
-    /// Returns why a ref may only be fast-forwarded; `None` if it may be forced.
+    /// Returns the reason for which a ref accepts only fast-forwards, or `None` if other updates
+    /// are allowed.
     pub fn forbids_force(&self, repository: &str, name: &[u8]) -> Option<String> {
         let rule = self.rules_of(repository, name).find(|rule| !rule.force);
         rule.map(|rule| rule.reason("this ref may only be fast-forwarded"))

@@ -1,4 +1,4 @@
-//! The activity of a connection, and the time that it may be idle.
+//! The activity of a connection, and its idle timeout.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -9,32 +9,34 @@ use tokio::sync::Notify;
 
 use crate::state::State;
 
-/// The number of connections with buffers up to which they may be idle for the configured time. Each
-/// costs about 30 KiB.
+/// The largest number of connections with buffers for which the configured idle timeout applies.
+/// Each of these connections costs about 30 KiB.
 const CROWD: usize = 1024;
 
-/// The time between requests if there are more connections than [`CROWD`].
+/// The idle timeout between requests if there are more connections than [`CROWD`].
 const IDLE_IN_CROWD: Duration = Duration::from_millis(500);
 
-/// The reasons for the log if a connection is [`Look::NeverAsked`] or [`Look::Stalled`].
+/// The reasons that the log shows for a connection that is [`Look::NeverAsked`] or
+/// [`Look::Stalled`].
 pub(crate) const NOT_ASKED: &str = "no request in time";
 pub(crate) const NOT_READ: &str = "an answer is not read";
 
-/// The times that a connection may wait.
+/// The timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    /// For the first head.
+    /// The time until the first request head is complete.
     pub(crate) head: Duration,
-    /// The same if there are more connections than [`CROWD`].
+    /// The time until the first request head is complete if there are more connections than
+    /// [`CROWD`].
     pub(crate) head_in_crowd: Duration,
-    /// Between requests.
+    /// The idle time between requests.
     pub(crate) idle: Duration,
-    /// For a client to take a piece of an answer.
+    /// The time in which a client must take a piece of a response.
     pub(crate) stall: Duration,
 }
 
 impl Times {
-    /// Returns the times where `count` connections have buffers.
+    /// Returns the timeouts for a server where `count` connections have buffers.
     pub(crate) fn among(self, count: usize) -> Self {
         match count <= CROWD {
             true => self,
@@ -47,7 +49,7 @@ impl Times {
     }
 }
 
-/// A connection that has sent something, and has buffers.
+/// A guard that counts a connection which has received data, and therefore has buffers.
 pub(crate) struct Awake(Arc<State>);
 
 impl Awake {
@@ -56,7 +58,7 @@ impl Awake {
         Awake(Arc::clone(state))
     }
 
-    /// Returns the number of such connections.
+    /// Returns the number of connections that have received data.
     pub(crate) fn count(&self) -> usize {
         self.0.awake.load(Relaxed)
     }
@@ -72,25 +74,26 @@ impl Drop for Awake {
 #[derive(Debug)]
 pub(crate) struct Activity {
     begun: Instant,
-    /// Requests whose response is not finished.
+    /// The number of requests whose response is not finished.
     under_way: AtomicUsize,
-    /// When the last request began or ended, in milliseconds since the connection began; 0 before the
-    /// first one.
+    /// The time at which the last request began or ended, in milliseconds since the connection
+    /// began. The value is 0 before the first request.
     last: AtomicU64,
     ended: Notify,
-    /// Answers with a piece that the client has not taken yet, since when.
+    /// The responses with a piece that the client has not taken yet, with the time since which the
+    /// piece is ready.
     untaken: Mutex<HashMap<u64, Instant>>,
     bodies: AtomicU64,
 }
 
-/// The result of a look at a connection.
+/// The result of a check of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     Fine,
     Idle,
-    /// There was no complete head of a first request in the time for one.
+    /// The first request head was not complete within its timeout.
     NeverAsked,
-    /// A client does not take an answer.
+    /// A client does not take a response.
     Stalled,
 }
 
@@ -106,7 +109,7 @@ impl Activity {
         }
     }
 
-    /// Returns whether a request is under way.
+    /// Returns whether a request is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         self.under_way.load(Relaxed) > 0
     }
@@ -116,7 +119,7 @@ impl Activity {
         self.ended.notified().await;
     }
 
-    /// Looks whether the connection has waited for too long.
+    /// Checks whether the connection has exceeded one of its timeouts.
     pub(crate) fn look(&self, times: Times) -> Look {
         let is_stalled = |since: &Instant| since.elapsed() >= times.stall;
         if self.untaken().values().any(is_stalled) {
@@ -131,13 +134,13 @@ impl Activity {
         }
     }
 
-    /// Returns how long the connection may still wait. While a request is under way, that is the whole
-    /// time again.
+    /// Returns the time that is left before the connection exceeds a timeout. While a request is in
+    /// flight, that is the whole timeout.
     pub(crate) fn wait(&self, times: Times) -> Duration {
         if self.is_busy() {
             let first = self.untaken().values().min().copied();
             let stall = first.map(|since| times.stall.saturating_sub(since.elapsed()));
-            // The clock of the runtime counts milliseconds.
+            // The clock of the runtime has a resolution of milliseconds.
             let stall = stall.map(|left| left + Duration::from_millis(1));
             return stall.unwrap_or(times.stall).min(times.idle);
         }
@@ -148,7 +151,8 @@ impl Activity {
         end.saturating_sub(self.begun.elapsed())
     }
 
-    /// The map stays consistent whatever panics: each change is a single step.
+    /// Locks the map. A panic of another thread does not make the map inconsistent, because each
+    /// change is a single step.
     fn untaken(&self) -> MutexGuard<'_, HashMap<u64, Instant>> {
         self.untaken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -159,7 +163,7 @@ impl Activity {
     }
 }
 
-/// Counts a request of a connection until its response is finished.
+/// A guard that counts a request of a connection until the response is finished.
 #[derive(Debug)]
 pub(crate) struct Active(Arc<Activity>);
 
@@ -170,7 +174,7 @@ impl Active {
         Active(Arc::clone(activity))
     }
 
-    /// Returns the activity of its connection.
+    /// Returns the activity of the connection of this request.
     pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.0
     }
@@ -184,7 +188,7 @@ impl Drop for Active {
     }
 }
 
-/// Notes when the client is expected to take a piece of an answer.
+/// Records since when the client has a piece of a response to take.
 #[derive(Debug)]
 pub(crate) struct Taking {
     activity: Arc<Activity>,
@@ -192,7 +196,7 @@ pub(crate) struct Taking {
 }
 
 impl Taking {
-    /// Begins with the head of the answer.
+    /// Starts with the head of the response.
     pub(crate) fn new(activity: &Arc<Activity>) -> Self {
         let taking = Taking {
             activity: Arc::clone(activity),
@@ -202,12 +206,12 @@ impl Taking {
         taking
     }
 
-    /// Notes that the client has a piece to take.
+    /// Records that the client has a piece to take.
     pub(crate) fn given(&self) {
         self.activity.untaken().insert(self.number, Instant::now());
     }
 
-    /// Notes that the client has taken everything that there is.
+    /// Records that the client has taken all pieces that are ready.
     pub(crate) fn taken(&self) {
         self.activity.untaken().remove(&self.number);
     }

@@ -1,13 +1,15 @@
-//! Bounds on connections and requests, and on guesses of tokens.
+//! Limits on connections and requests, and on attempts to guess tokens.
 //!
-//! A connection costs little before its first request, and makes room for others while it holds no slot. A request
-//! of Git needs one of a fixed number of slots, of which each user has at most a share. It waits for its turn a
-//! limited time, in a queue of limited length in which accounts take turns, and is then refused with the advice to
-//! try again later.
+//! A connection costs little before its first request, and can be closed to admit another
+//! connection while it holds no slot. A Git request needs a slot. The number of slots is fixed, and
+//! each user has at most a share of them. A request waits for its slot in a queue of limited
+//! length, in which accounts take turns. After a limited time, the request is refused with the
+//! advice to try again later.
 //!
-//! Slots and places in the queue have classes: clients without a user never get the last quarter, which is for
-//! users, and users who do not manage the server never get the last sixteenth. A peer for which the server waits
-//! loses its slot to the next in the queue. What requests compute is bounded by the turns of their account.
+//! Slots and queue entries have classes. Clients without a user never get the last quarter, which
+//! is reserved for users. Users who do not manage the server never get the last sixteenth. A peer
+//! that lets the server wait loses its slot to the next request in the queue. The turns of an
+//! account bound the processor time of its requests.
 
 mod classes;
 mod connections;
@@ -34,25 +36,26 @@ use connections::{Connections, Held};
 use slots::{Slots, Ticket};
 use turns::Turns;
 
-/// The time that a peer may let the server wait while others wait for its slot.
+/// The time that a peer may let the server wait while other requests wait for the slot.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// The time between two looks for such a peer.
+/// The interval at which the server checks for peers that let the server wait.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// The part of the slots, and of the places in the queue, that clients without a user do not get.
+/// The divisor for the part of the slots, and of the queue entries, that is reserved for users.
 pub(crate) const FOR_USERS: usize = 4;
 
-/// The part that only users get who manage the server.
+/// The divisor for the part of the slots, and of the queue entries, that is reserved for users who
+/// manage the server.
 pub(crate) const FOR_ADMINISTRATORS: usize = 16;
 
-/// The period in which wrong tokens are counted.
+/// The period in which invalid tokens are counted.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// The most addresses whose wrong tokens are counted.
+/// The largest number of addresses whose invalid tokens are counted.
 const MOST_COUNTED: usize = 65_536;
 
-/// The network that an address stands for: the address, or the first 64 bits of one of IPv6.
+/// The network of a client: its IPv4 address, or the first 64 bits of its IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Network(IpAddr);
 
@@ -74,7 +77,7 @@ impl std::fmt::Display for Network {
     }
 }
 
-/// The owner of slots: a user, or those without a user of one network.
+/// The owner of slots: a user, or all clients without a user in one network.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Owner {
     /// A user who manages the server.
@@ -83,7 +86,7 @@ pub(crate) enum Owner {
     Network(Network),
 }
 
-/// The share of an owner, beside its slots.
+/// The share of the server that an owner uses, besides its slots.
 #[derive(Clone, Debug)]
 struct Share {
     memory: Arc<Account>,
@@ -96,7 +99,7 @@ impl Share {
     }
 }
 
-/// The counts of a server.
+/// The counts of connections, slots and invalid tokens of a server.
 #[derive(Debug)]
 pub(crate) struct Admission {
     limits: Limits,
@@ -132,7 +135,8 @@ impl Admission {
         }
     }
 
-    /// Admits a connection; it counts until the guard is dropped. Another one may end for it.
+    /// Admits a connection, which counts until the returned guard is dropped. Another connection
+    /// may be closed to make room.
     pub(crate) fn connect(&self, address: IpAddr) -> Result<Connected, Full> {
         self.connections.enter(address)
     }
@@ -145,7 +149,7 @@ impl Admission {
     /// Waits for a slot of the owner, for a request on this connection.
     ///
     /// # Errors
-    /// The queue is full, the wait takes too long, or the connection is over.
+    /// Fails if the queue is full, the wait exceeds its timeout, or the connection has ended.
     pub(crate) async fn slot(
         &self,
         owner: &Owner,
@@ -168,7 +172,7 @@ impl Admission {
         })
     }
 
-    /// Returns the memory that a request of the owner may hold.
+    /// Returns the memory budget for a request of the owner.
     pub(crate) fn budget(&self, owner: &Owner) -> Budget {
         let mut accounts = vec![self.of_owner(owner).memory];
         if let Owner::Network(_) = owner {
@@ -183,7 +187,7 @@ impl Admission {
         if let Some(found) = owners.get(owner) {
             return found.clone();
         }
-        // Those that nobody holds or waits for are forgotten before the map grows.
+        // Shares that no request holds or waits for are removed before the map grows.
         if owners.len() == owners.capacity() {
             owners.retain(|_, share| share.is_used());
         }
@@ -199,10 +203,10 @@ impl Admission {
         share
     }
 
-    /// Checks whether tokens of the address are looked at.
+    /// Checks whether the server accepts tokens from the address.
     ///
     /// # Errors
-    /// The address has sent too many wrong ones.
+    /// Fails if the address has sent too many invalid tokens.
     pub(crate) fn may_authenticate(&self, address: IpAddr) -> Result<()> {
         let failures = locked(&self.failures);
         match failures.get(&Network::of(address)) {
@@ -217,7 +221,7 @@ impl Admission {
         }
     }
 
-    /// Counts a wrong token.
+    /// Counts an invalid token.
     pub(crate) fn wrong_token(&self, address: IpAddr) {
         let mut failures = locked(&self.failures);
         if failures.len() >= MOST_COUNTED {
@@ -241,7 +245,7 @@ impl Admission {
     }
 }
 
-/// The right to serve a request.
+/// The right of one request to be served. Dropping the slot releases it.
 #[derive(Debug)]
 pub(crate) struct Slot {
     peer: Arc<Peer>,
@@ -250,7 +254,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Returns the peer, which loses the slot if it lets the server wait.
+    /// Returns the peer of the request, which loses the slot if it lets the server wait.
     pub(crate) fn peer(&self) -> &Arc<Peer> {
         &self.peer
     }
@@ -262,7 +266,8 @@ impl Drop for Slot {
     }
 }
 
-/// The counts stay consistent whatever panics: each change is a single step.
+/// Locks a mutex. A panic of another thread does not make the counts inconsistent, because each
+/// change is a single step.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,21 +1,21 @@
-//! Parses the header `Authorization`: `Basic` with a token as its password (RFC 7617), and `Bearer`
+//! Parses the header `Authorization`: `Basic` with a token as the password (RFC 7617), and `Bearer`
 //! (RFC 6750).
 
 use bstr::ByteSlice as _;
 
-/// Longer headers are refused.
+/// The largest length of the header in bytes.
 pub(crate) const LONGEST_BYTES: usize = 4096;
 
-/// Credentials that a client sent.
+/// The credentials from the header of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// The name of the user, if one was sent.
+    /// The name of the user, if the header contains a name.
     pub user: Option<String>,
-    /// The token.
+    /// The token, as sent.
     pub token: Vec<u8>,
 }
 
-/// Parses the value of the header. `None` if it is malformed or of another scheme.
+/// Parses the value of the header. Returns `None` if the value is malformed or has another scheme.
 pub fn parse(value: &[u8]) -> Option<Credentials> {
     if value.len() > LONGEST_BYTES {
         return None;
@@ -57,7 +57,7 @@ fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
             bits &= (1 << count) - 1;
         }
     }
-    // Bits that are left over must be zero, and fewer than a digit.
+    // The remaining bits must be zero, and fewer than a digit.
     (count < 6 && bits == 0).then_some(decoded)
 }
 

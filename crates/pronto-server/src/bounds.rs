@@ -1,4 +1,4 @@
-//! The table of inputs and their bounds in `docs/serve.md`, from the constants that hold.
+//! The table of inputs and their bounds in `docs/serve.md`, generated from the constants in effect.
 
 mod constants;
 
@@ -25,17 +25,19 @@ use crate::config::{Limits, Netsync};
 use crate::service::native;
 use crate::{authorization, command, connection, daemon, http, names, ssh, users, work};
 
-/// A row: an input, its bound, and whose setting it is.
+/// A row: an input, its bound, and the setting that changes the bound.
 struct Row {
     input: &'static str,
     bound: String,
     setting: &'static str,
-    /// The most memory in MiB, and the most processor time in seconds, that one request takes for the input.
+    /// The largest memory in MiB, and the largest processor time in seconds, that one request uses
+    /// for the input.
     cost: Option<(u64, u64)>,
 }
 
 impl Row {
-    /// States what one request takes for the input. The rows `inputs` of the attack suite measure it.
+    /// Sets the cost of the input for one request. The rows `inputs` of the attack suite measure
+    /// this cost.
     fn costs(mut self, mebibytes: u64, seconds: u64) -> Self {
         self.cost = Some((mebibytes, seconds));
         self
@@ -57,7 +59,7 @@ fn bytes(count: impl Display) -> String {
 
 fn rows() -> Vec<Row> {
     let limits = Limits::default();
-    // A new limit needs a row.
+    // The pattern names each field, so that a new limit needs a row here.
     let Limits {
         connections: _,
         connections_per_address: _,
@@ -75,7 +77,7 @@ fn rows() -> Vec<Row> {
         wait: _,
         stall: _,
         request: _,
-        // The operator's, when the server ends.
+        // Not a bound for clients: the operator sets it for the end of the server.
         drain: _,
         failures_per_minute: _,
     } = &limits;
@@ -96,7 +98,7 @@ fn parts(part: usize) -> String {
     format!("{} of {part}", part - 1)
 }
 
-/// The places that requests take.
+/// Returns the rows about connections, slots and queue entries.
 fn places(limits: &Limits) -> Vec<Row> {
     vec![
         row("connections", limits.connections, "`connections`"),
@@ -162,7 +164,7 @@ fn places(limits: &Limits) -> Vec<Row> {
     ]
 }
 
-/// The memory and the heads of requests.
+/// Returns the rows about the memory and the heads of requests.
 fn requests(limits: &Limits) -> Vec<Row> {
     vec![
         row(
@@ -229,7 +231,7 @@ fn requests(limits: &Limits) -> Vec<Row> {
     ]
 }
 
-/// The parts of requests, and the users.
+/// Returns the rows about the parts of requests, and about users.
 fn contents(limits: &Limits) -> Vec<Row> {
     vec![
         row("packet", bytes(MAX_LINE), ""),
@@ -273,7 +275,7 @@ fn contents(limits: &Limits) -> Vec<Row> {
     ]
 }
 
-/// The frames of netsync, and what they carry.
+/// Returns the rows about the frames of netsync and their content.
 fn sessions() -> Vec<Row> {
     let differences = reconcile::Options::default();
     vec![

@@ -1,9 +1,9 @@
-//! Between connections, which are asynchronous, and the blocking streams of services: bodies of HTTP,
+//! Adapters between asynchronous connections and the blocking streams of services: bodies of HTTP requests,
 //! and channels of SSH.
 //!
-//! A request is read when the service asks for more, so a service that is slow slows the client. A
-//! response is a queue of a few pieces: a client that is slow slows the service. Both fail if nothing
-//! moves for a while. Each byte is copied once in each direction.
+//! A request is read when the service needs more bytes, so a slow service slows down the client. A response
+//! is a queue of a few pieces, so a slow client slows down the service (backpressure). Both directions fail
+//! if no bytes move before the timeout. Each byte is copied once in each direction.
 
 use std::io::{self, Read, Write};
 use std::pin::Pin;
@@ -21,33 +21,34 @@ use crate::admission::{Peer, Wait};
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
 
-/// The size of the pieces of a response.
+/// The size in bytes of the pieces of a response.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The number of pieces that wait for the client.
+/// The largest number of pieces that are queued for the client.
 const PIECES: usize = 4;
 
-/// The bytes that must move within the time that a client may stall.
+/// The number of bytes that must move within the stall timeout of a client.
 const LEAST_BYTES: u64 = 16 * 1024;
 
-/// The time that a client may take.
+/// The timeouts of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Patience {
-    /// Without moving [`LEAST_BYTES`].
+    /// The time in which at least [`LEAST_BYTES`] must move.
     pub(crate) stall: Duration,
-    /// In all.
+    /// The deadline of the whole request.
     pub(crate) end: Instant,
-    /// The client as the holder of a slot, which it loses if others wait for the slot while the server waits for it.
+    /// The client as the holder of a slot. The client loses the slot if other requests wait for the slot
+    /// while the server waits for the client.
     pub(crate) peer: Arc<Peer>,
 }
 
 impl Patience {
-    /// Returns the time that the client of a request without a slot has from now on.
+    /// Returns the timeouts, from now on, for the client of a request without a slot.
     pub(crate) fn from_now(limits: &Limits) -> Self {
         Patience::of(limits, &Arc::default())
     }
 
-    /// Returns the time that the client of a request has from now on.
+    /// Returns the timeouts, from now on, for the client of a request.
     pub(crate) fn of(limits: &Limits, peer: &Arc<Peer>) -> Self {
         Patience {
             stall: limits.stall,
@@ -57,13 +58,13 @@ impl Patience {
     }
 }
 
-/// Returns the time in which a client takes a whole piece, if it moves [`LEAST_BYTES`] in each `stall`.
+/// Returns the time in which a client takes a whole piece, if at least [`LEAST_BYTES`] move in each `stall`.
 pub(crate) fn patience_per_piece(stall: Duration) -> Duration {
     const STALLS: u32 = PIECE_BYTES as u32 / LEAST_BYTES as u32;
     stall * STALLS
 }
 
-/// Measures the progress of one direction, by the time that is spent waiting for the client.
+/// The progress of one direction, measured by the time for which the server waits for the client.
 #[derive(Debug)]
 pub(crate) struct Pace {
     patience: Patience,
@@ -80,10 +81,10 @@ impl Pace {
         }
     }
 
-    /// Returns the time that the client still has.
+    /// Returns the time that is left for the client.
     ///
     /// # Errors
-    /// There is none, or another client has got the slot.
+    /// Fails with [`io::ErrorKind::TimedOut`] if no time is left, or another request got the slot.
     pub(crate) fn left(&self) -> io::Result<Duration> {
         if self.patience.peer.is_evicted() {
             return Err(evicted());
@@ -95,12 +96,12 @@ impl Pace {
         }
     }
 
-    /// Notes that the server waits for the client in this direction.
+    /// Records that the server starts to wait for the client in this direction.
     pub(crate) fn begin(&self) -> Wait {
         self.patience.peer.wait(self.waited)
     }
 
-    /// Notes that the server has waited for the client.
+    /// Records that a wait for the client has ended.
     pub(crate) fn waited(&mut self, wait: Wait) {
         self.waited += wait.end();
     }
@@ -114,10 +115,10 @@ impl Pace {
         }
     }
 
-    /// Waits for the future, for as long as the client still has.
+    /// Waits for `future` until the client has no time left.
     ///
     /// # Errors
-    /// The client is too slow.
+    /// Fails with [`io::ErrorKind::TimedOut`] if the client is too slow, or has lost its slot.
     pub(crate) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> io::Result<T> {
         let left = self.left()?;
         let wait = self.begin();
@@ -130,18 +131,18 @@ impl Pace {
     }
 }
 
-/// The error of a client that has lost its slot.
+/// Returns the error for a client that has lost its slot.
 fn evicted() -> io::Error {
     let message = "the client is too slow while others wait";
     io::Error::new(io::ErrorKind::TimedOut, message)
 }
 
-/// The error of a client that makes no progress.
+/// Returns the error for a client that makes no progress.
 pub(crate) fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the client is too slow")
 }
 
-/// Counts the bytes of a request and its response.
+/// The number of bytes of a request and of its response.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     received: AtomicU64,
@@ -166,9 +167,9 @@ impl Counters {
     }
 }
 
-/// The pieces of a request, as they come.
+/// A source of the pieces of a request, as they are received.
 pub(crate) trait Source: Send {
-    /// Returns the next piece; `None` at the end.
+    /// Returns the next piece, or `None` at the end.
     fn next(&mut self) -> impl Future<Output = Option<io::Result<Bytes>>> + Send;
 }
 
@@ -178,7 +179,7 @@ impl Source for Incoming {
             match self.frame().await? {
                 Err(error) => return Some(Err(io::Error::other(error))),
                 Ok(frame) => {
-                    // Frames without data hold headers.
+                    // Frames without data contain trailers.
                     if let Ok(data) = frame.into_data() {
                         return Some(Ok(data));
                     }
@@ -188,7 +189,7 @@ impl Source for Incoming {
     }
 }
 
-/// A request as a blocking stream. Use it outside of asynchronous code.
+/// A blocking reader of a request. Use this type outside of asynchronous code.
 pub(crate) struct PieceReader<S> {
     source: S,
     rest: Bytes,
@@ -208,7 +209,7 @@ impl<S: Source> PieceReader<S> {
         }
     }
 
-    /// Returns the pieces that were not read.
+    /// Returns the source, with the pieces that were not read.
     pub(crate) fn into_source(self) -> S {
         self.source
     }
@@ -236,7 +237,7 @@ impl<S: Source> Read for PieceReader<S> {
     }
 }
 
-/// Fails when more than a number of bytes is read.
+/// A reader that fails when more than a fixed number of bytes is read.
 pub(crate) struct Bounded<R> {
     inner: R,
     left: u64,
@@ -252,8 +253,8 @@ impl<R> Bounded<R> {
         }
     }
 
-    /// Returns the result of a request that has read this. Its error is that there was more than may be read, if there
-    /// was, whatever the service makes of it.
+    /// Returns `done`, the result of a service that has read this request. If the request exceeded the bound,
+    /// the result is [`ErrorKind::TooLarge`], whatever error the service returned.
     pub(crate) fn judged(&self, done: Result<()>) -> Result<()> {
         let too_large = || Error::new(ErrorKind::TooLarge, "the request is too large");
         done.map_err(|error| match self.is_exceeded {
@@ -282,30 +283,30 @@ pub(crate) struct PieceWriter {
     outcome: Arc<OnceLock<Outcome>>,
     runtime: Handle,
     pace: Pace,
-    /// Told when the first byte is sent, which decides the status.
+    /// The signal that the first byte is sent, which decides the HTTP status.
     first: Option<tokio::sync::oneshot::Sender<()>>,
 }
 
 /// The end of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// The client has all; if there was an error, the protocol has told the client.
+    /// The response is complete. An error in it is one that the protocol has reported to the client.
     Whole(Option<String>),
-    /// Something is missing.
+    /// The response is incomplete, for this reason.
     Broken(String),
 }
 
-/// The response that a [`PieceWriter`] writes.
+/// The reading end of the response that a [`PieceWriter`] writes.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     receiver: mpsc::Receiver<Bytes>,
     outcome: Arc<OnceLock<Outcome>>,
-    /// Whether the end was reached once.
+    /// Whether the end of the response was reached.
     is_at_end: bool,
 }
 
 impl Pieces {
-    /// Returns the error that the client was told by the protocol, once the end is reached.
+    /// Returns the error that the protocol has reported to the client, after the end is reached.
     pub(crate) fn told(&self) -> Option<&str> {
         match self.outcome.get() {
             Some(Outcome::Whole(told)) => told.as_deref(),
@@ -313,7 +314,7 @@ impl Pieces {
         }
     }
 
-    /// Returns the next piece; `None` at the end. A response that was broken off ends with an error.
+    /// Returns the next piece, or `None` at the end. An incomplete response ends with an error.
     pub(crate) async fn next(&mut self) -> Option<io::Result<Bytes>> {
         match self.receiver.recv().await {
             Some(piece) => Some(Ok(piece)),
@@ -321,7 +322,7 @@ impl Pieces {
         }
     }
 
-    /// Returns what is wrong with the response, once all pieces are taken.
+    /// Returns the error of an incomplete response, after all pieces are taken.
     fn failure(&self) -> Option<io::Error> {
         match self.outcome.get() {
             Some(Outcome::Whole(_)) => None,
@@ -331,15 +332,15 @@ impl Pieces {
     }
 }
 
-/// A response between a service and its client.
+/// The two ends of a response between a service and its client.
 pub(crate) struct Pipe {
     pub(crate) writer: PieceWriter,
     pub(crate) pieces: Pieces,
-    /// Completes when the first byte is written; fails if the writer is dropped before.
+    /// Completes when the first byte is written. Fails if the writer is dropped before.
     pub(crate) first: tokio::sync::oneshot::Receiver<()>,
 }
 
-/// Makes a pipe for a response.
+/// Creates a pipe for a response.
 pub(crate) fn pipe(patience: Patience) -> Pipe {
     let (sender, receiver) = mpsc::channel(PIECES);
     let (notifier, first) = tokio::sync::oneshot::channel();
@@ -363,17 +364,17 @@ pub(crate) fn pipe(patience: Patience) -> Pipe {
 }
 
 impl PieceWriter {
-    /// Returns whether nothing was written yet.
+    /// Returns whether no byte was written yet.
     pub(crate) fn is_untouched(&self) -> bool {
         self.first.is_some()
     }
 
-    /// Ends the response. `told` is the error that the protocol has told the client.
+    /// Ends the response. `told` is the error that the protocol has reported to the client.
     pub(crate) fn finish(self, told: Option<String>) {
         let _ = self.outcome.set(Outcome::Whole(told));
     }
 
-    /// Breaks the response off, so that the client does not take it for complete.
+    /// Aborts the response, so that the client does not accept it as complete.
     pub(crate) fn fail(self, message: &str) {
         let _ = self.outcome.set(Outcome::Broken(message.to_owned()));
     }
@@ -392,7 +393,7 @@ impl PieceWriter {
         }
         self.pace.moved(count);
         if let Some(first) = self.first.take() {
-            // The other end may have gone.
+            // The receiver may have been dropped.
             let _ = first.send(());
         }
         Ok(())
@@ -454,8 +455,8 @@ impl Body for Pieces {
                 Poll::Ready(None) => self.is_at_end = true,
             }
             if self.failure().is_some() {
-                // An error ends the connection at once. What was written before it, such as its
-                // description in the protocol, goes out first.
+                // An error ends the connection at once. The bytes written before the error, such as its
+                // description in the protocol, are sent first.
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -530,7 +531,7 @@ mod tests {
                 ..
             } = pipe(patience());
             let writing = tokio::task::spawn_blocking(move || {
-                // The queue is full when the writer gives up.
+                // The queue is full when the writer times out.
                 writer
                     .write_all(&vec![0; PIECES * PIECE_BYTES])
                     .expect("room");

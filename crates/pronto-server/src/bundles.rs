@@ -1,4 +1,4 @@
-//! Bundles from which clones start: packs of repositories, behind headers that are kept.
+//! Bundles from which clones start (`bundle-uri`): packs of repositories, behind cached headers.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,33 +12,33 @@ use pronto_io::view::{Access, View};
 
 use crate::listings::Listings;
 
-/// The bytes of headers that are kept.
+/// The largest total size in bytes of cached headers.
 const MOST_HEADER_BYTES: usize = 32 << 20;
 
 /// The bundles of the repositories of a server. `Send + Sync`: a lock is held for a lookup.
 ///
-/// What a bundle may hold is decided for each request. The header that a repository had first for a pack is
-/// kept, so that the address of a bundle stays the same when refs move. A header that was forgotten is made
-/// again, and is the same if the refs are.
+/// Each request decides about the permitted content of a bundle. The first header that a repository
+/// used for a pack is cached, so that the URI of a bundle stays the same when refs move. A header
+/// that was evicted from the cache is created again, and is the same if the refs are the same.
 #[derive(Debug)]
 pub struct Bundles {
     least_bytes: u64,
     headers: Listings,
-    /// Held from the lookup of a header until it is there.
+    /// The lock that is held from the lookup of a header until the header is available.
     turn: Mutex<()>,
 }
 
-/// A bundle that can be read.
+/// A bundle that is open for reading.
 #[derive(Debug)]
 pub struct OpenedBundle {
-    /// Its first bytes.
+    /// The bundle header, which precedes the pack.
     pub header: Arc<[u8]>,
-    /// The rest. It stays readable if the repository loses the pack.
+    /// The pack. It stays readable if the repository removes the pack file.
     pub pack: View,
 }
 
 impl Bundles {
-    /// Offers packs of at least `least_bytes`.
+    /// Creates bundles from packs of at least `least_bytes`.
     pub fn new(least_bytes: u64) -> Self {
         Bundles {
             least_bytes,
@@ -47,7 +47,8 @@ impl Bundles {
         }
     }
 
-    /// Returns the bundles of the repository that `identity` stands for: the directory of all its views.
+    /// Returns the bundles of the repository with this `identity`, the directory that all its views
+    /// share.
     pub fn of(self: &Arc<Self>, identity: PathBuf) -> Arc<dyn BundleSource> {
         Arc::new(BundlesOf {
             bundles: Arc::clone(self),
@@ -73,11 +74,11 @@ impl Bundles {
         Ok(Some(bundle))
     }
 
-    /// Returns the bundle of `repository` that has this file name; `None` if there is none any more. `identity`
-    /// is the one that [`of`](Self::of) got.
+    /// Returns the bundle of `repository` with this file name, or `None` if there is no such bundle
+    /// any more. `identity` is the argument of [`of`](Self::of).
     ///
     /// # Errors
-    /// The repository cannot be read, or `interrupt` was triggered.
+    /// Fails if the repository cannot be read, or `interrupt` was triggered.
     pub fn open(
         &self,
         repository: &Repository,

@@ -1,4 +1,4 @@
-//! The directory of packs that the server keeps: it must be there before the first pack needs it.
+//! The directory of cached packs, which must exist before the first pack needs it.
 
 use std::io::ErrorKind as Io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -12,14 +12,14 @@ use crate::{Error, ErrorKind, Result};
 /// The advice for a directory that cannot be used.
 const ADVICE: &str = "set 'directory' in [cache], or 'bytes = 0' to keep no packs";
 
-/// The mode of a directory in which users cannot remove files of others.
+/// The mode bit of a directory in which users cannot remove files of other users.
 const STICKY: u32 = 0o1000;
 
-/// Checks that packs can be kept: the directory exists, or can be made; it belongs to this user, to root
-/// or to everyone; and files can be made in it. Nothing is left there.
+/// Checks that packs can be cached: the directory exists or can be created, belongs to this user,
+/// to root or to all users, and permits the creation of files. The check leaves no file.
 ///
 /// # Errors
-/// One of these does not hold.
+/// Fails with [`ErrorKind::Config`] if one of these conditions does not hold.
 pub(crate) fn check(cache: &Cache) -> Result<()> {
     if cache.bytes == 0 {
         return Ok(());
@@ -38,10 +38,10 @@ pub(crate) fn check(cache: &Cache) -> Result<()> {
     }
 }
 
-/// Makes the directory if it does not exist, for this user only, and checks it.
+/// Creates the directory if it does not exist, for this user only, and checks it.
 ///
 /// # Errors
-/// As for [`check`].
+/// Fails for the same reasons as [`check`].
 pub(crate) fn prepare(cache: &Cache) -> Result<()> {
     if cache.bytes == 0 {
         return Ok(());
@@ -65,7 +65,7 @@ fn usable(directory: &Path) -> Result<()> {
         return Err(unusable(directory, "cannot be used", &error));
     }
     let own = rustix::process::geteuid();
-    // In a directory for everyone, each user has files of its own.
+    // In a directory for all users, each user has separate files.
     let is_for_all = found.mode() & STICKY != 0;
     let is_own = own.is_root() || found.uid() == own.as_raw() || found.uid() == 0;
     if !is_own && !is_for_all {

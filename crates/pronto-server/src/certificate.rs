@@ -1,27 +1,27 @@
-//! Reads what identifies a client from its certificate: the common name of the subject, and the
-//! fingerprint (X.509, RFC 5280). Signatures are checked by TLS, not here.
+//! Reads the identity of a client from its certificate: the common name of the subject, and the
+//! fingerprint (X.509, RFC 5280). TLS checks signatures, not this module.
 
 use ring::digest::{SHA256, digest};
 
 use crate::token::hex;
 
-/// The tag of a sequence.
+/// The DER tag of a sequence.
 const SEQUENCE: u8 = 0x30;
 
 /// The encoded object identifier of a common name, 2.5.4.3.
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
-/// The properties of a certificate that lead to a user.
+/// The properties of a certificate that identify a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateNames {
-    /// The SHA-256 as hexadecimal digits.
+    /// The SHA-256 of the certificate in hexadecimal digits.
     pub fingerprint: String,
     /// The last common name of the subject.
     pub subject: Option<String>,
 }
 
 impl CertificateNames {
-    /// Reads those of a certificate.
+    /// Reads the properties of `certificate`.
     pub fn of(certificate: &[u8]) -> Self {
         CertificateNames {
             fingerprint: fingerprint(certificate),
@@ -30,18 +30,18 @@ impl CertificateNames {
     }
 }
 
-/// Returns the SHA-256 of the certificate as hexadecimal digits.
+/// Returns the SHA-256 of the certificate in hexadecimal digits.
 pub fn fingerprint(certificate: &[u8]) -> String {
     hex(digest(&SHA256, certificate).as_ref())
 }
 
-/// Returns the last common name of the subject; `None` if there is none, or the certificate is
-/// malformed.
+/// Returns the last common name of the subject, or `None` if the subject has no common name, or the
+/// certificate is malformed.
 pub fn common_name(certificate: &[u8]) -> Option<String> {
     let outer = Element::read(&mut &*certificate)?.of(SEQUENCE)?;
     let mut fields = Element::read(&mut &*outer)?.of(SEQUENCE)?;
     let first = Element::read(&mut fields)?;
-    // The version is optional; serial number, signature algorithm, issuer and validity follow.
+    // The version is optional. The serial number, signature algorithm, issuer and validity follow.
     let skipped = if first.tag == 0xa0 { 4 } else { 3 };
     for _ in 0..skipped {
         Element::read(&mut fields)?;
@@ -62,7 +62,7 @@ pub fn common_name(certificate: &[u8]) -> Option<String> {
     found
 }
 
-/// One element of DER (X.690).
+/// An element of DER (X.690).
 struct Element<'a> {
     tag: u8,
     content: &'a [u8],
@@ -90,12 +90,12 @@ impl<'a> Element<'a> {
         Some(Element { tag, content })
     }
 
-    /// Returns the content if the tag is `tag`.
+    /// Returns the content if the element has the tag `tag`.
     fn of(self, tag: u8) -> Option<&'a [u8]> {
         (self.tag == tag).then_some(self.content)
     }
 
-    /// Returns the content of a string in UTF-8 or ASCII.
+    /// Returns the content of a UTF-8 or ASCII string.
     fn text(self) -> Option<String> {
         match self.tag {
             0x0c | 0x13 | 0x16 => String::from_utf8(self.content.to_vec()).ok(),

@@ -1,4 +1,4 @@
-//! The command of a request over SSH: `git-upload-pack 'PATH'`, quoted as for a shell.
+//! The command of a request over SSH, such as `git-upload-pack 'PATH'`, quoted as for a shell.
 
 use bstr::ByteSlice as _;
 
@@ -6,17 +6,20 @@ use crate::names::RepositoryName;
 use crate::route::{Service, Target};
 use crate::{Error, ErrorKind, Result};
 
-/// The longest command.
+/// The largest length of a command in bytes.
 pub(crate) const LONGEST_BYTES: usize = 8192;
 
-/// Characters that have a meaning in a shell, and none here.
+/// Characters that are special in a shell, and not supported here.
 const SPECIAL: &[u8] = b"$`&|;<>()*?[]{}#!\n\r\0";
 
-/// Parses a command: `git-upload-pack PATH`, `git-receive-pack PATH`, `git-upload-archive PATH`, or the
-/// same with a space behind `git`. Quotes and backslashes mean what they mean in a shell; nothing is expanded.
+/// Parses a command: `git-upload-pack PATH`, `git-receive-pack PATH`, `git-upload-archive PATH`, or
+/// the same with a space after `git`. Quotes and backslashes have the same meaning as in a shell.
+/// No expansion takes place.
 ///
 /// # Errors
-/// The command is malformed, is another one, or names a repository that is not allowed.
+/// - [`ErrorKind::Malformed`] if the command is too long or malformed.
+/// - [`ErrorKind::Unsupported`] for any other command.
+/// - [`ErrorKind::InvalidName`] if the name of the repository is not allowed.
 pub fn parse(command: &[u8]) -> Result<Target> {
     let malformed = |message: &str| Err(Error::new(ErrorKind::Malformed, message));
     if command.len() > LONGEST_BYTES {
@@ -47,8 +50,8 @@ pub fn parse(command: &[u8]) -> Result<Target> {
     Ok(Target { service, name })
 }
 
-/// Splits a command into words, without their quotes. `None` if a quote has no end, or the command
-/// has a character that only a shell understands.
+/// Splits a command into words, and removes their quotes. Returns `None` if a quote is not closed,
+/// or the command contains a character that only a shell can interpret.
 fn words(command: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;

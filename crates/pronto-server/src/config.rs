@@ -16,90 +16,92 @@ use crate::{Error, ErrorKind, Result};
 
 pub use store::{Secret, StoreConfig, StoreRole};
 
-/// The configuration with all defaults and comments, as `--print-config` shows it.
+/// The text of a configuration file with all defaults and comments, as `--print-config` prints it.
 pub const DEFAULT_TEXT: &str = include_str!("config/default.toml");
 
-/// The largest configuration that is read.
+/// The largest size in bytes of a configuration file.
 const LARGEST_BYTES: u64 = 16 << 20;
 
 /// The configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// The directory of repositories, or a repository.
+    /// The directory of repositories, or a single repository (`root`).
     pub root: PathBuf,
-    /// The file of users.
+    /// The file of users (`users`).
     pub users: PathBuf,
-    /// Whether a push creates repositories.
+    /// Create a repository when a client pushes to one that does not exist (`create_on_push`).
     pub create_on_push: bool,
-    /// Whether repositories need the file [`EXPORT_OK_FILE`](pronto_store::EXPORT_OK_FILE) to be served to clients without a user.
+    /// Serve a repository to clients without a user only if it contains the file
+    /// [`EXPORT_OK_FILE`](pronto_store::EXPORT_OK_FILE) (`require_export_ok`).
     pub require_export_ok: bool,
-    /// Addresses for HTTP or HTTPS.
+    /// The addresses for HTTP or HTTPS (`listen` of `[http]`).
     pub http: Vec<SocketAddr>,
-    /// The address that clients use; empty for that of the socket.
+    /// The URL of the server as clients use it (`public_url`). If empty, the address of the socket is used.
     pub public_url: String,
-    /// The names in `Host` that are served at addresses of this machine, beside its own and that of `public_url`.
+    /// The values of the header `Host` that the server accepts at loopback addresses (`hosts`), besides names
+    /// of this machine and that of `public_url`.
     pub hosts: Vec<String>,
-    /// Certificate and key for HTTPS.
+    /// The certificate and the key for HTTPS (`tls_certificate`, `tls_key`).
     pub tls: Option<TlsFiles>,
-    /// The clients that may read metrics.
+    /// The clients that may read metrics (`metrics`).
     pub metrics: MetricsReaders,
-    /// Addresses for `git://`.
+    /// The addresses for `git://` (`listen` of `[daemon]`).
     pub daemon: Vec<SocketAddr>,
-    /// The repositories that take pushes over `git://`.
+    /// The repositories that accept pushes over `git://` (`push` of `[daemon]`).
     pub daemon_push: DaemonPush,
-    /// SSH.
+    /// The settings of SSH (`[ssh]`).
     pub ssh: Ssh,
-    /// Netsync.
+    /// The settings of netsync (`[netsync]`).
     pub netsync: Netsync,
-    /// Grants and rules.
+    /// The grants and rules (`[[grant]]`, `[[rule]]`).
     pub access: Access,
-    /// Users of client certificates.
+    /// The users of client certificates (`[[certificate]]`).
     pub certificates: Vec<CertificateUser>,
-    /// Limits.
+    /// The limits (`[limits]`).
     pub limits: Limits,
-    /// The packs that are kept.
+    /// The cache of packs and ref advertisements (`[cache]`).
     pub cache: Cache,
-    /// The bundles from which clones start.
+    /// The bundles from which clones start (`[clone]`).
     pub clone: CloneConfig,
-    /// Limits of the content of repositories, and of their number.
+    /// The limits on the content and on the number of repositories (`[[quota]]`).
     pub quotas: Vec<Quota>,
-    /// The object store of the repositories, in place of the root.
+    /// The object store of the repositories (`[store]`), which replaces [`root`](Self::root).
     pub store: Option<StoreConfig>,
 }
 
-/// The repositories that take pushes over `git://`, by users who are unknown.
+/// The repositories that accept pushes over `git://`, whose clients have no user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DaemonPush {
-    /// None.
+    /// No repository.
     #[default]
     Never,
-    /// Those with `daemon.receivePack` in their configuration.
+    /// The repositories that set `daemon.receivePack` in their configuration.
     Marked,
-    /// All but those that forbid it in their configuration.
+    /// All repositories except those that disable `daemon.receivePack` in their configuration.
     Always,
 }
 
-/// SSH.
+/// The settings of SSH (`[ssh]`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ssh {
-    /// Addresses.
+    /// The addresses of the sockets (`listen`).
     pub listen: Vec<SocketAddr>,
-    /// The file of the host key, which is made if there is none; `None` for a key that ends with the
-    /// server.
+    /// The file of the private host key (`host_key`), which is created if it does not exist. With `None`, the
+    /// server generates a temporary key.
     pub host_key: Option<PathBuf>,
 }
 
-/// Netsync.
+/// The settings of netsync (`[netsync]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Netsync {
-    /// Addresses.
+    /// The addresses of the sockets (`listen`).
     pub listen: Vec<SocketAddr>,
-    /// The file of the private key, which is made if there is none; `None` for a key that ends with the
-    /// server.
+    /// The file of the private key (`key`), which is created if it does not exist. With `None`, the server
+    /// generates a temporary key.
     pub key: Option<PathBuf>,
-    /// The memory of all sessions.
+    /// The memory limit in bytes of all sessions together (`memory_bytes`).
     pub memory_bytes: u64,
 }
 
@@ -113,14 +115,14 @@ impl Default for Netsync {
     }
 }
 
-/// Files for TLS, in PEM.
+/// The files for TLS, in PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate chain.
+    /// The file of the certificate chain (`tls_certificate`).
     pub certificate: PathBuf,
-    /// The private key.
+    /// The file of the private key (`tls_key`).
     pub key: PathBuf,
-    /// Authorities for client certificates.
+    /// The file of the authorities that sign client certificates (`client_ca`).
     pub client_ca: Option<PathBuf>,
 }
 
@@ -133,29 +135,29 @@ pub enum MetricsReaders {
     Loopback,
     /// Users who manage the server.
     Admin,
-    /// Everyone.
+    /// All clients.
     Everyone,
 }
 
-/// The user of a client certificate.
+/// A user who authenticates with a client certificate (`[[certificate]]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateUser {
-    /// The name of the user.
+    /// The name of the user (`user`).
     pub user: String,
-    /// The common name of the subject.
+    /// The common name of the subject of the certificate (`subject`).
     pub subject: Option<String>,
-    /// The SHA-256 of the certificate in lower case.
+    /// The SHA-256 of the certificate in lower-case hexadecimal digits (`fingerprint`).
     pub fingerprint: Option<String>,
 }
 
-/// The packs that the server keeps for equal requests.
+/// The cache of packs and ref advertisements, which equal requests share (`[cache]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// The directory for files without names.
+    /// The directory of the cached packs (`directory`), which are files without a name.
     pub directory: PathBuf,
-    /// The bytes of all packs; zero for no packs.
+    /// The limit in bytes of all cached packs (`bytes`). Zero disables the cache of packs.
     pub bytes: u64,
-    /// The bytes of all lists of refs, which are in memory.
+    /// The limit in bytes of all cached ref advertisements, which are in memory (`listing_bytes`).
     pub listing_bytes: usize,
 }
 
@@ -169,12 +171,12 @@ impl Default for Cache {
     }
 }
 
-/// The bundles from which clones over HTTP start.
+/// The bundles from which clones over HTTP start (`[clone]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloneConfig {
-    /// Whether they are offered.
+    /// Advertise bundles (`bundle_uri`).
     pub bundle_uri: bool,
-    /// The size of the smallest pack that is offered.
+    /// The size in bytes of the smallest pack that is advertised as a bundle (`bundle_least_bytes`).
     pub bundle_least_bytes: u64,
 }
 
@@ -187,44 +189,44 @@ impl Default for CloneConfig {
     }
 }
 
-/// Limits of the server.
+/// The limits of the server (`[limits]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections in all.
+    /// The largest number of connections (`connections`).
     pub connections: usize,
-    /// Connections from one address.
+    /// The largest number of connections from one address (`connections_per_address`).
     pub connections_per_address: usize,
-    /// Requests of Git served at once.
+    /// The largest number of Git requests that are served at the same time (`requests`).
     pub requests: usize,
-    /// Of these, those of one user.
+    /// The largest number of these requests for one user, which follows from `user_share`.
     pub requests_per_user: usize,
-    /// Requests that wait.
+    /// The largest number of waiting requests (`queue`).
     pub queue: usize,
-    /// Bytes of the requests under way that are held in memory.
+    /// The memory in bytes that all requests in flight may use (`memory_bytes`).
     pub memory_bytes: u64,
-    /// Bytes of the head of a request.
+    /// The largest size in bytes of the head of a request (`head_bytes`).
     pub head_bytes: usize,
-    /// Bytes of the request of a fetch, inflated.
+    /// The largest size in bytes of a fetch request, inflated (`fetch_bytes`).
     pub fetch_bytes: u64,
-    /// Bytes of the request of a push, inflated.
+    /// The largest size in bytes of a push request, inflated (`push_bytes`).
     pub push_bytes: u64,
-    /// Bytes of the commands of a push, or of its certificate.
+    /// The largest size in bytes of the commands of a push, or of its certificate (`command_bytes`).
     pub command_bytes: u64,
-    /// For the handshake, and for the head of a request.
+    /// The timeout for the handshake, and for the head of a request (`head_seconds`).
     pub head: Duration,
-    /// For a client of SSH to authenticate itself and to make its first request.
+    /// The timeout for an SSH client to authenticate and make its first request (`login_seconds`).
     pub login: Duration,
-    /// For a connection without a request.
+    /// The timeout of a connection without a request (`idle_seconds`).
     pub idle: Duration,
-    /// For a request that waits for its turn.
+    /// The timeout of a request that waits for a slot (`wait_seconds`).
     pub wait: Duration,
-    /// Without progress of a request.
+    /// The timeout of a request whose client makes no progress (`stall_seconds`).
     pub stall: Duration,
-    /// For a request in all.
+    /// The timeout of a whole request (`request_seconds`).
     pub request: Duration,
-    /// For requests under way when the server ends.
+    /// The time for requests in flight to finish when the server ends (`drain_seconds`).
     pub drain: Duration,
-    /// Wrong tokens from one address in a minute.
+    /// The number of invalid tokens in a minute after which an address is refused (`failures_per_minute`).
     pub failures_per_minute: u32,
 }
 
@@ -235,8 +237,8 @@ impl Default for Limits {
 }
 
 impl Config {
-    /// Returns the name of the user that a client certificate is configured for: by its fingerprint, or else by the
-    /// common name of its subject. The user need not exist.
+    /// Returns the name of the user that is configured for a client certificate. The fingerprint takes
+    /// precedence over the common name of the subject. The user may not exist.
     pub fn certificate_user(&self, certificate: &CertificateNames) -> Option<&str> {
         let CertificateNames {
             fingerprint,
@@ -251,8 +253,8 @@ impl Config {
         found.map(|known| known.user.as_str())
     }
 
-    /// The configuration without a file: `root`, read by everyone, over HTTP at a free port of this
-    /// machine.
+    /// Returns the configuration for a server without a file, which serves `root` to all clients, read-only,
+    /// over HTTP at a free port of this machine.
     pub fn without_file(root: PathBuf) -> Self {
         let users = root.join(file::USERS);
         Config {
@@ -282,10 +284,11 @@ impl Config {
         }
     }
 
-    /// Reads a file.
+    /// Reads a configuration file.
     ///
     /// # Errors
-    /// The file cannot be read, or is malformed: the message names file and line.
+    /// Fails with [`ErrorKind::Config`] if the file cannot be read or is malformed. The message names file
+    /// and line.
     pub fn read(path: &Path) -> Result<Self> {
         let cannot = |error: std::io::Error| {
             let reason = pronto_io::error::reason(&error);
@@ -308,10 +311,11 @@ impl Config {
         Self::parse(&text, path, directory)
     }
 
-    /// Parses the text of a file at `path`; relative paths in it begin at `directory`.
+    /// Parses the text of a configuration file at `path`. Relative paths in the text are resolved against
+    /// `directory`.
     ///
     /// # Errors
-    /// The text is malformed: the message names file and line.
+    /// Fails with [`ErrorKind::Config`] if the text is malformed. The message names file and line.
     pub fn parse(text: &str, path: &Path, directory: &Path) -> Result<Self> {
         file::parse(text, directory).map_err(|problem| {
             let line = 1 + text
@@ -325,7 +329,7 @@ impl Config {
     }
 }
 
-/// The grant that counts if there are none.
+/// Returns the grant that applies if the configuration has no grants.
 fn everyone_reads() -> Grant {
     Grant {
         repository: crate::access::EVERY_REPOSITORY.to_owned(),
@@ -348,7 +352,7 @@ mod tests {
         assert_eq!(parse(DEFAULT_TEXT).expect("valid"), empty);
         let mut text = String::new();
         for line in DEFAULT_TEXT.lines() {
-            // Settings begin right behind the mark, explanations after a space.
+            // Settings start directly after the comment mark, explanations after a space.
             let is_setting =
                 line.starts_with('#') && line.contains(" = ") && !line.starts_with("# ");
             let is_optional = line.contains("= \"\"") || line.starts_with("#[[");

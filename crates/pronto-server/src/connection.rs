@@ -1,4 +1,4 @@
-//! One connection of HTTP or HTTPS, from its admission to its end.
+//! A connection of HTTP or HTTPS, from its admission to its end.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use crate::certificate::CertificateNames;
 use crate::http::{ReplyBody, STREAM_WINDOW_BYTES, answer};
 use crate::state::{Client, State};
 
-/// The time for a client to notice that its idle connection ends.
+/// The time in which a client can notice that its idle connection ends.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The time for the first head if there are many connections.
+/// The timeout for the first request head if there are many connections.
 const HEAD_IN_CROWD: Duration = Duration::from_secs(2);
 
-/// The memory that a connection may use to write ahead.
+/// The size in bytes of the write buffer of a connection.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The most headers of a request.
+/// The largest number of headers of a request.
 pub(crate) const MOST_HEADERS: usize = 64;
 
-/// The most requests at once on one connection of HTTP/2.
+/// The largest number of concurrent requests on a connection of HTTP/2.
 pub(crate) const MOST_STREAMS: u32 = 32;
 
-/// The window of HTTP/2 for all requests of a connection.
+/// The flow-control window of HTTP/2 for all requests of a connection.
 const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
-/// The phase of the server, which decides what connections do.
+/// The phase of the server, which decides about the requests of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Serve requests.
+    /// The server accepts requests.
     Serving,
-    /// Finish requests under way, and take no others.
+    /// Requests in flight finish, and no other requests are accepted.
     Draining,
-    /// End.
+    /// All connections end.
     Cut,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Accepted {
     pub(crate) connection: Arc<Connection>,
 }
 
-/// Serves a connection until it ends, or the server drains and its requests are finished.
+/// Serves a connection until it ends, or until its requests are finished when the server drains.
 pub(crate) async fn serve(
     state: Arc<State>,
     socket: TcpStream,
@@ -68,7 +68,7 @@ pub(crate) async fn serve(
         connection,
     } = client;
     let setup = state.setup();
-    // Small answers must not wait for more.
+    // Small responses must not be delayed (`TCP_NODELAY`).
     let _ = socket.set_nodelay(true);
     let limits = &setup.config.limits;
     // Until its first byte arrives, a connection costs a socket and a task.
@@ -95,7 +95,8 @@ pub(crate) async fn serve(
             };
             drop(setup);
             let exchange = Exchange::new(state, client, times);
-            // On the heap, so that a connection that has sent nothing does not pay for it.
+            // The future is boxed, so that a connection that has sent nothing does not use memory
+            // for it.
             Box::pin(exchange.run(socket, head_bytes, drain)).await;
         }
         Some(acceptor) => {
@@ -120,7 +121,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Waits for the future, unless the server drains first.
+/// Waits for the future. Returns early if the server drains.
 pub(crate) async fn until<T>(
     future: impl Future<Output = T>,
     drain: &watch::Receiver<Phase>,
@@ -132,7 +133,8 @@ pub(crate) async fn until<T>(
     }
 }
 
-/// Tells a client that there is no room for its connection. A client of TLS would not understand it.
+/// Refuses a connection for which the server has no room. A client of TLS would not understand the
+/// response.
 pub(crate) async fn refuse(state: Arc<State>, socket: TcpStream, address: SocketAddr, full: Full) {
     let (reason, retry) = (full.reason(), 5);
     let status = match full {
@@ -151,9 +153,10 @@ pub(crate) async fn refuse(state: Arc<State>, socket: TcpStream, address: Socket
     end_with(socket, text.as_bytes()).await;
 }
 
-/// Ends a connection with a few bytes. Returns whether the client may have them.
+/// Ends a connection with a few bytes. Returns whether the client may have received them.
 pub(crate) async fn end_with(mut socket: TcpStream, bytes: &[u8]) -> bool {
-    // The socket's buffer takes that much at once; a client that resets needs no answer.
+    // The buffer of the socket has room for these bytes. A client that resets the connection needs
+    // no response.
     let written = tokio::time::timeout(Duration::from_secs(1), async {
         socket.write_all(bytes).await?;
         socket.shutdown().await
@@ -161,7 +164,7 @@ pub(crate) async fn end_with(mut socket: TcpStream, bytes: &[u8]) -> bool {
     matches!(written.await, Ok(Ok(())))
 }
 
-/// The requests of one connection.
+/// The requests of a connection.
 struct Exchange {
     state: Arc<State>,
     client: Client,
@@ -169,7 +172,7 @@ struct Exchange {
     activity: Arc<Activity>,
 }
 
-/// A body that keeps its connection active, as long as the client takes it.
+/// A response body that keeps its connection active while the client takes the body.
 struct ActiveBody {
     body: ReplyBody,
     taking: Taking,
@@ -185,7 +188,7 @@ impl hyper::body::Body for ActiveBody {
         context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
         let frame = std::pin::Pin::new(&mut self.body).poll_frame(context);
-        // The next piece is asked for when there is room for it.
+        // The HTTP library polls for the next piece when it has room for the piece.
         match frame.is_ready() {
             true => self.taking.given(),
             false => self.taking.taken(),
@@ -262,7 +265,7 @@ impl Exchange {
                     is_ending = true;
                     connection.as_mut().graceful_shutdown();
                 }
-                // The end of a request decides how long the connection may be idle.
+                // The end of a request determines the idle timeout of the connection.
                 () = activity.ended() => {}
                 () = tokio::time::sleep(wait) => {
                     match activity.look(allowed) {
@@ -281,7 +284,7 @@ impl Exchange {
     }
 }
 
-/// Returns the reason for the log if a connection ended because of what its client sent.
+/// Returns the reason for the log if a connection ended because of the bytes that its client sent.
 fn reason_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     let error = error.downcast_ref::<hyper::Error>()?;
     if error.is_parse_too_large() {
@@ -293,12 +296,12 @@ fn reason_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> 
     if error.is_timeout() {
         return Some("no sign of life in time");
     }
-    // Connections that are lost are no attack.
+    // A lost connection is not an attack.
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() || error.is_user()
     {
         return None;
     }
-    // What is left are errors of files, and of HTTP/2.
+    // The remaining errors are errors of sockets, and of HTTP/2.
     let source = std::error::Error::source(error)?;
     (!source.is::<std::io::Error>()).then_some("a violation of HTTP/2")
 }

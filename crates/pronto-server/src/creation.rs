@@ -1,4 +1,4 @@
-//! Creating repositories for clients, where quotas limit their number.
+//! Creates repositories for clients, within the quotas on their number.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,18 +8,19 @@ use crate::quota::Quota;
 use crate::state::Setup;
 use crate::{Error, ErrorKind, Result};
 
-/// The pauses between looks at what other servers do that have created a repository at the same moment. The one whose
-/// name comes first waits for the others to withdraw.
+/// The interval at which a server checks the other servers that created a repository at the same
+/// moment. The server whose name sorts first waits for the others to withdraw.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The number of looks after which a server stops waiting for others, which may have been killed.
+/// The number of checks after which a server stops waiting for other servers, which may have been
+/// killed.
 const LOOKS: u32 = 25;
 
 impl Setup {
-    /// Creates a repository for a client who may do that, if the quotas allow one more.
+    /// Creates a repository for an authorized client, if the quotas allow one more.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`]: there are as many as a quota allows. As for
+    /// Fails with [`ErrorKind::Denied`] if a quota is reached, and for the reasons of
     /// [`Repositories::create`](crate::repositories::Repositories::create).
     pub(crate) fn create(&self, name: &RepositoryName) -> Result<()> {
         let text = name.as_str();
@@ -45,13 +46,15 @@ impl Setup {
         Ok(())
     }
 
-    /// Decides whether a repository that was just created stays. Each server looks before and after it creates one, so
-    /// that of two who create at the same moment one sees the other. If there are too many, those withdraw that see a new
-    /// name before their own, and the first one waits for them: one of them wins, and the quota holds in the end,
-    /// because a server answers only when it has seen that there are not too many.
+    /// Decides whether a newly created repository stays. Each server lists the names before and
+    /// after the creation, so that at least one of two servers that create at the same moment sees
+    /// the other name. If the quota is exceeded, a server withdraws if a new name sorts before its
+    /// own name. The server with the first name waits for the others, so that exactly one server
+    /// succeeds. The quota holds in the end, because a server responds only after it has seen that
+    /// the quota is not exceeded.
     ///
     /// # Errors
-    /// As for [`create`](Self::create).
+    /// Fails for the same reasons as [`create`](Self::create).
     fn keep(&self, quotas: &[&Quota], name: &str, before: &BTreeSet<String>) -> Result<()> {
         for look in 1.. {
             let now = self.counted(quotas, name)?;
@@ -75,7 +78,7 @@ impl Setup {
     }
 }
 
-/// A quota that has no room.
+/// A quota that is exceeded.
 struct Full<'a> {
     quota: &'a Quota,
     found: u64,
@@ -89,7 +92,7 @@ impl Full<'_> {
         Error::new(ErrorKind::Denied, quota.reason(&what))
     }
 
-    /// Returns whether another one of those that were created since `before` comes before `name`.
+    /// Returns whether another name that was created since `before` sorts before `name`.
     fn is_another_first(
         &self,
         name: &str,
@@ -102,7 +105,7 @@ impl Full<'_> {
     }
 }
 
-/// Returns a quota that has no room for so many repositories more than `names`.
+/// Returns the quota, if any, that does not allow so many repositories in addition to `names`.
 fn full<'a>(
     quotas: &[&'a Quota],
     name: &str,
@@ -121,14 +124,15 @@ fn full<'a>(
 mod tests {
     use super::*;
 
-    /// A server that creates a repository: its name, what it saw before, and whether it still has it.
+    /// A simulated server that creates a repository: its name, the names that it saw before, and
+    /// whether its repository still exists.
     struct Server {
         name: String,
         before: BTreeSet<String>,
         stays: Option<bool>,
     }
 
-    /// Plays servers that look, create and look again in every order of two steps each.
+    /// Simulates servers that list, create and list again, in the given order of their steps.
     fn outcome(most: u64, servers: usize, order: &[usize]) -> usize {
         let quota = Quota {
             repository: "a/**".to_owned(),
@@ -157,7 +161,7 @@ mod tests {
                 Some(_) => {}
             }
         }
-        // Each looks in turn, until all have an answer.
+        // The servers check in turn until each has a result.
         for _ in 0..servers + 1 {
             for server in all.iter_mut().flatten().filter(|it| it.stays.is_none()) {
                 match full(&quotas, &server.name, &there, 0) {

@@ -1,4 +1,5 @@
-//! `git://`: requests of `gitprotocol-pack(5)`, "Git Transport", for what anonymous may do.
+//! `git://`: requests of `gitprotocol-pack(5)`, "Git Transport", with the rights of anonymous
+//! clients.
 
 mod request;
 
@@ -24,10 +25,10 @@ use crate::{Error, ErrorKind, Result};
 
 pub use request::{DaemonRequest, parse};
 
-/// The longest request.
+/// The largest length of a request in bytes.
 pub(crate) const LONGEST_BYTES: usize = 8192;
 
-/// The most bytes that are read and discarded after an answer.
+/// The largest number of bytes that are read and discarded after a response.
 const LINGERING_BYTES: u64 = 64 << 20;
 
 /// Serves a connection.
@@ -58,7 +59,7 @@ pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, client: Acce
     }
 }
 
-/// The time between two looks whether a client that the server waits for has lost its slot.
+/// The interval at which a wait for a client checks whether the request has lost its slot.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A request on its blocking thread.
@@ -108,7 +109,7 @@ async fn prepare(
         allowance: OnceLock::new(),
     };
     work.check().map_err(|_| {
-        // Without tokens there is no difference between the two.
+        // A client of `git://` cannot authenticate, so both errors have the same message.
         let message = format!("there is no repository '{}'", work.target.name);
         Error::new(ErrorKind::NotFound, message)
     })?;
@@ -116,7 +117,7 @@ async fn prepare(
     Ok((work, slot))
 }
 
-/// Reads the packet with the request.
+/// Reads the packet that contains the request.
 async fn read_request(socket: &mut TcpStream) -> Result<Vec<u8>> {
     let malformed = || Error::new(ErrorKind::Malformed, "the request is not a packet");
     let lost = |error: io::Error| {
@@ -136,12 +137,12 @@ async fn read_request(socket: &mut TcpStream) -> Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Tells a client that there is no room for its connection.
+/// Refuses a connection for which the server has no room.
 pub(crate) async fn refuse_connection(socket: TcpStream, reason: &str) {
     end_with(socket, &packet(&format!("{reason}; try again later"))).await;
 }
 
-/// Tells the client why it is refused.
+/// Sends the reason of a refusal to the client.
 async fn refuse(socket: TcpStream, error: &Error, record: &Record) {
     let packet = packet(&record::text(error, record.id()));
     if end_with(socket, &packet).await {
@@ -149,10 +150,10 @@ async fn refuse(socket: TcpStream, error: &Error, record: &Record) {
     }
 }
 
-/// The packet about an error.
+/// Returns the `ERR` packet with an error message.
 fn packet(text: &str) -> Vec<u8> {
     let mut packet = Vec::new();
-    // Messages are short; a longer one would be left out.
+    // Messages are short. A message that does not fit would be omitted.
     let _ = pronto_wire::pktline::write(&mut packet, format!("ERR {text}\n").as_bytes());
     packet
 }
@@ -187,7 +188,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
                             && is_unreported(error)
                         {
                             let packet = packet(&record::text(error, &job.id));
-                            // A client that is gone needs no answer.
+                            // A lost client needs no response.
                             let _ = output.write_all(&packet);
                         }
                         if is_refusal(&done) {
@@ -199,7 +200,7 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
             }
             Err(error) => {
                 let packet = packet(&record::text(&error, &job.id));
-                // A client that is gone needs no answer.
+                // A lost client needs no response.
                 let _ = output.write_all(&packet);
                 discard(&socket, &mut job.lingering(&socket));
                 Err(error)
@@ -211,8 +212,8 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
 }
 
 impl Job {
-    /// Returns the input of a client that was refused. It has as much time as for the head of a request: the client
-    /// has only to read why.
+    /// Returns the input of a client that was refused. The timeout is that for the head of a
+    /// request, because the client only has to read the reason.
     fn lingering<'a>(&'a self, socket: &'a BlockingStream) -> Counted<'a> {
         let time = self.work.setup.config.limits.head;
         let patience = Patience {
@@ -228,13 +229,13 @@ impl Job {
     }
 }
 
-/// Returns whether the client has no answer that reports this error: it arose while the request was read, before the
-/// answer began.
+/// Returns whether the client has no response that reports this error, because the error occurred
+/// while the request was read, before the response began.
 fn is_unreported(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::TooLarge | ErrorKind::TooMany)
 }
 
-/// Returns whether the request was refused. It may not have been read to its end.
+/// Returns whether the request was refused. Some bytes of a refused request may be unread.
 fn is_refusal(done: &Result<()>) -> bool {
     let kinds = [
         ErrorKind::Malformed,
@@ -244,15 +245,15 @@ fn is_refusal(done: &Result<()>) -> bool {
     matches!(done, Err(error) if kinds.contains(error.kind()))
 }
 
-/// Ends the answer, then reads and discards what the client still sends. If there were unread bytes at the end of a
-/// connection, its client would get an error in place of the answer.
+/// Ends the response, then reads and discards the remaining bytes of the client. Unread bytes at
+/// the end of a connection would give the client an error instead of the response.
 fn discard(socket: &BlockingStream, input: &mut impl Read) {
     let _ = socket.shutdown(std::net::Shutdown::Write);
     let _ = io::copy(&mut input.take(LINGERING_BYTES), &mut io::sink());
 }
 
-/// One direction of a socket, whose bytes are counted. It fails if the client is too slow, or after the
-/// time for a request.
+/// One direction of a socket, with a count of its bytes. Reads and writes fail if the client is too
+/// slow, or after the timeout of the request.
 struct Counted<'a> {
     socket: &'a BlockingStream,
     counters: &'a Counters,
@@ -260,14 +261,14 @@ struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// Reads or writes some bytes, within the time that is left.
+    /// Reads or writes some bytes within the time that is left.
     fn moved(
         &mut self,
         mut act: impl FnMut(&BlockingStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
         loop {
             let left = self.pace.left()?.min(LOOK);
-            // Both directions of this socket are used by one thread at a time.
+            // One thread at a time uses both directions of this socket.
             self.socket.set_read_timeout(Some(left))?;
             self.socket.set_write_timeout(Some(left))?;
             let wait = self.pace.begin();
@@ -279,7 +280,7 @@ impl Counted<'_> {
                     return Ok(count);
                 }
                 Err(error) => match error.kind() {
-                    // The pace knows how long that may last.
+                    // The pace limits the time of these retries.
                     io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {}
                     _ => return Err(error),
                 },

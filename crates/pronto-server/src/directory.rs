@@ -1,4 +1,4 @@
-//! The users as a running server knows them. It notices changes of their file within a second.
+//! The users of a running server. The server notices changes of the file of users within a second.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,21 +11,22 @@ use crate::token::TokenHash;
 use crate::users::{Users, change};
 use crate::{Error, ErrorKind, Result};
 
-/// The time between two looks at the file.
+/// The interval at which the file is checked for changes.
 const RECHECK: Duration = Duration::from_millis(500);
 
-/// The time between two looks at the file while tokens and keys are asked for that it did not have.
+/// The interval at which the file is checked while clients present unknown tokens and keys.
 const RECHECK_UNKNOWN: Duration = Duration::from_millis(20);
 
-/// The time between two attempts to read a file that is malformed, and has not changed since.
+/// The interval between two attempts to read a malformed file that has not changed.
 const RECHECK_MALFORMED: Duration = Duration::from_secs(10);
 
-/// The users as a server knows them, indexed by their tokens and keys.
+/// The users of a running server, indexed by their tokens and keys.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
     state: Mutex<State>,
-    /// The turn to read the file. The state is not locked meanwhile: who is known is answered from what was read before.
+    /// The lock for reading the file. The state is not locked during the read, so that lookups use
+    /// the previous users.
     reading: Mutex<()>,
 }
 
@@ -33,17 +34,17 @@ pub struct Directory {
 struct State {
     known: Arc<Known>,
     stamp: Option<Stamp>,
-    /// The begin of the last look at the file that has ended.
+    /// The start time of the last completed check of the file.
     checked: Option<Instant>,
-    /// The changes by this server, which count at once, and those that were there at that look.
+    /// The number of changes by this server, which apply at once, and their number at that check.
     changes: u64,
     seen_changes: u64,
-    /// The last attempt that failed: the file, and when.
+    /// The last failed attempt to read: the version of the file, and the time.
     failed: Option<(Option<Stamp>, Instant)>,
 }
 
 impl State {
-    /// Returns whether the last look at the file is older than that.
+    /// Returns whether the last check of the file is older than `age`.
     fn is_due(&self, age: Duration) -> bool {
         self.is_changed() || self.checked.is_none_or(|last| last.elapsed() >= age)
     }
@@ -54,7 +55,7 @@ impl State {
 
     /// Returns whether the file has to be read.
     fn has_changed(&self, stamp: Option<Stamp>) -> bool {
-        // Reading a large file may take long, and anyone can ask for a token that is not known.
+        // A large file is slow to read, and any client can present an unknown token.
         let has_just_failed = self
             .failed
             .is_some_and(|(failed, at)| failed == stamp && at.elapsed() < RECHECK_MALFORMED);
@@ -62,7 +63,7 @@ impl State {
     }
 }
 
-/// Properties that differ between two versions of the file.
+/// The stat data that distinguishes two versions of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -71,12 +72,12 @@ struct Stamp {
     nanoseconds: i64,
 }
 
-/// Names of users by the hashes of tokens and keys.
+/// The names of users, indexed by the hashes of tokens and keys.
 #[derive(Debug, Default)]
 pub struct Known {
     by_token: HashMap<TokenHash, Arc<str>>,
     by_key: HashMap<KeyHash, Arc<str>>,
-    /// In their order.
+    /// The names in ascending order.
     names: Vec<Arc<str>>,
 }
 
@@ -96,7 +97,7 @@ impl Known {
         self.by_key.get(key)
     }
 
-    /// Returns the user of that name.
+    /// Returns the user with this name.
     pub fn named(&self, name: &str) -> Option<&Arc<str>> {
         let found = self
             .names
@@ -123,7 +124,7 @@ impl Known {
         known
     }
 
-    /// Adds a token that is in no file.
+    /// Adds a token that is not in a file.
     pub(crate) fn add(&mut self, name: &str, token: &[u8]) {
         let name: Arc<str> = name.into();
         self.by_token
@@ -137,7 +138,7 @@ impl Directory {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// The file cannot be read, or is malformed.
+    /// Fails with `ErrorKind::Config` if the file cannot be read, or is malformed.
     pub fn open(path: PathBuf) -> Result<Self> {
         let stamp = stamp(&path);
         let known = Arc::new(Known::of(&Users::read(&path)?));
@@ -154,7 +155,7 @@ impl Directory {
         })
     }
 
-    /// Makes a directory with one user who has one token, and no file.
+    /// Creates a directory with one user who has one token, without a file.
     pub fn with_one(name: &str, token: &str) -> Self {
         let mut known = Known::default();
         known.add(name, token.as_bytes());
@@ -169,19 +170,19 @@ impl Directory {
         }
     }
 
-    /// Returns the file; `None` if there is none.
+    /// Returns the path of the file, or `None` if there is no file.
     pub fn path(&self) -> Option<&Path> {
         (!self.path.as_os_str().is_empty()).then_some(&*self.path)
     }
 
-    /// Returns the users, after another look at the file if the last one was half a second ago. A file
-    /// that has become unreadable or malformed leaves them as they were.
+    /// Returns the users. The file is checked if the last check is half a second old. If the file
+    /// has become unreadable or malformed, the previous users stay.
     pub fn known(&self) -> Arc<Known> {
         self.known_within(RECHECK)
     }
 
-    /// Returns the user that `find` finds. Looks at the file again before it says that there is none, so that a new
-    /// token or key counts at once.
+    /// Returns the user that `find` finds. The file is checked again before the result is `None`,
+    /// so that a new token or key applies at once.
     pub fn find(&self, find: impl Fn(&Known) -> Option<Arc<str>>) -> Option<Arc<str>> {
         find(&self.known()).or_else(|| find(&self.known_within(RECHECK_UNKNOWN)))
     }
@@ -192,7 +193,8 @@ impl Directory {
             (state.is_due(age), state.is_changed())
         };
         if self.path().is_some() && is_due {
-            // Only who needs the newest users waits for another that reads them.
+            // Only a lookup that needs the newest users waits for another thread that reads the
+            // file.
             let turn = match is_changed || age < RECHECK {
                 true => Some(self.reading.lock().unwrap_or_else(PoisonError::into_inner)),
                 false => match self.reading.try_lock() {
@@ -208,9 +210,9 @@ impl Directory {
         Arc::clone(&self.state().known)
     }
 
-    /// Reads the file again, if it has changed. Use it with the turn to read.
+    /// Reads the file again if it has changed. The caller must hold the lock for reading.
     fn look(&self) {
-        // Changes from here on may be missing in what is read.
+        // Changes after this point may be missing from the result of the read.
         let (begun, changes) = (Instant::now(), self.state().changes);
         let stamp = stamp(&self.path);
         let has_changed = self.state().has_changed(stamp);
@@ -230,15 +232,17 @@ impl Directory {
         state.seen_changes = changes;
     }
 
-    /// The fields stay consistent whatever panics: they change together.
+    /// Locks the state. A panic of another thread does not make it inconsistent, because the fields
+    /// change together.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the file. The change counts at once.
+    /// Changes the file. The change applies at once.
     ///
     /// # Errors
-    /// As for [`change`]; and there is no file if the server was started without one.
+    /// Fails for the same reasons as [`change`], and with [`ErrorKind::Unsupported`] if the server
+    /// was started without a file.
     pub fn change<T>(&self, act: impl FnOnce(&mut Users) -> Result<T>) -> Result<T> {
         let Some(path) = self.path() else {
             let message = "this server has no file of users; start it with a configuration";
@@ -341,7 +345,7 @@ mod tests {
         directory.state().checked = None;
         change(&path, |users| users.add("bob")).expect("written");
         let is_known = |name: &str| directory.known().named(name).is_some();
-        // Another thread has the turn to read.
+        // Another thread holds the lock for reading.
         let turn = directory.reading.lock().expect("no panic");
         assert!(is_known("alice") && !is_known("bob"));
         std::thread::scope(|scope| {

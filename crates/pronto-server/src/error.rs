@@ -4,39 +4,40 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The configuration, or the file of users, is malformed. The message names file and line.
+    /// The configuration or the file of users is malformed. The message names file and line.
     Config,
-    /// A name of a repository or a user is not allowed.
+    /// The name of a repository or a user is not allowed.
     InvalidName,
-    /// There is no such repository, user or address.
+    /// The repository, user or address does not exist.
     NotFound,
-    /// There is a repository or user of that name already.
+    /// A repository or user of that name exists already.
     Exists,
     /// The request needs a user, or a valid token.
     Unauthenticated,
-    /// The user may not do that.
+    /// The user is not permitted to do this.
     Denied,
     /// The request is malformed.
     Malformed,
-    /// The request has more bytes than it may have.
+    /// The request exceeds its size limit.
     TooLarge,
-    /// The request is for a host that this server does not answer for.
+    /// The request names a host that this server does not serve.
     Misdirected,
-    /// The request asks for something that this server does not do.
+    /// The request needs a feature that this server does not support.
     Unsupported,
-    /// Too many requests of this user or address are under way.
+    /// The user or address has too many requests in flight.
     TooMany,
     /// The server has no room for the request.
     Overloaded,
-    /// So many requests wait for a slot that this one may not wait, too.
+    /// The queue of waiting requests is full.
     QueueFull,
-    /// The store of the repositories, or the disk of its cache, cannot be used for the moment.
+    /// The store of the repositories, or the disk of its cache, is temporarily unavailable.
     Unavailable,
-    /// The store refuses, or is damaged: an operator has to look.
+    /// The store refuses access or is damaged, so an operator has to act.
     Store,
-    /// The operating system refused.
+    /// A system call failed.
     Io,
-    /// The repository or the protocol failed; the client has been told if that was possible.
+    /// The repository or the protocol failed. The error has been reported to the client, if that
+    /// was possible.
     Failed,
 }
 
@@ -46,14 +47,14 @@ pub type Error = pronto_io::error::Error<ErrorKind>;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Returns the error of a request for which a budget has no room. `reason` says whose requests hold too much.
+/// Returns the error of a request that exceeds a memory budget. `reason` names the owner of the
+/// budget.
 pub(crate) fn without_room(reason: impl std::fmt::Display) -> Error {
     let message = format!("{reason} (limits.memory_bytes of the server)");
     Error::new(ErrorKind::TooMany, message)
 }
 
-/// Returns the message of an error as clients may read it: paths and reasons of the system are not for
-/// them.
+/// Returns the message of an error for clients, without paths and error messages of the system.
 pub fn public_message(error: &Error) -> &str {
     match error.kind() {
         ErrorKind::Config | ErrorKind::Io | ErrorKind::Failed => "the server failed",

@@ -1,4 +1,4 @@
-//! Requests of HTTP: who asks, for what, and the response.
+//! Requests over HTTP: authentication, routing and the response.
 
 pub(crate) mod api;
 mod bundle;
@@ -27,16 +27,16 @@ use reply::{Reply, failure};
 
 pub(crate) use reply::ReplyBody;
 
-/// The window of HTTP/2 for one request.
+/// The flow-control window of HTTP/2 for one request.
 pub(crate) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 
-/// A request on its way through the server.
+/// A request that the server is processing.
 struct Call {
     state: Arc<State>,
     setup: Arc<Setup>,
     client: Client,
     user: Option<Arc<str>>,
-    /// The proof of the user.
+    /// The proof of the identity of the user.
     proven: Proven,
     record: Record,
 }
@@ -64,8 +64,8 @@ pub(crate) async fn answer(
     reply.into_response(call.record)
 }
 
-/// Refuses requests that a program in front of this one could understand differently: those without
-/// a host (RFC 9112, 3.2) or with several, or with two tokens.
+/// Refuses requests that a proxy could interpret differently: requests without a host (RFC 9112,
+/// 3.2), with several hosts, or with two tokens.
 fn check_single(request: &Request<Incoming>) -> Result<()> {
     let count = |name| request.headers().get_all(name).iter().count();
     let malformed = |message| Err(Error::new(ErrorKind::Malformed, message));
@@ -92,7 +92,7 @@ impl Call {
                 Method::GET
             }
             Route::Call(..) => Method::POST,
-            // The interface decides itself.
+            // The API checks the methods itself.
             Route::Api(_) => request.method().clone(),
         };
         let is_head = request.method() == Method::HEAD && needed == Method::GET;
@@ -119,8 +119,8 @@ impl Call {
         }
     }
 
-    /// Charges the bytes of a body that are held before a service reads it: over HTTP/2, clients may send a window of it
-    /// while their request waits for a slot.
+    /// Charges the bytes of a body that are held before a service reads them. Over HTTP/2, clients
+    /// may send a window of these bytes while their request waits for a slot.
     fn charge_body(&self, request: &Request<Incoming>) -> Result<Budget> {
         let owner = self
             .setup
@@ -135,8 +135,9 @@ impl Call {
         Ok(budget)
     }
 
-    /// Finds the user: of the token, or else of the client certificate. A certificate that is configured for a user who
-    /// does not exist is refused, one that is for nobody is none.
+    /// Authenticates the user by the token, or else by the client certificate. A certificate that
+    /// is configured for a user who does not exist is refused. A certificate that is configured for
+    /// no user is ignored.
     fn authenticate(&mut self, headers: &HeaderMap) -> Result<()> {
         self.user = match (headers.get(AUTHORIZATION), &self.client.certificate) {
             (Some(value), _) => {
@@ -171,14 +172,15 @@ impl Call {
         let credentials = authorization::parse(header).ok_or_else(wrong)?;
         let user = self.setup.user_of(Proof::Token(&credentials.token));
         let user = user.ok_or_else(wrong)?;
-        // A name that was sent must be the user's, so that nobody acts as another by mistake.
+        // If the client sent a name, it must be the name of the user, so that no client acts as
+        // another user by mistake.
         match credentials.user.is_none_or(|name| *name == *user) {
             true => Ok((user, Proven::Token(TokenHash::of(&credentials.token)))),
             false => Err(wrong()),
         }
     }
 
-    /// Answers that the server runs; with a store, whether that answers.
+    /// Reports that the server runs, and, with a store, whether the store responds.
     async fn health(&self) -> Result<Reply> {
         let Some(store) = self.setup.repositories.store().cloned() else {
             return Ok(Reply::text(200, "ok\n"));

@@ -1,21 +1,21 @@
-//! Public keys of users for SSH and netsync, as lines of OpenSSH: `TYPE BASE64 COMMENT`.
+//! Public keys of users for SSH and netsync, in the format of OpenSSH: `TYPE BASE64 COMMENT`.
 //!
-//! A key of Ed25519 is one key, whatever protocol its owner uses. The two sign different texts, so a
-//! signature for one is of no use in the other.
+//! An Ed25519 key works for both protocols. The protocols sign different texts, so a signature for
+//! one protocol is not valid for the other one.
 
 use russh::keys::ssh_key::public::{Ed25519PublicKey, KeyData};
 use russh::keys::{Algorithm, HashAlg, PublicKey};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The longest line.
+/// The largest length of a line in bytes.
 const LONGEST_BYTES: usize = 16 * 1024;
 
-/// The smallest and the largest RSA key, in bits.
+/// The smallest and the largest size of RSA keys, in bits.
 const SMALLEST_RSA: u32 = 2048;
 const LARGEST_RSA: u32 = 8192;
 
-/// The SHA-256 of a key, which stands for it.
+/// The SHA-256 of a key, which identifies the key.
 pub type KeyHash = [u8; 32];
 
 /// A public key that can authenticate a user.
@@ -26,11 +26,13 @@ pub struct UserKey {
 }
 
 impl UserKey {
-    /// Parses a line, as in a file `id_ed25519.pub`: a key of type Ed25519, ECDSA, or RSA of at least
-    /// 2048 bits. A key of netsync, `ed25519:` with hexadecimal digits, becomes such a line.
+    /// Parses a line, as in a file `id_ed25519.pub`: a key of type Ed25519, ECDSA, or RSA of at
+    /// least 2048 bits. A netsync key, `ed25519:` with hexadecimal digits, is converted to such a
+    /// line.
     ///
     /// # Errors
-    /// The line is malformed, or the key is of another type, too small, a private key, or a certificate.
+    /// Fails with [`ErrorKind::Malformed`] if the line is malformed, or the key is of another type,
+    /// too small, a private key, or a certificate.
     pub fn parse(line: &str) -> Result<Self> {
         let malformed = |message: &str| Err(Error::new(ErrorKind::Malformed, message));
         let line = line.trim();
@@ -63,7 +65,7 @@ impl UserKey {
         Ok(UserKey { key, line })
     }
 
-    /// Returns the line, without spaces around it.
+    /// Returns the line without surrounding spaces.
     pub fn line(&self) -> &str {
         &self.line
     }
@@ -83,7 +85,8 @@ impl UserKey {
         fingerprint(&self.key)
     }
 
-    /// Returns the key as netsync shows it, `ed25519:` with hexadecimal digits; `None` for other types.
+    /// Returns the key in the format of netsync, `ed25519:` with hexadecimal digits, or `None` for
+    /// other types.
     pub fn netsync(&self) -> Option<String> {
         match self.key.key_data() {
             KeyData::Ed25519(key) => {
@@ -94,23 +97,23 @@ impl UserKey {
         }
     }
 
-    /// Returns whether `text` is the fingerprint of the key, or the key as netsync shows it.
+    /// Returns whether `text` is the fingerprint of the key, or the key in the format of netsync.
     pub fn is_called(&self, text: &str) -> bool {
         self.fingerprint() == text || self.netsync().as_deref() == Some(text)
     }
 
-    /// Returns the hash by which the key is found.
+    /// Returns the hash that identifies the key in lookups.
     pub fn hash(&self) -> KeyHash {
         hash(&self.key)
     }
 }
 
-/// Returns the hash of the key of Ed25519 that consists of these bytes.
+/// Returns the hash of the Ed25519 key with these bytes.
 pub(crate) fn hash_of_ed25519(bytes: &[u8; 32]) -> KeyHash {
     hash(&PublicKey::from(KeyData::Ed25519(Ed25519PublicKey(*bytes))))
 }
 
-/// Parses `ed25519:` with 64 hexadecimal digits, as netsync shows a key, and a comment.
+/// Parses `ed25519:` with 64 hexadecimal digits, the format of netsync for a key, and a comment.
 fn of_netsync(line: &str) -> Option<PublicKey> {
     let (key, comment) = line.split_once(' ').unwrap_or((line, ""));
     let key = *pronto_peer::PublicKey::parse(key)?.as_bytes();
@@ -128,11 +131,11 @@ pub(crate) fn fingerprint(key: &PublicKey) -> String {
 /// Returns the hash of a key.
 pub(crate) fn hash(key: &PublicKey) -> KeyHash {
     let print = key.fingerprint(HashAlg::Sha256);
-    // SHA-256 was asked for.
+    // The fingerprint is always a SHA-256.
     print.sha256().unwrap_or_default()
 }
 
-/// Returns whether signatures of this algorithm are accepted: not those with SHA-1.
+/// Returns whether signatures of this algorithm are accepted, which excludes algorithms with SHA-1.
 pub(crate) fn is_accepted(algorithm: &Algorithm) -> bool {
     match algorithm {
         Algorithm::Ed25519 | Algorithm::Ecdsa { .. } => true,

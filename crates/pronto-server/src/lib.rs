@@ -1,10 +1,10 @@
 //! The Git server: smart HTTP, SSH, `git://` and netsync with users, roles, limits and metrics. See
 //! `docs/design/serve.md`.
 //!
-//! No rule of Git's protocol is here: requests go to [`service`] as streams of bytes. Sockets, HTTP
-//! and SSH are asynchronous, the services are blocking and run on a bounded number of threads. What
-//! decides about access ([`access`], [`names`], [`route`], [`command`], [`authorization`], [`keys`],
-//! [`config`]) is neither.
+//! This crate contains no rules of Git's protocol: requests are passed to [`service`] as streams of
+//! bytes. Sockets, HTTP and SSH are asynchronous. The services are blocking, and run on a bounded
+//! number of threads. The modules for access control ([`access`], [`names`], [`route`],
+//! [`command`], [`authorization`], [`keys`], [`config`]) do no I/O on connections.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod access;

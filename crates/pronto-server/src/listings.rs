@@ -1,4 +1,4 @@
-//! Lists of refs as they were sent, for equal requests.
+//! A cache of ref advertisements, for equal requests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pronto::ObjectId;
 use pronto::upload_pack::{ListingCache, ListingKey};
 
-/// A bounded number of bytes of lists, in memory: one for each subject, in its last state. `Send + Sync`: a lock is
-/// held for a lookup, and for a pass over the subjects when room is made.
+/// A cache of ref advertisements in memory, with a limited total size. Each subject has one entry,
+/// for its last state. `Send + Sync`: a lock is held for a lookup, and for a pass over the subjects
+/// when entries are evicted.
 #[derive(Debug)]
 pub struct Listings {
     most_bytes: usize,
@@ -18,7 +19,7 @@ pub struct Listings {
 struct Entries {
     by_subject: HashMap<ObjectId, Entry>,
     bytes: usize,
-    /// Rises with each use.
+    /// The counter of uses, which orders entries by their last use.
     clock: u64,
 }
 
@@ -30,7 +31,7 @@ struct Entry {
 }
 
 impl Listings {
-    /// Returns an empty cache for lists of at most `most_bytes` in all.
+    /// Returns an empty cache for advertisements of at most `most_bytes` in total.
     pub fn new(most_bytes: usize) -> Self {
         Listings {
             most_bytes,

@@ -1,4 +1,4 @@
-//! Events of the server, and their lines of JSON.
+//! Events of the server, and their representation as lines of JSON.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,61 +7,63 @@ use serde_json::{Map, Value, json};
 
 use crate::token;
 
-/// The most characters of an error: clients choose parts of it.
+/// The largest number of characters of an error in the log. Parts of an error are chosen by
+/// clients.
 const MOST_CHARACTERS: usize = 500;
 
 /// An event of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The server can be reached.
+    /// A socket accepts connections.
     Listening {
-        /// `http`, `https`, `ssh`, `netsync` or `git`.
+        /// The protocol: `http`, `https`, `ssh`, `netsync` or `git`.
         protocol: &'static str,
         /// The address of the socket.
         address: SocketAddr,
     },
     /// A request is finished.
     Request(Box<Request>),
-    /// A connection was not admitted, or nobody has logged in on it.
+    /// A connection was not admitted, or no client has authenticated on it.
     Refused {
         /// The address of the client.
         address: SocketAddr,
-        /// The reason.
+        /// The reason of the refusal.
         reason: &'static str,
     },
-    /// The configuration was read again.
+    /// The configuration was reloaded.
     Reloaded {
-        /// Why it was not taken; the previous one stays.
+        /// The error for which the new configuration was rejected. The previous configuration
+        /// stays.
         error: Option<String>,
     },
-    /// A repository of a store was kept up.
+    /// Upkeep of a repository in a store has ended.
     Upkeep {
-        /// The repository; empty if the repositories cannot be listed.
+        /// The repository, or an empty string if the repositories cannot be listed.
         repository: String,
-        /// The effects, in words, or the error.
+        /// A description of the effects, or the error.
         result: Result<String, String>,
-        /// The time that it took.
+        /// The duration of the upkeep.
         duration: Duration,
     },
-    /// An object of the store is wrong, or the disk of its cache.
+    /// An object of the store, or the disk of its cache, is faulty.
     Fault {
-        /// The fault, with the name of the object or file.
+        /// The description of the fault, with the name of the object or file.
         message: String,
     },
-    /// Lines of the log were dropped, because its reader did not read.
+    /// Lines of the log were dropped, because the reader of the log did not read them.
     Dropped {
         /// The number of lines.
         lines: u64,
     },
-    /// No more connections are accepted.
+    /// The server drains, and accepts no more connections.
     Draining {
-        /// The number of connections that are left.
+        /// The number of open connections.
         connections: usize,
     },
-    /// All requests are finished, or the time for that is over.
+    /// All requests are finished, or the time to drain has passed.
     Drained {
-        /// The number of connections that were cut off.
+        /// The number of connections that were closed before their requests finished.
         connections: usize,
     },
 }
@@ -69,50 +71,50 @@ pub enum Event {
 /// A finished request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its id, which the client got in `X-Request-Id`, or with the error.
+    /// The id of the request, which the client got in `X-Request-Id`, or with an error.
     pub id: String,
-    /// The client.
+    /// The address of the client.
     pub address: SocketAddr,
-    /// `http`, `ssh`, `netsync` or `git`.
+    /// The protocol: `http`, `ssh`, `netsync` or `git`.
     pub protocol: &'static str,
-    /// The user.
+    /// The name of the user, if the client has authenticated.
     pub user: Option<String>,
-    /// The repository.
+    /// The name of the repository, if the request names one.
     pub repository: Option<String>,
-    /// The service: `git-upload-pack`, `git-receive-pack`, `netsync-pull`, `api` or something else.
+    /// The service: `git-upload-pack`, `git-receive-pack`, `netsync-pull`, `api` or another one.
     pub service: &'static str,
-    /// The status of HTTP, or its counterpart.
+    /// The HTTP status, or its equivalent for the protocol.
     pub status: u16,
-    /// The bytes of the body of the request, as sent.
+    /// The number of bytes of the request body, as sent.
     pub received_bytes: u64,
-    /// The bytes of the body of the response.
+    /// The number of bytes of the response body.
     pub sent_bytes: u64,
-    /// The time from its head to the end of its response.
+    /// The time from the request head to the end of the response.
     pub duration: Duration,
-    /// Why it failed.
+    /// The error of a failed request.
     pub error: Option<String>,
-    /// The use of the store, if repositories are in one.
+    /// The use of the store, if the repositories are in a store.
     pub store: Option<StoreUse>,
 }
 
-/// The use that a request has made of a store.
+/// The use of a store by a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreUse {
-    /// The generation that was read, or the one that a push has made.
+    /// The generation that the request read, or that its push committed.
     pub generation: u64,
-    /// The calls of the store.
+    /// The number of calls of the store.
     pub calls: u64,
-    /// The bytes that were read and written.
+    /// The number of bytes that were read and written.
     pub bytes: u64,
-    /// The time of all calls, which may overlap.
+    /// The total time of all calls, which may overlap.
     pub duration: Duration,
 }
 
-/// A receiver of events. It is called from many threads, and must not wait long.
+/// A receiver of events. Many threads call it, and it must not block for long.
 pub type Tell = dyn Fn(&Event) + Send + Sync;
 
 impl Event {
-    /// Returns the event as a line of JSON, with the time.
+    /// Returns the event, with the current time, as a line of JSON.
     pub fn to_line(&self) -> String {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
@@ -194,7 +196,7 @@ fn printable(json: &str) -> String {
     text
 }
 
-/// Cuts a long text of a client.
+/// Truncates a long text of a client.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MOST_CHARACTERS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

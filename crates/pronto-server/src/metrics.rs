@@ -1,4 +1,5 @@
-//! Counters for `/metrics`, in the text format of Prometheus. No label names a user or a repository.
+//! Metrics for `/metrics`, in the text format of Prometheus. No label contains the name of a user
+//! or repository.
 
 use std::sync::atomic::AtomicU64;
 
@@ -15,7 +16,7 @@ use crate::service::GitService;
 /// The labels of a finished request.
 type RequestLabels = Vec<(&'static str, String)>;
 
-/// The counters of a server.
+/// The metrics of a server.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
@@ -24,9 +25,9 @@ pub(crate) struct Metrics {
     received: Counter<u64, AtomicU64>,
     sent: Counter<u64, AtomicU64>,
     reloads: Counter,
-    /// Requests of Git under way.
+    /// The number of Git requests in flight.
     pub(crate) under_way: Gauge,
-    /// Open connections.
+    /// The number of open connections.
     pub(crate) connections: Gauge,
 }
 
@@ -37,7 +38,7 @@ impl std::fmt::Debug for Metrics {
 }
 
 fn histogram() -> Histogram {
-    // From a millisecond to about an hour.
+    // The buckets range from a millisecond to about an hour.
     Histogram::new(exponential_buckets(0.001, 4.0, 12))
 }
 
@@ -108,7 +109,7 @@ impl Metrics {
         self.reloads.inc();
     }
 
-    /// Returns all counters as text.
+    /// Returns all metrics as text.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.

@@ -1,25 +1,26 @@
-//! Names of repositories and users, as they appear in addresses and in the configuration.
+//! Names of repositories and users, as in URLs and in the configuration.
 
 use crate::{Error, ErrorKind, Result};
 
-/// The longest name in bytes.
+/// The largest length of a name in bytes.
 pub(crate) const LONGEST_BYTES: usize = 512;
 
-/// The most components of the name of a repository.
+/// The largest number of components of the name of a repository.
 pub(crate) const MOST_COMPONENTS: usize = 16;
 
-/// A checked name of a repository: components below the root, without `.git` at its end.
+/// A validated name of a repository: path components below the root, without the suffix `.git`.
 ///
-/// No component is empty, begins with a dot or holds a control character or a backslash, so the
-/// name cannot lead out of the root, into the files of a repository, or to hidden files.
+/// No component is empty, begins with a dot or contains a control character or a backslash, so the
+/// name cannot refer to a directory outside of the root, inside a repository, or to hidden files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RepositoryName(String);
 
 impl RepositoryName {
-    /// Checks a name without slashes at its ends.
+    /// Validates a name without slashes at its start and end.
     ///
     /// # Errors
-    /// The name is not allowed; the message says why.
+    /// Fails with `ErrorKind::InvalidName` if the name is not allowed. The message gives the
+    /// reason.
     pub fn parse(name: &str) -> Result<Self> {
         let refused = |why: &str| {
             let message = format!("invalid name of a repository: it {why}");
@@ -53,16 +54,16 @@ impl RepositoryName {
         Ok(RepositoryName(name.to_owned()))
     }
 
-    /// Returns the name.
+    /// Returns the name as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Checks that a repository of this name may be created: its components consist of ASCII letters,
-    /// digits, `.`, `_`, `-` and `+`, and do not begin with `-`.
+    /// Checks that a repository with this name may be created: its components consist of ASCII
+    /// letters, digits, `.`, `_`, `-` and `+`, and do not begin with `-`.
     ///
     /// # Errors
-    /// A component has another character.
+    /// Fails with `ErrorKind::InvalidName` if a component has another character.
     pub fn check_new(&self) -> Result<()> {
         let is_plain =
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'+');
@@ -82,8 +83,8 @@ impl std::fmt::Display for RepositoryName {
     }
 }
 
-/// Returns whether `name` can be the name of a user: up to 64 letters, digits, `.`, `_`, `-` and `@`
-/// that begin with a letter or digit; not `anonymous`, which stands for everyone.
+/// Returns whether `name` is a valid name of a user: at most 64 letters, digits, `.`, `_`, `-` and
+/// `@`, the first of them a letter or digit. The name `anonymous` is reserved for all clients.
 pub fn is_user_name(name: &str) -> bool {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'@');
@@ -93,7 +94,7 @@ pub fn is_user_name(name: &str) -> bool {
         && name.bytes().all(is_plain)
 }
 
-/// Decodes `%XX` in a path. `None` if it is malformed, or not UTF-8.
+/// Decodes `%XX` in a path. Returns `None` if the path is malformed, or not UTF-8.
 pub fn percent_decoded(path: &str) -> Option<String> {
     use crate::token::hex_value;
     if !path.contains('%') {

@@ -1,8 +1,8 @@
-//! Netsync: peers that are users, known by their keys of Ed25519.
+//! Netsync: peers that authenticate as users with Ed25519 keys.
 //!
-//! The sockets, TLS and the session are those of `pronto_peer`, on threads of their own. This module
-//! decides: it finds the user of a key, counts connections and sessions with those of the other
-//! protocols, and asks the same roles and rules.
+//! `pronto_peer` provides the sockets, TLS and the session, on separate threads. This module
+//! provides the policy: it finds the user of a key, counts connections and sessions together with
+//! those of the other protocols, and applies the same roles and rules.
 
 mod guest;
 
@@ -24,13 +24,14 @@ use crate::state::State;
 use crate::{Error, ErrorKind, Result};
 use guest::Guest;
 
-/// The reason in the log when the system has no room for a connection.
+/// The reason that the log shows when the system has no resources for a connection.
 const NO_ROOM: &str = "the system has no room";
 
-/// Returns the key by which peers recognise the server. If there is none, `missing` decides.
+/// Returns the key by which peers recognise the server. `missing` decides about a missing key file.
 ///
 /// # Errors
-/// The file cannot be read or written, is no private key, or can be read by others.
+/// Fails with [`ErrorKind::Config`] or [`ErrorKind::Io`] if the file cannot be read or written, is
+/// not a private key, or is readable by other users.
 pub(crate) fn key(config: &config::Netsync, missing: Missing) -> Result<KeyPair> {
     let Some(path) = &config.key else {
         return generate();
@@ -56,7 +57,7 @@ fn generate() -> Result<KeyPair> {
     KeyPair::generate().map_err(|error| error.map_kind(|_| ErrorKind::Io))
 }
 
-/// Reads a key; `None` if there is no file.
+/// Reads a key. Returns `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<KeyPair>> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -73,17 +74,18 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Accepts no more connections. Sessions under way continue.
+    /// Stops accepting connections. Sessions under way continue.
     pub(crate) fn drain(&self) {
         self.drain.trigger();
     }
 }
 
-/// Serves connections to `sockets` on a thread. The sessions listen to `phases`, so that the end of
-/// the server waits for them.
+/// Serves connections to `sockets` on a thread. The sessions subscribe to `phases`, so that the end
+/// of the server waits for them.
 ///
 /// # Errors
-/// The key cannot be used, or the system has no more threads.
+/// Fails with [`ErrorKind::Config`] or [`ErrorKind::Io`] if the key cannot be used, or the system
+/// cannot create a thread.
 pub(crate) fn start(
     state: &Arc<State>,
     sockets: Vec<TcpListener>,
@@ -101,7 +103,8 @@ pub(crate) fn start(
         include: vec![b"refs/heads/*".to_vec(), b"refs/tags/*".to_vec()],
         exclude: Vec::new(),
     };
-    // The client has to agree, too: nothing is joined without its user's wish.
+    // The client has to allow unrelated histories, too, so no histories are joined without the
+    // consent of the user.
     options.allows_unrelated = true;
     let ready = Ready::new(sockets, options).map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
     let drain = Interrupt::new();
@@ -126,11 +129,13 @@ pub(crate) fn start(
     Ok(Running { drain })
 }
 
-/// The limits of sessions, which follow from those of the server. A reload does not change them.
+/// Returns the limits of sessions, which follow from the limits of the server. A reload does not
+/// change them.
 fn limits(config: &config::Config) -> Limits {
     let own = &config.limits;
     let mut limits = Limits::default();
-    // Threads: more sessions than can have a slot or wait for one are refused anyway.
+    // Each connection uses a thread. Connections beyond the slots and the queue would be refused in
+    // any case.
     limits.connections = own.connections.min(own.requests.saturating_add(own.queue));
     limits.sessions_per_peer = own.requests_per_user;
     limits.memory_bytes = config.netsync.memory_bytes;
@@ -141,10 +146,10 @@ fn limits(config: &config::Config) -> Limits {
     limits
 }
 
-/// Decides about the connections of peers.
+/// The policy for connections of peers.
 struct Peers {
     state: Arc<State>,
-    /// The runtime of the server, which counts the slots.
+    /// The runtime of the server, in which slots are counted.
     runtime: Handle,
     phases: Arc<watch::Sender<Phase>>,
 }

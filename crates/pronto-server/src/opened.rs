@@ -15,17 +15,17 @@ use crate::{ErrorKind, Result};
 /// A repository that was opened for a request.
 pub struct Opened {
     repository: Repository,
-    /// The place where pushes are recorded.
+    /// The destination that records pushes.
     landing: Option<Arc<dyn Landing>>,
     view: Option<Arc<View>>,
-    /// The generation of the view.
+    /// The generation that the view shows.
     generation: Option<Arc<Generation>>,
-    /// Values that live as long as the repository is open.
+    /// Values that must live as long as the repository is open.
     _held: Vec<Box<dyn Any>>,
 }
 
 impl Opened {
-    /// Returns a repository that is `view` of `generation`, or borrows its objects.
+    /// Returns a repository that is a `view` of `generation`, or borrows its objects.
     pub(crate) fn view(
         repository: Repository,
         view: Arc<View>,
@@ -38,43 +38,45 @@ impl Opened {
         }
     }
 
-    /// Records pushes at `landing`.
+    /// Sets the destination that records pushes.
     pub(crate) fn with_landing(mut self, landing: Arc<dyn Landing>) -> Self {
         self.landing = Some(landing);
         self
     }
 
-    /// Keeps `value` as long as the repository is open.
+    /// Keeps `value` alive as long as the repository is open.
     pub(crate) fn holding(mut self, value: Box<dyn Any>) -> Self {
         self._held.push(value);
         self
     }
 
-    /// Returns the place where pushes are recorded, if it is not the repository itself.
+    /// Returns the destination that records pushes, or `None` if pushes change the repository
+    /// itself.
     pub fn landing(&self) -> Option<&Arc<dyn Landing>> {
         self.landing.as_ref()
     }
 
-    /// Returns the repository alone. The caller must not use it as a view.
+    /// Returns the plain repository. The caller must not use it as a view.
     pub(crate) fn into_repository(self) -> Repository {
         self.repository
     }
 
-    /// Returns a path that stands for the repository: the same for all its views.
+    /// Returns a path that identifies the repository, and is the same for all its views.
     pub fn identity(&self) -> &Path {
         let git_dir = self.repository.git_dir();
         match self.is_view() {
-            // Views are two directories below that of their repository in the cache.
+            // The directory of a view is two levels below the directory of its repository in the
+            // cache.
             true => git_dir.ancestors().nth(2).unwrap_or(git_dir),
             false => git_dir,
         }
     }
 
-    /// Returns the bytes of the objects, with their indexes: of all files below `objects` outside of quarantines, or of the objects of a store
-    /// that the generation names.
+    /// Returns the size in bytes of the objects and their indexes: all files below `objects`
+    /// outside of quarantines, or the objects of a store that the generation references.
     ///
     /// # Errors
-    /// A directory cannot be read.
+    /// Fails with [`ErrorKind::Failed`] if a directory cannot be read.
     pub fn object_bytes(&self) -> Result<u64> {
         if let Some(generation) = &self.generation {
             let objects = generation.manifest.objects();

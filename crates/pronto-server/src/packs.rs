@@ -1,13 +1,15 @@
-//! Packs that equal requests share: each is made once while it is asked for, and kept afterwards as long as
-//! there is room.
+//! A cache of packs for equal requests. Each pack is generated once for concurrent requests, and
+//! cached afterwards as long as there is room.
 //!
-//! The thread of the first request makes the pack into a spool. Each request, also the first one, reads it
-//! from there at the speed of its client, so that no client waits for another one. Spools are files without a
-//! name; small ones are in memory, as long as all of them together have few bytes. A pack that does not fit
-//! in the budget is made for the requests that wait for it, a window at a time, and not kept.
+//! The thread of the first request writes the pack into a spool. Each request, including the first
+//! one, reads the spool at the speed of its client, so that no client waits for another one. Spools
+//! are files without a name. Small spools are in memory, up to a total limit. A pack that exceeds
+//! the budget is streamed to the waiting requests through a window of limited size, and is not
+//! cached.
 //!
-//! Requests that are equal want the same objects of the same repository, and were allowed to. Packs that
-//! bitmaps answer do not get here: reading a spool costs more than copying from the repository.
+//! Equal requests want the same objects of the same repository, and have passed the same access
+//! checks. Packs that bitmaps provide bypass this cache, because reading a spool costs more than
+//! copying from the repository.
 
 mod spool;
 
@@ -25,10 +27,10 @@ use pronto_io::interrupt::Interrupt;
 
 use spool::{Joined, Room, Spool};
 
-/// The most bytes of packs in memory.
+/// The largest total size in bytes of packs in memory.
 const MOST_MEMORY_BYTES: u64 = 32 << 20;
 
-/// The packs of a server. `Send + Sync`; requests share it.
+/// The cache of packs of a server. `Send + Sync`; all requests share it.
 #[derive(Debug)]
 pub struct PackCache {
     directory: PathBuf,
@@ -39,20 +41,20 @@ pub struct PackCache {
     shared: Counter<u64, AtomicU64>,
 }
 
-/// The bytes that spools have.
+/// The number of bytes that all spools use.
 #[derive(Debug, Default)]
 struct Budget {
     bytes: Gauge,
-    /// The bytes of them that are in memory.
+    /// The number of these bytes that are in memory.
     memory: Gauge,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
     by_key: HashMap<PackKey, Entry>,
-    /// The keys by the time of their last use.
+    /// The keys, ordered by the time of their last use.
     by_use: BTreeMap<u64, PackKey>,
-    /// Rises with each use.
+    /// The counter of uses, which orders entries by their last use.
     clock: u64,
 }
 
@@ -63,7 +65,7 @@ struct Entry {
 }
 
 impl Entries {
-    /// Returns the spool of `key`, which is used now.
+    /// Returns the spool of `key`, and marks it as used now.
     fn get(&mut self, key: &PackKey) -> Option<Arc<Spool>> {
         let entry = self.by_key.get_mut(key)?;
         self.by_use.remove(&entry.used);
@@ -73,7 +75,7 @@ impl Entries {
         Some(Arc::clone(&entry.spool))
     }
 
-    /// Adds a spool, in place of the one that has the key.
+    /// Adds a spool, and replaces the previous spool of the key.
     fn insert(&mut self, key: PackKey, spool: Arc<Spool>) {
         self.remove(&key);
         self.clock += 1;
@@ -88,7 +90,7 @@ impl Entries {
         }
     }
 
-    /// Returns the key of the spool that was used least recently, of those that `may_go`.
+    /// Returns the key of the least recently used spool, among those that `may_go` accepts.
     fn oldest(&self, may_go: impl Fn(&Spool) -> bool) -> Option<PackKey> {
         let mut keys = self.by_use.values();
         let may_go = |key: &&PackKey| {
@@ -100,8 +102,8 @@ impl Entries {
 }
 
 impl PackCache {
-    /// Returns an empty cache, whose files are in `directory` and have at most `most_bytes` in all. A
-    /// single pack has at most a quarter of them.
+    /// Returns an empty cache, whose files are in `directory` and have at most `most_bytes` in
+    /// total. A single pack may have at most a quarter of `most_bytes`.
     pub fn new(directory: &Path, most_bytes: u64) -> Self {
         PackCache {
             directory: directory.to_owned(),
@@ -113,7 +115,7 @@ impl PackCache {
         }
     }
 
-    /// Adds the counters of the cache to those of a server.
+    /// Registers the counters of the cache in `registry`.
     pub(crate) fn register(&self, registry: &mut Registry) {
         let help = "Packs that were made for requests that may share them";
         registry.register("packs_made", help, self.made.clone());
@@ -130,7 +132,7 @@ impl PackCache {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Joins the spool of `key`, or begins it.
+    /// Joins the spool of `key`, or starts a new spool.
     fn join(&self, key: &PackKey) -> Joined {
         let mut entries = self.entries();
         if let Some(spool) = entries.get(key)
@@ -152,7 +154,7 @@ impl PackCache {
         }
     }
 
-    /// Removes the spool from the table, if it is the one of `key`.
+    /// Removes the entry of `key` if it still has this spool.
     fn forget(&self, key: &PackKey, spool: &Arc<Spool>) {
         let mut entries = self.entries();
         let entry = entries.by_key.get(key);
@@ -161,8 +163,9 @@ impl PackCache {
         }
     }
 
-    /// Removes the spools that were used least recently, of those that `may_go`, until `used` and `bytes` are at
-    /// most `most`. Returns the entries, or `None` if there is no room.
+    /// Evicts the least recently used spools, among those that `may_go` accepts, until `used` and
+    /// `bytes` together are at most `most`. Returns the locked entries, or `None` if there is not
+    /// enough room.
     fn make_room(
         &self,
         used: &Gauge,
@@ -185,7 +188,7 @@ impl Room for PackCache {
             return false;
         }
         let room = self.make_room(&self.budget.bytes, bytes, self.most_bytes, Spool::is_idle);
-        // Reserved under the lock, so that no other spool takes the same room.
+        // The reservation takes place under the lock, so that no other spool uses the same room.
         room.inspect(|_| spool.reserve(bytes)).is_some()
     }
 
@@ -215,7 +218,8 @@ impl pronto::upload_pack::PackCache for PackCache {
             let reading = std::thread::Builder::new()
                 .name("pack".into())
                 .spawn_scoped(scope, move || joined.read(out, interrupt));
-            // Without a thread nobody reads, and the pack ends with its first write.
+            // If the thread does not start, no reader joins, and the pack ends with its first
+            // write.
             let mut writer = spool.writer(self);
             let made = make(&mut writer);
             if made.is_err() || !writer.is_kept() {
@@ -228,7 +232,7 @@ impl pronto::upload_pack::PackCache for PackCache {
             }
         });
         match sent {
-            // What went wrong with the pack says more than that it could not be read.
+            // The error of the pack is more specific than the error of the reader.
             (Err(error), _) if !spool.is_abandoned() => Err(error),
             (_, Some(read)) => read,
             (_, None) => Err(spool::failure("cannot start a thread for the answer")),

@@ -1,9 +1,9 @@
-//! Users and permissions of clients: the same answers for HTTP, HTTP/2, SSH, `shell`, `git://`, netsync, the
-//! interface for programs, archives and bundles.
+//! Authentication and authorization of clients, with the same decisions for HTTP, HTTP/2, SSH,
+//! `shell`, `git://`, netsync, the JSON API, archives and bundles.
 //!
-//! A protocol finds the proof of a client, and asks here who that is, at each request. It asks here whether a request is
-//! allowed, before a repository is opened ([`Setup::may`]) and when its configuration is known
-//! ([`Setup::may_in`]), and for each change of a ref ([`Setup::may_change`]).
+//! A protocol obtains the proof of identity of a client, and resolves the user here for each
+//! request. Authorization is checked before a repository is opened ([`Setup::may`]), when its
+//! configuration is available ([`Setup::may_in`]), and for each ref update ([`Setup::may_change`]).
 
 use std::sync::Arc;
 
@@ -18,38 +18,38 @@ use crate::state::Setup;
 use crate::token::TokenHash;
 use crate::{Error, ErrorKind, Result};
 
-/// The proof of a client that it acts for a user.
+/// The proof that a client acts for a user.
 #[derive(Clone, Copy)]
 pub(crate) enum Proof<'a> {
     /// A token.
     Token(&'a [u8]),
-    /// A public key whose private key the client has.
+    /// A public key. The client has proved that it holds the private key.
     Key(&'a KeyHash),
-    /// A certificate whose private key the client has.
+    /// A client certificate. The client has proved that it holds the private key.
     Certificate(&'a CertificateNames),
     /// The name of the user, from another program that has authenticated the client.
     Name(&'a str),
 }
 
-/// The proof of the user of a request, to ask again whether it still holds.
+/// The proof of the user of a request, for checking later whether the proof is still valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proven {
     Token(TokenHash),
     Key(KeyHash),
-    /// A certificate, or another program: the user has to exist.
+    /// A certificate, or authentication by another program. The user must exist.
     Name,
 }
 
 /// An action on a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// To read refs and objects, also as a bundle, or by netsync.
+    /// Read refs and objects, also as a bundle, or by netsync.
     Fetch,
-    /// To have an archive made.
+    /// Create an archive.
     Archive,
-    /// To change refs, by a push or by netsync.
+    /// Update refs, by a push or by netsync.
     Push,
-    /// To create or remove the repository.
+    /// Create or remove the repository.
     Manage,
 }
 
@@ -63,10 +63,10 @@ impl From<Service> for Action {
     }
 }
 
-/// A question: whether this client may do this to this repository.
+/// A permission check: whether this client may perform this action on this repository.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
-    /// The user; `None` for a client without one.
+    /// The user, or `None` for a client without a user.
     pub(crate) user: Option<&'a str>,
     /// The protocol: `http`, `git`, `ssh` or `netsync`.
     pub(crate) protocol: &'static str,
@@ -82,8 +82,9 @@ impl Question<'_> {
         Error::new(ErrorKind::NotFound, message)
     }
 
-    /// Returns the setting of the repository that allows or forbids the action, if there is one: that of HTTP for HTTP,
-    /// and that of the daemon for `git://` and for clients without a user in any other protocol.
+    /// Returns the setting of the repository that allows or forbids the action, if there is one:
+    /// `http.*` for HTTP, and `daemon.*` for `git://` and for clients without a user in any other
+    /// protocol.
     fn setting(&self) -> Option<&'static str> {
         match (self.protocol, self.user, self.action) {
             ("http", _, Action::Fetch) => Some("http.uploadpack"),
@@ -97,14 +98,14 @@ impl Question<'_> {
     }
 }
 
-/// The error for a client without a user who may do nothing.
+/// Returns the error for a client without a user that has no permissions.
 pub(crate) fn needs_token() -> Error {
     let message = "a token is needed: use it as the password";
     Error::new(ErrorKind::Unauthenticated, message)
 }
 
 impl Setup {
-    /// Returns the user that a proof stands for, if the file of users has it at this moment.
+    /// Returns the user that a proof identifies, if the file of users currently contains the user.
     pub(crate) fn user_of(&self, proof: Proof<'_>) -> Option<Arc<str>> {
         self.users.find(|known| match proof {
             Proof::Token(token) => known.user_of(token).cloned(),
@@ -117,7 +118,8 @@ impl Setup {
         })
     }
 
-    /// Returns whether the file of users still has a user, and the token or key that has proved it.
+    /// Returns whether the file of users still contains the user, and the token or key that
+    /// identified the user.
     pub(crate) fn is_still(&self, user: &str, proven: &Proven) -> bool {
         let found = self.users.find(|known| match proven {
             Proven::Token(hash) => known.user_of_hash(hash).cloned(),
@@ -127,11 +129,13 @@ impl Setup {
         found.is_some_and(|found| *found == *user)
     }
 
-    /// Answers a question as far as roles do.
+    /// Checks the roles for an action.
     ///
     /// # Errors
-    /// [`ErrorKind::Unauthenticated`] without a user; [`ErrorKind::NotFound`] for a user who may not
-    /// even read, so that names of repositories stay unknown; else [`ErrorKind::Denied`].
+    /// - [`ErrorKind::Unauthenticated`] if the client has no user.
+    /// - [`ErrorKind::NotFound`] for a user without read access, so that names of repositories stay
+    ///   secret.
+    /// - [`ErrorKind::Denied`] for any other user without permission.
     pub(crate) fn may(&self, question: &Question<'_>) -> Result<()> {
         let Question { user, action, .. } = question;
         let needed = match action {
@@ -157,13 +161,14 @@ impl Setup {
         Err(Error::new(ErrorKind::Denied, message))
     }
 
-    /// Answers a question as far as the repository itself does: by its mark for clients without a user, and by the
-    /// services that its configuration allows. An archive costs the server more than a fetch, so a repository has to
-    /// allow it to clients without a user.
+    /// Checks the repository for an action: its export mark for clients without a user, and the
+    /// services that its configuration allows. An archive costs the server more than a fetch, so
+    /// the repository must allow archives for clients without a user.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]: the client may not know that there is such a repository. [`ErrorKind::Denied`]. A
-    /// setting is no boolean.
+    /// - [`ErrorKind::NotFound`] if the existence of the repository is secret from the client.
+    /// - [`ErrorKind::Denied`] if the configuration forbids the action.
+    /// - [`ErrorKind::Failed`] if a setting is not a boolean.
     pub(crate) fn may_in(&self, question: &Question<'_>, repository: &Opened) -> Result<()> {
         if question.user.is_none() && self.config.require_export_ok && !is_marked(repository) {
             return Err(question.not_found());
@@ -188,8 +193,9 @@ impl Setup {
         }
     }
 
-    /// Returns why a client may not change a ref; `None` if it may. Whether the change is a fast-forward is known later:
-    /// [`forbids_force`](Self::forbids_force).
+    /// Returns the reason for which a client may not update a ref, or `None` if the update is
+    /// allowed. A later check, [`forbids_force`](Self::forbids_force), decides about updates that
+    /// are not fast-forwards.
     pub(crate) fn may_change(
         &self,
         question: &Question<'_>,
@@ -199,15 +205,16 @@ impl Setup {
         access.refusal(question.user, question.repository.as_str(), change)
     }
 
-    /// Returns why a ref may only be fast-forwarded; `None` if it may be forced.
+    /// Returns the reason for which a ref accepts only fast-forwards, or `None` if other updates
+    /// are allowed.
     pub(crate) fn forbids_force(&self, question: &Question<'_>, name: &[u8]) -> Option<String> {
         let access = &self.config.access;
         access.forbids_force(question.repository.as_str(), name)
     }
 }
 
-/// Returns whether a repository is marked for everyone: by a file, or in a store, which has no files, by its
-/// configuration.
+/// Returns whether a repository is marked for export to all clients: by a file, or by its
+/// configuration in a store, which has no files.
 fn is_marked(repository: &Opened) -> bool {
     match repository.is_view() {
         false => repository

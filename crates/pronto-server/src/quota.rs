@@ -1,8 +1,9 @@
-//! Quotas: how many bytes and refs repositories may have, and how many repositories there may be.
+//! Quotas: limits on the bytes and refs of repositories, and on the number of repositories.
 //!
-//! A push must satisfy each quota that matches its repository. What a repository has is looked at before the objects
-//! of the push are read, so that a push which cannot fit is refused early, and again when they are here, while no
-//! other push can change the repository ([`Bounds`]).
+//! A push must satisfy each quota that matches its repository. The usage of the repository is
+//! measured before the objects of the push are read, so that a push that cannot fit is refused
+//! early. The quotas are checked again after the objects are received, while no other push can
+//! change the repository ([`Bounds`]).
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -13,28 +14,28 @@ use crate::access::{RefChange, fits};
 use crate::opened::Opened;
 use crate::{ErrorKind, Result};
 
-/// Limits of the repositories that a glob matches.
+/// The limits of the repositories that a glob matches (`[[quota]]`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
-    /// The glob of repositories.
+    /// The glob of repository names (`repository`).
     pub repository: String,
-    /// The most bytes of objects that one of them may have.
+    /// The largest size in bytes of the objects of each repository (`bytes`).
     pub bytes: Option<u64>,
-    /// The most refs that one of them may have.
+    /// The largest number of refs of each repository (`refs`).
     pub refs: Option<u64>,
-    /// The most of them.
+    /// The largest number of repositories (`repositories`).
     pub repositories: Option<u64>,
-    /// Whether they are counted apart for each first component of their names.
+    /// Count the repositories separately for each first component of their names (`per_namespace`).
     pub per_namespace: bool,
 }
 
 impl Quota {
-    /// Returns whether the quota is for the repository `name`.
+    /// Returns whether the quota applies to the repository `name`.
     pub fn matches(&self, name: &str) -> bool {
         fits(&self.repository, name.as_bytes())
     }
 
-    /// Returns whether the quota counts `other` when `name` is created.
+    /// Returns whether the quota counts the repository `other` when `name` is created.
     pub fn counts(&self, name: &str, other: &str) -> bool {
         let namespace = |name: &str| name.split('/').next().map(str::to_owned);
         self.matches(other) && (!self.per_namespace || namespace(name) == namespace(other))
@@ -43,34 +44,35 @@ impl Quota {
     /// Returns a reason that names the quota.
     pub(crate) fn reason(&self, what: &str) -> String {
         let reason = format!("{what}: quota for '{}'", self.repository);
-        // A line of the protocol.
+        // The reason becomes a line of the protocol, so it must not contain control characters.
         reason.replace(char::is_control, "?")
     }
 }
 
-/// The content of a repository, in numbers.
+/// The size of the content of a repository.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The bytes of its objects, with their indexes.
+    /// The size in bytes of the objects and their indexes.
     pub bytes: u64,
-    /// The number of its refs.
+    /// The number of refs.
     pub refs: u64,
 }
 
-/// The rest of the quotas of a repository, for one push.
+/// The remaining part of the quotas of a repository, for one push.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     quotas: Vec<Quota>,
     usage: Usage,
-    /// The names of the refs that the push has been allowed to create. A session of netsync asks twice.
+    /// The names of the refs that the push was allowed to create. A session of netsync checks each
+    /// ref twice.
     created: Mutex<BTreeSet<Vec<u8>>>,
 }
 
 impl Allowance {
-    /// Measures `repository`, which is called `name`; `None` if no quota matches it.
+    /// Measures `repository`, whose name is `name`. Returns `None` if no quota matches the name.
     ///
     /// # Errors
-    /// The repository cannot be read.
+    /// Fails with [`ErrorKind::Failed`] if the repository cannot be read.
     pub(crate) fn of(quotas: &[Quota], name: &str, repository: &Opened) -> Result<Option<Self>> {
         let has_limit = |quota: &&Quota| quota.bytes.is_some() || quota.refs.is_some();
         let quotas: Vec<Quota> = quotas
@@ -98,7 +100,8 @@ impl Allowance {
         }))
     }
 
-    /// Returns why a change is refused; `None` if it is allowed. Refs can always be deleted.
+    /// Returns the reason for which a ref update is refused, or `None` if the update is allowed.
+    /// Deletions are always allowed.
     pub(crate) fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
         if change.deletes {
             return None;
@@ -123,7 +126,7 @@ impl Allowance {
         None
     }
 
-    /// Returns the most that the repository may hold after the push.
+    /// Returns the bounds that the repository must satisfy after the push.
     pub(crate) fn bounds(&self) -> Bounds {
         let smallest = |limit: fn(&Quota) -> Option<u64>| {
             let limits = self.quotas.iter().filter_map(|quota| {
@@ -139,13 +142,13 @@ impl Allowance {
         bounds
     }
 
-    /// Returns the size that the pack of the push may have.
+    /// Returns the limit on the size of the pack of the push.
     pub(crate) fn pack_limit(&self) -> Option<PackLimit> {
         let bytes = self.usage.bytes;
         let limits = self.quotas.iter().filter_map(|quota| {
             let most = quota.bytes?;
             let what = format!("the push is too large: the repository has {bytes} of {most} bytes");
-            // The smallest pack has no objects, and is refused for another reason.
+            // The smallest pack contains no objects, and is refused for another reason.
             let rest = most.saturating_sub(bytes).max(1);
             Some(PackLimit::new(rest, quota.reason(&what)))
         });

@@ -11,21 +11,21 @@ use crate::state::State;
 use crate::store::Tally;
 use crate::{Error, ErrorKind};
 
-/// The error of a request whose client has not taken the whole answer.
+/// The error of a request whose client did not receive the whole response.
 pub(crate) const UNFINISHED: &str = "the connection ended before the end of the answer";
 
-/// The record of a request. It is logged when it is dropped.
+/// The record of a request, which is logged when it is dropped.
 pub(crate) struct Record {
     state: Arc<State>,
     request: log::Request,
     pub(crate) counters: Arc<Counters>,
-    /// The use of the store.
+    /// The use of the store by the request.
     pub(crate) tally: Arc<Tally>,
     begun: Instant,
 }
 
 impl Record {
-    /// Begins the record of a request that has just arrived.
+    /// Starts the record of a request that has just been received.
     pub(crate) fn new(state: &Arc<State>, address: SocketAddr, protocol: &'static str) -> Self {
         Record {
             request: log::Request {
@@ -73,12 +73,13 @@ impl Record {
         self.request.status = status;
     }
 
-    /// Notes the first error.
+    /// Records the first error.
     pub(crate) fn error(&mut self, error: String) {
         self.request.error.get_or_insert(error);
     }
 
-    /// Notes how the request ended, unless an error was noted before.
+    /// Records the status and the error that ended the request, unless an error was recorded
+    /// before.
     pub(crate) fn ended(&mut self, status: u16, error: String) {
         if self.request.error.is_none() {
             self.status(status);
@@ -86,7 +87,7 @@ impl Record {
         }
     }
 
-    /// Notes the error that ended the request, and its status.
+    /// Records the error that ended the request, and its status.
     pub(crate) fn failed(&mut self, error: &Error) {
         self.status(status(error));
         self.error(error.to_string());
@@ -107,7 +108,7 @@ impl Drop for Record {
     }
 }
 
-/// Returns the status of HTTP that stands for an error. 500 is an error of the server.
+/// Returns the HTTP status for an error. The status 500 is an internal error of the server.
 pub(crate) fn status(error: &Error) -> u16 {
     match error.kind() {
         ErrorKind::Unauthenticated => 401,
@@ -124,7 +125,7 @@ pub(crate) fn status(error: &Error) -> u16 {
     }
 }
 
-/// Returns the text about an error for the client of the request `id`.
+/// Returns the error message for the client of the request `id`.
 pub(crate) fn text(error: &Error, id: &str) -> String {
     format!("{} (request {id})", public_message(error))
 }

@@ -1,5 +1,4 @@
-//! The repositories below the served directory: from names to opened repositories, and making,
-//! listing and removing them.
+//! The repositories below the served directory, and the resolution of their names.
 
 mod creation;
 mod resolved;
@@ -21,28 +20,28 @@ use crate::{Error, ErrorKind, Result};
 use creation::TurnToCreate;
 use resolved::Resolved;
 
-/// The number of directories below the root, one in another, in which repositories are listed.
+/// The largest depth below the root at which repositories are listed.
 const DEEPEST: usize = 16;
 
-/// The first branch of new repositories, if none is configured.
+/// The first branch of new repositories, if `init.defaultBranch` is not set.
 const FIRST_BRANCH: &str = "main";
 
-/// The most repositories that are listed.
+/// The largest number of repositories that are listed.
 const MOST_LISTED: usize = 100_000;
 
 /// The served repositories.
 #[derive(Clone, Debug)]
 pub struct Repositories {
-    /// The root without symbolic links.
+    /// The path of the root without symbolic links.
     root: PathBuf,
-    /// The name of the only repository, if the root is one.
+    /// The name of the only repository, if the root is a repository.
     only: Option<RepositoryName>,
     environment: Environment,
-    /// The store, if they are in one. There is no root then.
+    /// The object store of the repositories. With a store, there is no root.
     store: Option<Arc<StoredRepositories>>,
 }
 
-/// The names that were found.
+/// The names that a search has found.
 struct Listing {
     names: Vec<String>,
     most: usize,
@@ -51,21 +50,20 @@ struct Listing {
 /// The client of a push.
 #[derive(Clone, Copy, Debug)]
 pub struct Client<'a> {
-    /// Its name, if it has authenticated itself.
+    /// The name of the user, if the client has authenticated.
     pub user: Option<&'a str>,
-    /// The address from which it is connected.
+    /// The address of the client.
     pub address: std::net::IpAddr,
-    /// The protocol that it uses: `http` or `ssh`.
+    /// The protocol: `http` or `ssh`.
     pub protocol: &'static str,
 }
 
 impl Repositories {
-    /// Serves `root`: a repository, or a directory of repositories. They are opened with
+    /// Serves `root`: a repository, or a directory of repositories. Repositories are opened with
     /// `environment`.
     ///
     /// # Errors
-    /// The directory does not exist; it is a repository that may not be used, or whose name cannot be
-    /// part of an address.
+    /// Fails if the directory does not exist, or is a repository that may not be opened or named in a URL.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self> {
         let root = environment.absolute(root);
         let real = std::fs::canonicalize(&root).context(ErrorKind::Io, "cannot serve", &root)?;
@@ -87,11 +85,11 @@ impl Repositories {
         Ok(repositories)
     }
 
-    /// Opens the repositories that a configuration names, for a command that manages them: they can be
-    /// created, listed and removed, but those of a store cannot be opened.
+    /// Prepares the repositories of a configuration for an administrative command: they can be created,
+    /// listed and removed. The repositories of a store cannot be opened.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); the address of the store is malformed.
+    /// Fails for the same reasons as [`open`](Self::open), and if the URL of the store is malformed.
     pub fn managed(config: &Config, environment: &Environment) -> Result<Self> {
         match &config.store {
             Some(store) => Self::of_store(store, environment),
@@ -99,19 +97,19 @@ impl Repositories {
         }
     }
 
-    /// Serves the repositories of a store, which cannot be opened. Makes no call.
+    /// Prepares the repositories of a store, without a call of the store. They cannot be opened.
     ///
     /// # Errors
-    /// The address or the credentials are malformed.
+    /// Fails with [`ErrorKind::Config`] if the URL or the credentials are malformed.
     pub(crate) fn of_store(config: &StoreConfig, environment: &Environment) -> Result<Self> {
         let store = StoredRepositories::open(config, environment)?;
         Ok(Self::of(store, environment))
     }
 
-    /// Serves the repositories of a store.
+    /// Serves the repositories of a store, with a cache.
     ///
     /// # Errors
-    /// As for [`of_store`](Self::of_store); the cache cannot be used.
+    /// As for [`of_store`](Self::of_store), and fails with [`ErrorKind::Io`] if the cache cannot be used.
     pub(crate) fn of_store_with_cache(
         config: &StoreConfig,
         environment: &Environment,
@@ -120,11 +118,11 @@ impl Repositories {
         Ok(Self::of(store, environment))
     }
 
-    /// Serves the repositories of a store to one request, beside a server and other requests that use the same
-    /// directory. `interrupt` ends downloads.
+    /// Serves the repositories of a store to one request, in a cache of its own. `interrupt` ends downloads.
     ///
     /// # Errors
-    /// As for [`of_store_with_cache`](Self::of_store_with_cache); all caches are in use.
+    /// Fails for the same reasons as [`of_store_with_cache`](Self::of_store_with_cache), and with
+    /// [`ErrorKind::Unavailable`] if all caches are in use.
     pub(crate) fn of_store_for_command(
         config: &StoreConfig,
         environment: &Environment,
@@ -144,7 +142,7 @@ impl Repositories {
         }
     }
 
-    /// Returns the store, if repositories are in one.
+    /// Returns the store, if the repositories are in a store.
     pub(crate) fn store(&self) -> Option<&Arc<StoredRepositories>> {
         self.store.as_ref()
     }
@@ -152,7 +150,7 @@ impl Repositories {
     /// Opens a repository.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] if there is none of that name, or it leads out of the root.
+    /// Fails with [`ErrorKind::NotFound`] if no repository has this name, or the path is outside of the root.
     pub fn find(&self, name: &RepositoryName) -> Result<Opened> {
         match &self.store {
             Some(store) => store.find(name, &self.environment, Purpose::Fetch),
@@ -160,11 +158,11 @@ impl Repositories {
         }
     }
 
-    /// Opens a repository for a push. Hooks find the client in the variables `REMOTE_USER` and
-    /// `REMOTE_ADDR`. Reflogs name the client if the server's environment names no committer.
+    /// Opens a repository for a push. Hooks get the client in the variables `REMOTE_USER` and `REMOTE_ADDR`.
+    /// Reflogs name the client if the environment of the server sets no committer.
     ///
     /// # Errors
-    /// As for [`find`](Self::find).
+    /// Fails for the same reasons as [`find`](Self::find).
     pub fn find_for_push(&self, name: &RepositoryName, client: &Client<'_>) -> Result<Opened> {
         let mut environment = self.environment.clone();
         let address = client.address.to_string();
@@ -193,11 +191,11 @@ impl Repositories {
         Ok(resolved.repository.into())
     }
 
-    /// Resolves a name to the directory that it means, `NAME` or else `NAME.git`, and opens the repository there. All
-    /// that is done with a name begins here, so that what is checked is what is changed or removed.
+    /// Resolves a name to its directory, `NAME` or else `NAME.git`, and opens the repository there. Every
+    /// operation on a name starts here, so the repository that it changes is the one that it has checked.
     ///
     /// # Errors
-    /// As for [`find`](Self::find).
+    /// Fails for the same reasons as [`find`](Self::find).
     fn resolve(&self, name: &RepositoryName, environment: &Environment) -> Result<Resolved> {
         let resolved = match &self.only {
             Some(only) if only == name => Resolved {
@@ -219,7 +217,7 @@ impl Repositories {
         }
     }
 
-    /// Looks at the places where a repository of this name can be, in Git's order.
+    /// Tries the paths at which a repository of this name can be, in Git's order.
     fn search(&self, name: &RepositoryName, environment: &Environment) -> Result<Resolved> {
         let plain = self.root.join(name.as_str());
         let suffixed = self.root.join(format!("{name}.git"));
@@ -240,9 +238,9 @@ impl Repositories {
         Err(not_found(name))
     }
 
-    /// Returns whether a directory above the named one is a repository. In its worktree, everyone who may
-    /// push there could make another one, with hooks; and its own directory has other names for it, to
-    /// which its rules do not apply.
+    /// Returns whether an ancestor of the directory is a repository. In its worktree, a user with push access
+    /// could create another repository, with hooks. Inside its Git directory, other names would refer to the
+    /// same repository, and the rules for its name would not apply to them.
     fn leads_through_another(&self, name: &RepositoryName) -> bool {
         let components: Vec<&str> = name.as_str().split('/').collect();
         let above = components.len().saturating_sub(1);
@@ -258,8 +256,9 @@ impl Repositories {
     /// Creates a bare repository.
     ///
     /// # Errors
-    /// The name is not allowed; there is a repository of that name, or one that would contain it; only
-    /// one repository is served; or a directory cannot be created.
+    /// Fails with [`ErrorKind::InvalidName`] if the name is not allowed, or is inside another repository, with
+    /// [`ErrorKind::Exists`] if it is in use, with [`ErrorKind::Unsupported`] if the root is a single
+    /// repository, and with [`ErrorKind::Io`] if a directory cannot be created.
     pub fn create(&self, name: &RepositoryName) -> Result<()> {
         name.check_new()?;
         if let Some(store) = &self.store {
@@ -282,7 +281,7 @@ impl Repositories {
             let message = format!("there is a repository or directory '{name}' already");
             return Err(Error::new(ErrorKind::Exists, message));
         }
-        // Creating the directory decides between two who create the same.
+        // Creating the directory is atomic, so only one of two concurrent calls for the same name succeeds.
         std::fs::create_dir(&git_dir).map_err(|error| match error.kind() {
             Io::AlreadyExists => Error::new(ErrorKind::Exists, format!("'{name}' exists already")),
             _ => Error::new(ErrorKind::Io, format!("cannot create '{name}'")).because(error),
@@ -292,7 +291,7 @@ impl Repositories {
         options.initial_branch = self.first_branch();
         let made = Repository::init(&git_dir, &options, &self.environment);
         if let Err(error) = made {
-            // Nothing was in it before.
+            // The directory was new, so all its files are of this call.
             let _ = std::fs::remove_dir_all(&git_dir);
             return Err(error.map_kind(|_| ErrorKind::Io));
         }
@@ -302,13 +301,13 @@ impl Repositories {
     /// Waits until no other thread or process of this machine creates a repository with a quota.
     ///
     /// # Errors
-    /// The root cannot be opened.
+    /// Fails with [`ErrorKind::Io`] if the root cannot be opened.
     pub(crate) fn turn_to_create(&self) -> Result<TurnToCreate> {
         let root = self.store.is_none().then_some(self.root.as_path());
         TurnToCreate::take(root)
     }
 
-    /// Returns the branch that `HEAD` of a new repository in a store is on.
+    /// Returns the branch to which `HEAD` of a new repository in a store points.
     fn store_branch(&self) -> BString {
         let config = pronto::config::without_repository(&self.environment).ok();
         let configured = config.and_then(|config| {
@@ -318,21 +317,21 @@ impl Repositories {
         configured.unwrap_or_else(|| FIRST_BRANCH.into())
     }
 
-    /// Returns the branch that `HEAD` of new repositories is on, unless `init.defaultBranch` says so:
-    /// the one that most clients push first.
+    /// Returns the branch to which `HEAD` of new repositories points if `init.defaultBranch` is not set: the
+    /// branch that most clients push first.
     fn first_branch(&self) -> Option<BString> {
         let config = pronto::config::without_repository(&self.environment).ok()?;
         let is_configured = config.contains("init.defaultbranch");
         (!is_configured).then(|| FIRST_BRANCH.into())
     }
 
-    /// Creates a directory above a new repository, or checks the one that exists.
+    /// Creates a parent directory of a new repository, or checks the existing one.
     fn enter(&self, directory: &Path, name: &RepositoryName) -> Result<()> {
         let inside = || {
             let message = format!("'{name}' would be inside of a repository or a file");
             Err(Error::new(ErrorKind::InvalidName, message))
         };
-        // The suffix `.git` is tried, too: names of other repositories do not lead into this one.
+        // The suffix `.git` is tried, too, so that no name refers to a directory inside another repository.
         if upload_pack::find(directory, &self.environment).is_ok() {
             return inside();
         }
@@ -349,10 +348,11 @@ impl Repositories {
         }
     }
 
-    /// Removes a repository with all its files. It disappears at once, by a rename.
+    /// Removes a repository with all its files. A rename makes it disappear atomically.
     ///
     /// # Errors
-    /// There is none of that name, or it cannot be removed.
+    /// Fails with [`ErrorKind::NotFound`] if no repository has this name, with [`ErrorKind::Unsupported`] if
+    /// this repository cannot be removed, and with [`ErrorKind::Io`] if a file cannot be removed.
     pub fn remove(&self, name: &RepositoryName) -> Result<()> {
         if let Some(store) = &self.store {
             return store.remove(name);
@@ -379,7 +379,7 @@ impl Repositories {
     /// Returns the names of the repositories that `wanted` accepts.
     ///
     /// # Errors
-    /// As for [`list`](Self::list).
+    /// Fails for the same reasons as [`list`](Self::list).
     pub(crate) fn names(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
         match &self.store {
             Some(store) => store.list_some(wanted),
@@ -391,11 +391,11 @@ impl Repositories {
         }
     }
 
-    /// Returns the names to be shown at the start, sorted. Of a store, only the first ones are looked at, so that
-    /// others may be removed.
+    /// Returns the sorted names that the server shows when it starts. For a store, only the first names are
+    /// checked, so some of the others may be names of removed repositories.
     ///
     /// # Errors
-    /// As for [`list`](Self::list).
+    /// Fails for the same reasons as [`list`](Self::list).
     pub(crate) fn list_at_start(&self) -> Result<Vec<String>> {
         match &self.store {
             Some(store) => store.list_at_start(),
@@ -403,11 +403,10 @@ impl Repositories {
         }
     }
 
-    /// Returns the names of all repositories, sorted. Costs a look at each directory that is not in a
-    /// repository.
+    /// Returns the sorted names of all repositories. Reads each directory that is not inside a repository.
     ///
     /// # Errors
-    /// The root cannot be read. Directories below it that cannot be read are skipped.
+    /// Fails with [`ErrorKind::Io`] if the root cannot be read. Unreadable directories below it are skipped.
     pub fn list(&self) -> Result<Vec<String>> {
         if let Some(store) = &self.store {
             return store.list();
@@ -420,12 +419,12 @@ impl Repositories {
         Ok(names)
     }
 
-    /// Returns the repository, if there is one only, and not in a store.
+    /// Returns the only repository, or `None` if there are more, or the repositories are in a store.
     ///
     /// # Errors
-    /// The root cannot be read.
+    /// Fails with [`ErrorKind::Io`] if the root cannot be read.
     pub fn single(&self) -> Result<Option<RepositoryName>> {
-        // A store is not searched: each name costs calls.
+        // A store is not searched, because each name costs calls of the store.
         if self.store.is_some() {
             return Ok(None);
         }
@@ -438,7 +437,7 @@ impl Repositories {
         }
     }
 
-    /// Returns the names of repositories, at most so many.
+    /// Returns the names of at most `most` repositories.
     fn some(&self, most: usize) -> Result<Vec<String>> {
         let mut listing = Listing {
             names: Vec::new(),
@@ -460,7 +459,7 @@ impl Repositories {
             }
             let path = self.root.join(format!("{above}{entry}"));
             let resolved = self.resolve(&name, &self.environment);
-            // `NAME.git` can be beside a directory `NAME` of other repositories.
+            // `NAME.git` can exist beside a directory `NAME` that contains other repositories.
             if resolved.is_ok_and(|resolved| resolved.directory == path) {
                 listing.names.push(name.as_str().to_owned());
             } else if depth < DEEPEST
@@ -472,8 +471,8 @@ impl Repositories {
     }
 }
 
-/// The names of directories in a directory that are UTF-8. Links are left out, so that none is listed
-/// twice.
+/// Returns the names of the subdirectories that are UTF-8. Symbolic links are skipped, so that no repository
+/// is listed twice.
 fn read_directory(path: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(path)? {
@@ -556,7 +555,7 @@ mod tests {
         assert_eq!(served.list().expect("readable"), ["team", "team/a"]);
         let found = served.find(&name("team")).expect("there");
         assert!(found.git_dir().ends_with("team.git"));
-        // Links lead from one name to another.
+        // Symbolic links give a repository a second name.
         for link in ["link.git", "other"] {
             std::os::unix::fs::symlink(root.join("team/a.git"), root.join(link)).expect("a link");
             let link = name(link);

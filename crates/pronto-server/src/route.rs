@@ -1,9 +1,9 @@
-//! Addresses of requests.
+//! The routes of requests.
 
 use crate::names::{RepositoryName, percent_decoded};
 use crate::{Error, ErrorKind, Result};
 
-/// The service of Git that is asked for.
+/// A requested Git service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Service {
     /// A fetch: `git-upload-pack`.
@@ -15,7 +15,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// Returns the service of that name.
+    /// Returns the service with this name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "git-upload-pack" => Some(Service::UploadPack),
@@ -25,7 +25,7 @@ impl Service {
         }
     }
 
-    /// Returns the name in the protocol.
+    /// Returns the name of the service in the protocol.
     pub fn name(self) -> &'static str {
         match self {
             Service::UploadPack => "git-upload-pack",
@@ -35,7 +35,7 @@ impl Service {
     }
 }
 
-/// The service that a request asks for, and the repository.
+/// The service and the repository of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The service.
@@ -47,27 +47,27 @@ pub struct Target {
 /// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Whether the server is alive: `/healthz`.
+    /// The health check of the server: `/healthz`.
     Health,
-    /// `/metrics`.
+    /// The metrics: `/metrics`.
     Metrics,
-    /// A call of the interface for programs, with the components behind `/api/v1/`.
+    /// A call of the JSON API, with the path components after `/api/v1/`.
     Api(Vec<String>),
-    /// The advertisement of a service.
+    /// The advertisement of a service: `/NAME/info/refs?service=...`.
     Advertise(RepositoryName, Service),
-    /// A file with this name of the bundles of a repository.
+    /// The bundle of a repository with this file name.
     Bundle(RepositoryName, String),
     /// A request to a service.
     Call(RepositoryName, Service),
 }
 
-/// The text for clients of the dumb protocol.
+/// The error message for clients of the dumb protocol.
 const DUMB: &str = "this server only speaks Git's smart HTTP protocol";
 
-/// Parses the path and the query of an address.
+/// Parses the path and the query of a URL.
 ///
 /// # Errors
-/// The address is malformed, no address of this server, or one of the dumb protocol.
+/// Fails if the URL is malformed, is not a URL of this server, or belongs to the dumb protocol.
 pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
     match path {
         "/healthz" => return Ok(Route::Health),
@@ -107,13 +107,15 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
     ))
 }
 
-/// The service in a query; `None` without one, as clients of the dumb protocol ask.
+/// Returns the service in a query, or `None` for a query without a service, which clients of the
+/// dumb protocol send.
 fn service_asked(query: Option<&str>) -> Result<Option<Service>> {
     let mut pairs = query.unwrap_or_default().split('&');
     let Some(name) = pairs.find_map(|pair| pair.strip_prefix("service=")) else {
         return Ok(None);
     };
-    // Archives are not advertised: clients ask git-upload-pack for the version of the protocol.
+    // Archives are not advertised: clients request the version of the protocol from
+    // git-upload-pack.
     let service = Service::named(name).filter(|service| *service != Service::UploadArchive);
     let service = service.ok_or_else(|| {
         let message = "unknown service; there are git-upload-pack and git-receive-pack";

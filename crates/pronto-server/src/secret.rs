@@ -1,4 +1,5 @@
-//! Files that only the owner of the server may read: keys that it makes at its first start, and users.
+//! Files that are readable only by the owner of the server: the file of users, and keys that the
+//! server generates at its first start.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -9,31 +10,31 @@ use pronto_io::lock_file::{LockFile, Marking};
 
 use crate::{ErrorKind, Result};
 
-/// The longest wait for another server that makes the key.
+/// The longest wait for another server that generates the key.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The reaction to a private key that does not exist.
+/// The action for a private key file that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// Make one.
+    /// Generate a key and store it.
     Make,
-    /// Use one that is stored nowhere: the file would be made.
+    /// Generate a temporary key, as a check before a start that would create the file.
     Allow,
     /// Report an error.
     Refuse,
 }
 
-/// A private key as text, to be stored.
+/// A generated private key, with the text to store.
 pub(crate) struct Made<K> {
     pub(crate) key: K,
     pub(crate) text: String,
 }
 
-/// Makes a key and stores it at `path`, for its owner only. Another server may be faster; then its key
-/// counts, which `read` returns.
+/// Generates a key and stores it at `path`, readable only by its owner. If another server has
+/// stored a key first, returns that key, which `read` reads.
 ///
 /// # Errors
-/// The file is locked, or cannot be written; or `read` or `make` fails.
+/// Fails if the file is locked, or cannot be written, or if `read` or `make` fails.
 pub(crate) fn make<K>(
     path: &Path,
     read: impl FnOnce(&Path) -> Result<Option<K>>,
@@ -49,10 +50,11 @@ pub(crate) fn make<K>(
     Ok(key)
 }
 
-/// Replaces the file at `path` by `bytes` under its lock, for its owner only. Returns when the disk has it.
+/// Replaces the content of the file at `path` by `bytes` under its lock file, readable only by its
+/// owner. The data is on disk when this function returns.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Fails if the file cannot be written.
 pub(crate) fn store(mut lock: LockFile, path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(file) = lock.file() {
         let only_owner = std::fs::Permissions::from_mode(0o600);

@@ -1,4 +1,4 @@
-//! The server: its sockets, reloads, and its end.
+//! The server: its sockets, its reloads, and its shutdown.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,41 +23,40 @@ use crate::state::{Setup, State};
 use crate::upkeep::{self, Keeping};
 use crate::{Error, ErrorKind, Result, cache_directory, connection, daemon, netsync, ssh, tls};
 
-/// The time between two looks at the flags of [`Control`].
+/// The interval at which the flags of [`Control`] are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The pause of accepting when the system has no room for a connection.
+/// The pause in accepting connections when the system has no resources for a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The time for services to notice that their clients are gone.
+/// The time in which services can notice that their clients have disconnected.
 const CUT: Duration = Duration::from_secs(2);
 
-/// Connections that the system holds before they are accepted.
+/// The largest number of connections that the system queues before they are accepted.
 const BACKLOG: u32 = 1024;
 
-/// Threads beside those for requests: calls of the interface for programs use slots, too.
+/// The number of threads besides those for requests. Calls of the JSON API use slots, too.
 const SPARE_THREADS: usize = 16;
 
-/// The configuration of a server, and the code around it.
+/// The configuration of a server, and the interfaces that it calls.
 #[non_exhaustive]
 pub struct Options {
     /// The configuration.
     pub config: Config,
-    /// The file that it was read from, for reloads.
+    /// The file from which the configuration was read, for reloads.
     pub file: Option<PathBuf>,
     /// The only user and the token, for a server without a file of users.
     pub owner: Option<Owner>,
     /// The environment with which repositories are opened.
     pub environment: Environment,
-    /// The services that answer requests.
+    /// The implementation of the Git services.
     pub service: Box<dyn GitService>,
     /// The receiver of events.
     pub tell: Box<Tell>,
 }
 
 impl Options {
-    /// Returns the options of a server with `config`, which was read from no file, whose requests
-    /// `service` answers in `environment`. `tell` receives its events.
+    /// Returns the options of a server whose `config` was not read from a file.
     pub fn new(
         config: Config,
         environment: Environment,
@@ -75,24 +74,24 @@ impl Options {
     }
 }
 
-/// A user without a file.
+/// The only user of a server without a file of users.
 #[derive(Clone, Debug)]
 pub struct Owner {
-    /// The name.
+    /// The name of the user.
     pub name: String,
-    /// The token.
+    /// The token of the user.
     pub token: String,
 }
 
-/// The means by which other threads control a server.
+/// The signals by which other threads control a server.
 pub struct Control<'a> {
-    /// Asks to accept no more connections, and to end when the requests under way are finished.
+    /// Stops accepting connections, and ends the server when the requests in flight are finished.
     pub drain: &'a Interrupt,
-    /// Asks to end at once.
+    /// Ends the server at once.
     pub stop: &'a Interrupt,
     /// Returns whether a reload was requested since the last call.
     pub reload: &'a dyn Fn() -> bool,
-    /// Called once, when the server can be reached.
+    /// The callback that is called once, when the server accepts connections.
     pub started: &'a dyn Fn(&Started),
 }
 
@@ -115,10 +114,11 @@ pub struct Started {
     pub repositories: Vec<String>,
 }
 
-/// Serves until it is asked to end.
+/// Serves until `control` ends the server.
 ///
 /// # Errors
-/// The configuration cannot be served: an address cannot be used, or a file cannot be read.
+/// Fails if the configuration cannot be used: an address is not available, or a file cannot be
+/// read.
 pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
     let threads = options.config.limits.requests + SPARE_THREADS;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -128,15 +128,15 @@ pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
         .build()
         .map_err(|error| Error::new(ErrorKind::Io, "cannot start the server").because(error))?;
     let served = runtime.block_on(run(options, control));
-    // Threads that still work for clients cannot be stopped; the process ends with them.
+    // Threads that still work for clients cannot be stopped. They end with the process.
     runtime.shutdown_background();
     served
 }
 
-/// Checks what a configuration names: files, directories and certificates.
+/// Checks the files, directories and certificates that a configuration names.
 ///
 /// # Errors
-/// Something does not exist, or cannot be used.
+/// Fails if a file or directory does not exist, or cannot be used.
 pub fn check(config: &Config, environment: &Environment) -> Result<()> {
     let setup = setup(config.clone(), environment, &Purpose::Check)?;
     match setup.repositories.store() {
@@ -145,7 +145,7 @@ pub fn check(config: &Config, environment: &Environment) -> Result<()> {
     }
 }
 
-/// The purpose of a setup.
+/// The purpose for which a setup is created.
 enum Purpose<'a> {
     Check,
     Start(Option<&'a Owner>),
@@ -157,7 +157,7 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
         Purpose::Start(Some(owner)) => Directory::with_one(&owner.name, &owner.token),
         _ => Directory::open(config.users.clone())?,
     };
-    // Connections and requests keep counting when the limits stay as they were.
+    // A reload keeps the counts of connections and requests if the limits are unchanged.
     let admission = match purpose {
         Purpose::Reload(before) if before.config.limits == config.limits => {
             Arc::clone(&before.admission)
@@ -171,16 +171,17 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
                 netsync::key(&config.netsync, Missing::Allow)?;
             }
         }
-        // Without a configuration nobody has chosen the directory: packs that need it are not kept.
+        // Without a configuration, the directory is only a default. If it cannot be used, packs
+        // that need it are not cached.
         Purpose::Start(None) => cache_directory::prepare(&config.cache)?,
-        // The directory stays as it is.
+        // A reload does not change the directory.
         Purpose::Start(Some(_)) | Purpose::Reload(_) => {}
     }
     let has_ssh = !config.ssh.listen.is_empty();
     let ssh = match purpose {
         Purpose::Check if has_ssh => Some(ssh::setup(&config.ssh, Missing::Allow)?),
         Purpose::Start(_) if has_ssh => Some(ssh::setup(&config.ssh, Missing::Make)?),
-        // Addresses stay as they are, and with them the key.
+        // A reload does not change the addresses, and therefore not the key.
         Purpose::Reload(before) if has_ssh && before.ssh.is_some() => {
             Some(ssh::setup(&config.ssh, Missing::Refuse)?)
         }
@@ -215,7 +216,7 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         service,
         tell,
     } = options;
-    // A store waits in a runtime of its own.
+    // The store blocks on a runtime of its own.
     let setup = tokio::task::block_in_place(|| {
         setup(config, &environment, &Purpose::Start(owner.as_ref()))
     })?;
@@ -276,7 +277,7 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the server is to end.
+/// Waits until the server has to end.
 async fn wait(
     state: &State,
     control: &Control<'_>,
@@ -291,7 +292,7 @@ async fn wait(
     }
 }
 
-/// Tells the log of all addresses.
+/// Reports all addresses as events.
 fn announce(state: &State, started: &Started, has_tls: bool) {
     let name = if has_tls { "https" } else { "http" };
     for (protocol, addresses) in [
@@ -318,7 +319,7 @@ fn repositories(
         _ => None,
     };
     let Some(store) = &config.store else {
-        // A store that was given without a file stays.
+        // A store that was configured without a file stays.
         return match kept {
             Some(kept) => Ok(kept.clone()),
             None => Repositories::open(&config.root, environment),
@@ -351,11 +352,11 @@ fn repositories(
     }
 }
 
-/// Waits for the connections that are left.
+/// Waits for the open connections.
 async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>) {
     let connections = drain.receiver_count();
     state.tell(&Event::Draining { connections });
-    // Without connections nobody is told.
+    // Without connections, the channel has no receivers.
     let _ = drain.send(Phase::Draining);
     let end = Instant::now() + state.setup().config.limits.drain;
     while drain.receiver_count() > 0 && Instant::now() < end && !control.stop.is_triggered() {
@@ -376,7 +377,8 @@ async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>)
     }
 }
 
-/// Reads the configuration again. What is malformed changes nothing. Addresses stay as they are.
+/// Reloads the configuration. A malformed configuration changes nothing. The addresses stay the
+/// same.
 fn reload(state: &State, file: Option<&Path>, environment: &Environment) {
     let Some(file) = file else { return };
     let before = state.setup();
@@ -399,7 +401,8 @@ fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
             SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4()?,
             SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6()?,
         };
-        // A server that has just ended leaves connections behind, which do not matter.
+        // A server that has just ended leaves connections in `TIME_WAIT`, which must not prevent
+        // the bind.
         socket.set_reuseaddr(true)?;
         socket.bind(*address)?;
         socket.listen(BACKLOG)
@@ -414,7 +417,7 @@ fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
     sockets.collect()
 }
 
-/// Returns sockets that threads use.
+/// Returns the sockets in blocking mode, for threads.
 fn blocking(sockets: Vec<TcpListener>) -> Result<Vec<std::net::TcpListener>> {
     let sockets = sockets.into_iter().map(TcpListener::into_std);
     sockets
@@ -427,7 +430,7 @@ fn addresses(sockets: &[TcpListener]) -> Vec<SocketAddr> {
     addresses.collect()
 }
 
-/// Accepts connections until the task is ended.
+/// Accepts connections until the task is aborted.
 async fn accept(
     state: Arc<State>,
     protocol: Protocol,
@@ -437,7 +440,8 @@ async fn accept(
     loop {
         match socket.accept().await {
             Ok((stream, address)) => begin(&state, protocol, stream, address, drain.clone()),
-            // The client is gone again, or the system has no room. Both pass.
+            // The client has disconnected, or the system has no resources. Both conditions are
+            // temporary.
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
@@ -451,7 +455,7 @@ fn begin(
     drain: watch::Receiver<Phase>,
 ) {
     let state = Arc::clone(state);
-    // Counted here, so that the first to come are the first to be admitted.
+    // Connections are counted here, so that they are admitted in the order of their arrival.
     let connected = match state.setup().admission.connect(address.ip()) {
         Ok(connected) => connected,
         Err(full) if protocol == Protocol::Http => {
@@ -482,7 +486,7 @@ fn begin(
                 Protocol::Ssh => ssh::serve(state, stream, client, drain).await,
                 Protocol::Git => {
                     daemon::serve(state, stream, client).await;
-                    // It keeps the server from ending until here.
+                    // The guard keeps the server from ending until this point.
                     drop(drain);
                 }
             }

@@ -1,4 +1,5 @@
-//! The services of Git behind the sockets: requests as streams of bytes, answered on a blocking thread.
+//! The Git services, which answer requests as streams of bytes on a blocking thread, independent of
+//! the sockets.
 
 pub(crate) mod native;
 mod process;
@@ -27,104 +28,109 @@ pub use process::Git;
 pub struct Request<'a> {
     /// The repository.
     pub repository: &'a Opened,
-    /// The value of `Git-Protocol`, or its counterpart.
+    /// The value of the header `Git-Protocol`, or its equivalent.
     pub protocol: Option<&'a str>,
-    /// Set when the server ends.
+    /// The flag that is triggered when the server ends.
     pub interrupt: &'a Interrupt,
-    /// The memory that the request may hold.
+    /// The memory budget of the request.
     pub budget: &'a Arc<Budget>,
 }
 
 impl Request<'_> {
-    /// Returns the version that the client asked for.
+    /// Returns the protocol version that the client requested.
     pub fn version(&self) -> Version {
         pronto::upload_pack::requested_version(self.protocol.map(str::as_bytes))
     }
 }
 
-/// The streams of a request. Reading and writing waits for the client, and fails if it makes no
+/// The streams of a request. Reads and writes wait for the client, and fail if the client makes no
 /// progress.
 pub struct Streams<'a> {
-    /// The bytes of the client.
+    /// The bytes from the client.
     pub input: &'a mut (dyn Read + Send),
     /// The bytes for the client.
     pub output: &'a mut (dyn Write + Send),
 }
 
-/// Judges the changes of a push before its objects are read.
+/// The policy that decides about the ref updates of a push before its objects are read.
 pub trait Judge: Sync {
-    /// Looks at what the repository has, and returns the size that the pack may have. It is called once, first.
+    /// Measures the repository, and returns the limit on the size of the pack. This is the first
+    /// call for a push.
     ///
     /// # Errors
-    /// The repository cannot be read.
+    /// Fails if the repository cannot be read.
     fn pack_limit(&self, _repository: &Opened) -> Result<Option<PackLimit>> {
         Ok(None)
     }
 
-    /// Returns the most that the repository may hold after the push. It is called after
+    /// Returns the bounds that the repository must satisfy after the push. This call follows
     /// [`pack_limit`](Self::pack_limit).
     fn bounds(&self) -> Bounds {
         Bounds::default()
     }
 
-    /// Returns the most bytes of the commands of a push, or of its certificate.
+    /// Returns the largest size in bytes of the commands of a push, or of its push certificate.
     fn command_bytes(&self) -> u64 {
         u64::MAX
     }
 
-    /// Returns why the change is refused; `None` if it is allowed.
+    /// Returns the reason for which a ref update is refused, or `None` if the update is allowed.
     fn refusal(&self, change: &RefChange<'_>) -> Option<String>;
 
-    /// Returns why the ref may only be fast-forwarded; `None` if it may be forced.
+    /// Returns the reason for which a ref accepts only fast-forwards, or `None` if other updates
+    /// are allowed.
     fn forbids_force(&self, name: &[u8]) -> Option<String>;
 }
 
-/// The services of Git. Methods block until the client has its answer.
+/// The Git services. Methods block until the client has received its response.
 ///
-/// Errors have been reported to the client if the protocol allows that. An error before the first byte
-/// of output can be reported by the caller.
+/// If the protocol allows it, errors have been reported to the client when a method returns. The
+/// caller can report an error that occurs before the first byte of output.
 pub trait GitService: Send + Sync {
-    /// Adds the counters of the service to those of a server.
+    /// Registers the metrics of the service.
     fn register(&self, _registry: &mut Registry) {}
 
     /// Sends the advertisement of `git-upload-pack`.
     ///
     /// # Errors
-    /// The repository cannot be read, or the connection breaks.
+    /// Fails if the repository cannot be read, or the connection is lost.
     fn advertise_fetch(&self, request: &Request<'_>, output: &mut (dyn Write + Send))
     -> Result<()>;
 
-    /// Answers one request of a fetch, without an advertisement.
+    /// Answers a fetch request, without an advertisement.
     ///
     /// # Errors
-    /// The client violates the protocol, the repository cannot be read, or the connection breaks.
+    /// Fails if the client violates the protocol, the repository cannot be read, or the connection
+    /// is lost.
     fn answer_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
 
-    /// Opens the bundle of the repository that has this file name; `None` if there is none.
+    /// Opens the bundle of the repository with this file name. Returns `None` if there is no such
+    /// bundle.
     ///
     /// # Errors
-    /// The repository cannot be read.
+    /// Fails if the repository cannot be read.
     fn open_bundle(&self, _request: &Request<'_>, _name: &str) -> Result<Option<OpenedBundle>> {
         Ok(None)
     }
 
-    /// Serves a fetch from the advertisement to its end, on a connection of its own.
+    /// Serves a fetch from the advertisement to its end, on its own connection.
     ///
     /// # Errors
-    /// As for [`answer_fetch`](Self::answer_fetch).
+    /// Fails for the same reasons as [`answer_fetch`](Self::answer_fetch).
     fn serve_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
 
     /// Sends the advertisement of `git-receive-pack`.
     ///
     /// # Errors
-    /// As for [`advertise_fetch`](Self::advertise_fetch).
+    /// Fails for the same reasons as [`advertise_fetch`](Self::advertise_fetch).
     fn advertise_push(&self, request: &Request<'_>, output: &mut (dyn Write + Send)) -> Result<()>;
 
-    /// Answers a push. The changes that `judge` refuses do not happen, and no byte of the pack is read
-    /// before it is asked.
+    /// Answers a push. Ref updates that `judge` refuses do not happen, and `judge` decides before
+    /// any byte of the pack is read.
     ///
     /// # Errors
-    /// As for [`answer_fetch`](Self::answer_fetch). Refused changes are no error.
+    /// Fails for the same reasons as [`answer_fetch`](Self::answer_fetch). Refused updates are not
+    /// errors.
     fn answer_push(
         &self,
         request: &Request<'_>,
@@ -135,16 +141,16 @@ pub trait GitService: Send + Sync {
     /// Serves a request for an archive of a tree (`git-upload-archive`).
     ///
     /// # Errors
-    /// As for [`answer_fetch`](Self::answer_fetch).
+    /// Fails for the same reasons as [`answer_fetch`](Self::answer_fetch).
     fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
 
-    /// Refs of the repository were changed by a push that the service has not served.
+    /// Notifies the service that a push through another path has changed refs of the repository.
     fn pushed(&self, _repository: &pronto::Repository) {}
 
-    /// Serves a push from the advertisement to its end, on a connection of its own.
+    /// Serves a push from the advertisement to its end, on its own connection.
     ///
     /// # Errors
-    /// As for [`answer_push`](Self::answer_push).
+    /// Fails for the same reasons as [`answer_push`](Self::answer_push).
     fn serve_push(
         &self,
         request: &Request<'_>,
@@ -158,7 +164,7 @@ pub trait GitService: Send + Sync {
     }
 }
 
-/// An error of the streams of a client.
+/// Returns the error of a lost connection.
 fn broken(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
 }

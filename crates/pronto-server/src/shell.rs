@@ -1,4 +1,5 @@
-//! One request of a client that another SSH server has authenticated, as its forced command.
+//! A single request of a client that another SSH server has authenticated, which runs this code as
+//! its forced command.
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +17,7 @@ use crate::state::Setup;
 use crate::work::{LONGEST_PROTOCOL, Requester, Services, Work};
 use crate::{Error, ErrorKind, Result, command};
 
-/// The client, and the code around it.
+/// The client, and the interfaces that the request uses.
 pub struct Shell<'a> {
     /// The name of the user.
     pub user: &'a str,
@@ -26,17 +27,18 @@ pub struct Shell<'a> {
     pub protocol: Option<String>,
     /// The environment with which the repository is opened.
     pub environment: Environment,
-    /// The services that answer.
+    /// The implementation of the Git services.
     pub service: &'a dyn GitService,
-    /// Ends the request.
+    /// The flag that ends the request.
     pub interrupt: &'a Interrupt,
 }
 
-/// Serves a command with the rules of a configuration: `git-upload-pack 'PATH'` or another that
-/// [`command::parse`] understands.
+/// Serves a command with the rules of a configuration: `git-upload-pack 'PATH'` or another command
+/// that [`command::parse`] accepts.
 ///
 /// # Errors
-/// The user does not exist or may not do that; the command is not understood; there is no such
+/// Fails if the user does not exist or has no permission, the command is not supported, the
+/// repository does not exist, or the service fails.
 /// repository; or the service fails.
 pub fn serve_command(
     shell: &Shell<'_>,

@@ -1,5 +1,5 @@
-//! SSH: connections whose users are known by their public keys, and whose channels are requests of
-//! Git (RFC 4252 to 4254). The protocol itself is done by crate `russh`.
+//! SSH: connections whose users authenticate with public keys, and whose channels are Git requests
+//! (RFC 4252 to 4254). Crate `russh` implements the protocol.
 
 mod exec;
 mod host_key;
@@ -29,31 +29,33 @@ use link::Link;
 use session::Session;
 use socket::Socket;
 
-/// The time for a client to notice that its connection ends.
+/// The time in which a client can notice that its connection ends.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The time for a login if there are many connections.
+/// The timeout for authentication if there are many connections.
 const LOGIN_IN_CROWD: Duration = Duration::from_secs(5);
 
-/// The bytes that a client may send ahead on a channel, and in one packet.
+/// The number of bytes that a client may send ahead on a channel, and in one packet.
 const WINDOW_BYTES: u32 = 1024 * 1024;
 const PACKET_BYTES: u32 = 32 * 1024;
 
-/// The packets of a channel that wait for its service; then the connection is not read.
+/// The largest number of queued packets of a channel. If the queue is full, the connection is not
+/// read.
 const PACKETS_AHEAD: usize = 8;
 
-/// The messages for a client that wait for its connection.
+/// The largest number of queued messages for a client.
 const MESSAGES_AHEAD: usize = 4;
 
-/// The refused keys after which a connection ends.
+/// The number of refused keys after which a connection ends.
 pub(crate) const MOST_ATTEMPTS: usize = 20;
 
-/// The silence after which a client is asked for a sign of life, and how many it may leave unanswered.
+/// The keepalive interval of an idle client, and the largest number of unanswered keepalives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 const MOST_UNANSWERED: usize = 4;
 
-/// Key exchanges that cost little, the one that quantum computers do not break first. Those with large
-/// numbers are left out: clients could make the server compute for long.
+/// The key exchange algorithms with low cost, starting with the one that is safe against quantum
+/// computers. Algorithms with large numbers are excluded, because clients could use them to consume
+/// processor time.
 const EXCHANGES: &[kex::Name] = &[
     kex::MLKEM768X25519_SHA256,
     kex::CURVE25519,
@@ -77,7 +79,7 @@ const MACS: &[mac::Name] = &[
     mac::HMAC_SHA512,
 ];
 
-/// Algorithms of host keys, and of keys of users.
+/// The algorithms of host keys, and of the keys of users.
 const KEYS: &[Algorithm] = &[
     Algorithm::Ed25519,
     Algorithm::Ecdsa {
@@ -100,7 +102,7 @@ const KEYS: &[Algorithm] = &[
 /// Reads the host key and prepares handshakes.
 ///
 /// # Errors
-/// The key cannot be read, made or used.
+/// Fails if the key cannot be read, generated or used.
 pub(crate) fn setup(config: &config::Ssh, missing: Missing) -> Result<Ssh> {
     let key = match &config.host_key {
         Some(path) => host_key::obtain(path, missing)?,
@@ -116,7 +118,8 @@ fn server_config(key: PrivateKey) -> Config {
     Config {
         server_id: SshId::Standard(Cow::Borrowed("SSH-2.0-pronto")),
         methods: MethodSet::from(&[MethodKind::PublicKey][..]),
-        // Which key is known is no secret: clients must be told before they sign.
+        // The set of known keys is not secret, because the protocol reveals it before a client
+        // signs.
         auth_rejection_time: Duration::ZERO,
         auth_rejection_time_initial: None,
         keys: vec![key],
@@ -133,7 +136,8 @@ fn server_config(key: PrivateKey) -> Config {
             ..Preferred::DEFAULT
         },
         max_auth_attempts: MOST_ATTEMPTS,
-        // Connections are supervised here: a client may be silent while it waits for its answer.
+        // The supervisor ends idle connections, because a client may be silent while it waits for
+        // its response.
         inactivity_timeout: None,
         keepalive_interval: Some(SIGN_OF_LIFE),
         keepalive_max: MOST_UNANSWERED,
@@ -141,13 +145,13 @@ fn server_config(key: PrivateKey) -> Config {
     }
 }
 
-/// Tells a client that there is no room for its connection. Lines may come before the version of the
-/// protocol (RFC 4253, 4.2).
+/// Refuses a connection for which the server has no room. Lines are allowed before the version of
+/// the protocol (RFC 4253, 4.2).
 pub(crate) async fn refuse_connection(socket: TcpStream, reason: &str) {
     end_with(socket, format!("{reason}; try again later\r\n").as_bytes()).await;
 }
 
-/// Serves a connection until it ends, or the server drains and its requests are finished.
+/// Serves a connection until it ends, or until its requests are finished when the server drains.
 pub(crate) async fn serve(
     state: Arc<State>,
     socket: TcpStream,
@@ -165,13 +169,13 @@ pub(crate) async fn serve(
     };
     let handshake = limits.head.min(limits.login);
     drop(setup);
-    // Small answers must not wait for more.
+    // Small responses must not be delayed (`TCP_NODELAY`).
     let _ = socket.set_nodelay(true);
     let socket = Socket::new(socket);
     let address = client.address;
     let link = Arc::new(Link::new(&state, client));
     let session = Session::new(&link);
-    // On the heap, so that a connection that has sent nothing does not pay for it.
+    // The future is boxed, so that a connection that has sent nothing does not use memory for it.
     let greeting = Box::pin(run_stream(ssh.config, socket.clone(), session));
     let greeting = tokio::time::timeout(handshake, greeting);
     let Some(Ok(Ok(running))) = until(greeting, &drain).await else {
@@ -197,7 +201,7 @@ pub(crate) async fn serve(
         let farewell = async {
             let reason = "the server ends the connection".to_owned();
             let sent = handle.disconnect(Disconnect::ByApplication, reason, String::new());
-            // A connection that is broken needs no farewell.
+            // A lost connection needs no disconnect message.
             let _ = sent.await;
             let _ = (&mut supervisor.running).await;
         };
@@ -205,11 +209,12 @@ pub(crate) async fn serve(
     }
 }
 
-/// Ends a connection when it is dropped: the library serves it on a task of its own, which is not dropped.
+/// A guard that ends a connection when it is dropped. The library serves the connection on a
+/// separate task, which would continue.
 struct Closing {
     socket: Socket,
     link: Arc<Link>,
-    /// The reason for the log, if the client is to blame.
+    /// The reason for the log, if the client has caused the end.
     reason: Option<&'static str>,
 }
 
@@ -220,7 +225,7 @@ impl Drop for Closing {
     }
 }
 
-/// Ends a connection that takes too long, and when the server ends.
+/// The supervisor of a connection, which ends it after a timeout, and when the server ends.
 struct Supervisor<'a> {
     link: &'a Link,
     awake: Awake,
@@ -232,9 +237,9 @@ struct Supervisor<'a> {
 /// The end of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
-    /// Whether there is time for a farewell.
+    /// Whether there is time for a disconnect message.
     is_polite: bool,
-    /// The reason for the log, if the client is to blame.
+    /// The reason for the log, if the client has caused the end.
     reason: Option<&'static str>,
 }
 
@@ -254,20 +259,20 @@ impl Ending {
     }
 }
 
-/// Returns the reason for the log if a connection ended because of what its client sent.
+/// Returns the reason for the log if a connection ended because of the bytes that its client sent.
 fn reason_of(error: &russh::Error) -> Option<&'static str> {
     use russh::Error;
     match error {
         Error::RequestDenied => Some("too many channels"),
         Error::KeepaliveTimeout => Some("no sign of life in time"),
-        // Connections that are lost are no attack.
+        // A lost connection is not an attack.
         Error::Disconnect | Error::HUP | Error::IO(_) | Error::SendError | Error::RecvError => None,
         _ => Some("a violation of SSH"),
     }
 }
 
 impl Supervisor<'_> {
-    /// Waits until the connection has ended, or has to.
+    /// Waits until the connection has ended, or has to end.
     async fn wait(&mut self, drain: &mut watch::Receiver<Phase>) -> Ending {
         let activity = &self.link.activity;
         loop {
@@ -287,7 +292,7 @@ impl Supervisor<'_> {
                     }
                     self.link.drain();
                 }
-                // The end of a request decides how long the connection may be idle.
+                // The end of a request determines the idle timeout of the connection.
                 () = activity.ended() => {}
                 () = tokio::time::sleep(wait) => {
                     let is_late = Instant::now() >= self.handshake_end;
@@ -303,8 +308,8 @@ impl Supervisor<'_> {
                 }
             }
             if self.link.is_draining() && !activity.is_busy() {
-                // A client whose request has just ended leaves by itself, and would take a farewell for
-                // the failure of the request.
+                // A client whose request has just ended closes the connection itself, and would
+                // interpret a disconnect message as a failure of the request.
                 let left = tokio::time::timeout(GRACE, &mut self.running).await;
                 return match left {
                     Ok(_) => Ending::ABRUPT,

@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::repositories::Repositories;
 use crate::service::GitService;
 
-/// The part of the state that a reload replaces.
+/// The part of the shared state that a reload replaces.
 pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) repositories: Repositories,
@@ -24,11 +24,12 @@ pub(crate) struct Setup {
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) ssh: Option<Ssh>,
     pub(crate) admission: Arc<Admission>,
-    /// The setup of the next reload. Requests that began before it ask it whether they are still allowed.
+    /// The setup of the next reload. Requests that began before the reload use it to check whether
+    /// they are still allowed.
     pub(crate) successor: OnceLock<Arc<Setup>>,
 }
 
-/// SSH, with the key by which clients recognise the server.
+/// The SSH configuration, with the host key by which clients recognise the server.
 #[derive(Clone)]
 pub(crate) struct Ssh {
     pub(crate) config: Arc<russh::server::Config>,
@@ -42,10 +43,10 @@ pub(crate) struct State {
     pub(crate) service: Box<dyn GitService>,
     pub(crate) metrics: Metrics,
     pub(crate) stop: Interrupt,
-    /// Connections that have sent something, and have buffers.
+    /// The number of connections that have received data, and therefore have buffers.
     pub(crate) awake: AtomicUsize,
     tell: Box<Tell>,
-    /// Random, so that ids of two servers differ.
+    /// A random part of request ids, so that ids of two servers differ.
     first_id: u32,
     requests: AtomicU64,
 }
@@ -54,9 +55,9 @@ pub(crate) struct State {
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
-    /// The certificate of the client.
+    /// The client certificate, if the client has sent one.
     pub(crate) certificate: Option<Arc<CertificateNames>>,
-    /// Whether the connection is one of this machine, without TLS.
+    /// Whether the connection is from this machine, without TLS.
     pub(crate) is_local: bool,
     pub(crate) connection: Arc<Connection>,
 }
@@ -68,7 +69,7 @@ impl State {
         stop: Interrupt,
         tell: Box<Tell>,
     ) -> Self {
-        // It need not be secret, so a failure of the system's source does not matter.
+        // The value is not secret, so a failure of the system's random source does not matter.
         let mut random = [0; 4];
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
         State {
@@ -83,7 +84,7 @@ impl State {
         }
     }
 
-    /// Returns the current setup. A request keeps the one with which it began.
+    /// Returns the current setup. A request uses the setup that was current when it began.
     pub(crate) fn setup(&self) -> Arc<Setup> {
         Arc::clone(&self.setup.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -91,7 +92,7 @@ impl State {
     pub(crate) fn replace(&self, setup: Setup) {
         let setup = Arc::new(setup);
         let mut current = self.setup.write().unwrap_or_else(PoisonError::into_inner);
-        // Each is replaced once.
+        // Each setup is replaced once.
         let _ = current.successor.set(Arc::clone(&setup));
         *current = setup;
     }
@@ -100,7 +101,7 @@ impl State {
         (self.tell)(event);
     }
 
-    /// Logs and counts a connection that is refused, or ended because of its client.
+    /// Logs and counts a connection that was refused, or ended because of its client.
     pub(crate) fn refused(&self, address: SocketAddr, reason: &'static str) {
         self.metrics.refused(reason);
         self.tell(&Event::Refused { address, reason });
@@ -120,7 +121,7 @@ impl State {
 }
 
 impl Setup {
-    /// Returns the newest setup that has replaced this one; `None` if none has.
+    /// Returns the newest setup that has replaced this one, or `None` if this one is current.
     pub(crate) fn newest(&self) -> Option<&Setup> {
         let mut newest = self.successor.get()?;
         while let Some(next) = newest.successor.get() {

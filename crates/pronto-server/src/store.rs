@@ -1,4 +1,4 @@
-//! The repositories of an object store: from names to views of their newest generations.
+//! The repositories of an object store: names resolve to views of the newest generations.
 
 mod landing;
 mod observer;
@@ -39,35 +39,35 @@ const HOOKS: [&str; 5] = [
     "reference-transaction",
 ];
 
-/// The directory of temporary files of upkeep, in the cache.
+/// The subdirectory of the cache for temporary files of upkeep.
 const SCRATCH: &str = "upkeep";
 
-/// The directory of the caches of processes that serve one request each, in the cache.
+/// The subdirectory of the cache for the caches of processes that serve one request each.
 const COMMANDS: &str = "shell";
 
-/// The most processes that serve one request each at the same time.
+/// The largest number of concurrent processes that serve one request each.
 const MOST_COMMANDS: usize = 256;
 
-/// The number of them that share half of the room for the cache. The others share a quarter.
+/// The number of these processes that share half of the cache size. The other processes share a quarter.
 const ROOMY_COMMANDS: usize = 8;
 
-/// The number of repositories that are looked at when the server starts.
+/// The number of repositories whose existence is checked when the server starts.
 const LOOKED_AT: usize = 32;
 
 /// The repositories of a store, and the cache of their views.
 pub(crate) struct StoredRepositories {
     config: StoreConfig,
     store: Arc<Store>,
-    /// Upkeep by this process, while it runs.
+    /// The upkeep role of this process, while it runs.
     upkeep: OnceLock<Arc<UpkeepRole>>,
-    /// `None` if no repository is opened.
+    /// The cache, or `None` if the repositories cannot be opened.
     cache: Option<Cache>,
     observer: Arc<Observer>,
-    /// The repositories that were found, so that requests share probes and commits.
+    /// The repositories that exist, so that requests share their state.
     known: Mutex<HashMap<String, Arc<Stored>>>,
-    /// Ends downloads.
+    /// The flag that ends downloads.
     interrupt: Interrupt,
-    /// Receives faults of the store and of the disk.
+    /// The receiver of faults of the store and of the disk.
     report: Arc<OnceLock<Box<Report>>>,
 }
 
@@ -81,7 +81,8 @@ pub(crate) enum Purpose {
     Push,
 }
 
-/// Returns the room for cache `number` of those of processes that serve one request each.
+/// Returns the size of the cache with this `number` among the caches of processes that serve one request
+/// each.
 fn share_of_command(all_bytes: u64, number: usize) -> u64 {
     match number < ROOMY_COMMANDS {
         true => all_bytes / (2 * ROOMY_COMMANDS as u64),
@@ -90,10 +91,10 @@ fn share_of_command(all_bytes: u64, number: usize) -> u64 {
 }
 
 impl StoredRepositories {
-    /// Prepares to use a store, without a cache. Makes no call.
+    /// Prepares the use of a store, without a cache and without a call of the store.
     ///
     /// # Errors
-    /// The address or the credentials are malformed.
+    /// Fails with [`ErrorKind::Config`] if the URL or the credentials are malformed.
     pub(crate) fn open(config: &StoreConfig, environment: &Environment) -> Result<Self> {
         let to_error = |error: pronto_store::Error| error.map_kind(|_| ErrorKind::Config);
         let mut store = Store::open(&config.url, environment).map_err(to_error)?;
@@ -118,21 +119,22 @@ impl StoredRepositories {
         })
     }
 
-    /// Uses the cache of the configuration.
+    /// Opens the cache of the configuration.
     ///
     /// # Errors
-    /// The directory cannot be used, or another process uses it.
+    /// Fails with [`ErrorKind::Io`] if the directory cannot be used, or another process uses it.
     pub(crate) fn with_cache(mut self) -> Result<Self> {
         let cache = self.open_cache(&self.config.cache, self.config.cache_bytes);
         self.cache = Some(cache.map_err(|error| error.map_kind(|_| ErrorKind::Io))?);
         Ok(self)
     }
 
-    /// Uses one of the caches for processes that serve one request each: the first one that no other process
-    /// uses. What is in it stays for the next process.
+    /// Opens one of the caches for processes that serve one request each: the first one that no other process
+    /// uses. The next process that uses the same cache finds its content.
     ///
     /// # Errors
-    /// All are in use, or a directory cannot be used.
+    /// Fails with [`ErrorKind::Unavailable`] if all caches are in use, and with [`ErrorKind::Io`] if a
+    /// directory cannot be used.
     pub(crate) fn with_free_cache(mut self) -> Result<Self> {
         for number in 0..MOST_COMMANDS {
             let bytes = share_of_command(self.config.cache_bytes, number);
@@ -149,7 +151,7 @@ impl StoredRepositories {
         Err(Error::new(ErrorKind::Unavailable, message))
     }
 
-    /// Lets `interrupt` end downloads.
+    /// Sets the flag that ends downloads.
     pub(crate) fn with_interrupt(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();
         self
@@ -167,12 +169,13 @@ impl StoredRepositories {
         Cache::open(directory, most_bytes, blocks)
     }
 
-    /// Takes over the size of the cache. Its directory and the patience stay as they are.
+    /// Applies the cache size of a reloaded configuration. The directory of the cache and the time for
+    /// retries stay the same.
     ///
     /// # Errors
-    /// It is another store.
+    /// Fails with [`ErrorKind::Config`] if the configuration names another store.
     pub(crate) fn reload(&self, config: &StoreConfig) -> Result<()> {
-        // A database that was given without a file stays.
+        // A database that was configured without a file stays.
         let is_other =
             config.generations.is_some() && self.config.generations != config.generations;
         if is_other || self.config.url != config.url {
@@ -185,19 +188,22 @@ impl StoredRepositories {
         Ok(())
     }
 
-    /// Checks that the store answers, and that commits to it are safe.
+    /// Checks that the store responds, and that commits to it are safe.
     ///
     /// # Errors
-    /// It does not, or refuses; it has no conditional creation.
+    /// Fails with [`ErrorKind::Unavailable`] if the store does not respond, refuses access, or has no
+    /// conditional creation.
     pub(crate) fn check(&self) -> Result<()> {
         let checked = self.store.check().and_then(|()| self.check_creation());
         checked.map_err(|error| error.map_kind(|_| ErrorKind::Unavailable))
     }
 
-    /// Checks that the store can be used, at the start. One that does not answer may do so later.
+    /// Checks at the start of the server that the store can be used. A store that does not respond is
+    /// accepted, because it may respond later.
     ///
     /// # Errors
-    /// It refuses, does not exist, or has no conditional creation.
+    /// Fails with [`ErrorKind::Io`] if the store refuses access, does not exist, or has no conditional
+    /// creation.
     pub(crate) fn check_start(&self) -> Result<()> {
         match self.store.check().and_then(|()| self.check_creation()) {
             Err(error) if *error.kind() != pronto_store::ErrorKind::Unavailable => {
@@ -207,7 +213,7 @@ impl StoredRepositories {
         }
     }
 
-    /// Checks that the store has conditional creation, unless this server may not write to it.
+    /// Checks that the store has conditional creation. A server without write access accepts any store.
     fn check_creation(&self) -> pronto_store::Result<()> {
         match self.store.check_creation() {
             Err(error) if *error.kind() == pronto_store::ErrorKind::Denied => Ok(()),
@@ -215,9 +221,9 @@ impl StoredRepositories {
         }
     }
 
-    /// Tells `report` of each fault of the store and of the disk from now on.
+    /// Reports each fault of the store and of the disk to `report` from now on.
     pub(crate) fn report_to(&self, report: Box<Report>) {
-        // One that was given before stays.
+        // A receiver that was set before stays.
         let _ = self.report.set(report);
     }
 
@@ -226,31 +232,31 @@ impl StoredRepositories {
         self.interrupt.trigger();
     }
 
-    /// Returns whether the store answers, with a call if the last one was some time ago.
+    /// Returns whether the store responds. Makes a call of the store if the last one is not recent.
     pub(crate) fn health(&self) -> Health {
         self.observer.health(|| {
-            // The observer sees the result.
+            // The observer records the result.
             let _ = self.store.check();
         })
     }
 
-    /// Adds the counters of the store and the cache to those of a server.
+    /// Registers the metrics of the store and of the cache.
     pub(crate) fn register(self: &Arc<Self>, registry: &mut Registry) {
         self.observer.register(registry);
         registry.register_collector(Box::new(observer::CacheCollector(Arc::clone(self))));
     }
 
-    /// Prepares upkeep, if it is the role of this server.
+    /// Prepares upkeep, if it is a role of this server.
     ///
     /// # Errors
-    /// The directory of temporary files cannot be made.
+    /// Fails with [`ErrorKind::Io`] if the directory of temporary files cannot be created.
     pub(crate) fn begin_upkeep(&self) -> Result<Option<Arc<UpkeepRole>>> {
         let config = &self.config;
         if !config.role.keeps_up() {
             return Ok(None);
         }
         let scratch = config.cache.join(SCRATCH);
-        // A killed process has left files.
+        // A killed process has left its files here.
         match fs::remove_dir_all(&scratch) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).context(ErrorKind::Io, "cannot remove", &scratch)
@@ -268,7 +274,9 @@ impl StoredRepositories {
     /// Opens a view of the newest generation.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Unavailable`]; [`ErrorKind::Store`].
+    /// Fails with [`ErrorKind::NotFound`] if the repository does not exist, with [`ErrorKind::Unavailable`]
+    /// if the store does not respond, and with [`ErrorKind::Store`] if the store refuses access or is
+    /// damaged.
     pub(crate) fn find(
         self: &Arc<Self>,
         name: &RepositoryName,
@@ -317,10 +325,11 @@ impl StoredRepositories {
         })
     }
 
-    /// Creates a repository whose `HEAD` leads to `branch`.
+    /// Creates a repository whose `HEAD` points to `branch`.
     ///
     /// # Errors
-    /// There is one of that name; the name is not allowed in a store; those of the store.
+    /// Fails with [`ErrorKind::Exists`] if the name is in use, with [`ErrorKind::InvalidName`] if the name is
+    /// not allowed in a store, and with the errors of the store.
     pub(crate) fn create(&self, name: &RepositoryName, branch: &BStr) -> Result<()> {
         let stored = self.store.repository(name.as_str()).map_err(|error| {
             let kind = ErrorKind::InvalidName;
@@ -341,35 +350,36 @@ impl StoredRepositories {
     /// Removes a repository.
     ///
     /// # Errors
-    /// As for [`find`](Self::find).
+    /// Fails for the same reasons as [`find`](Self::find).
     pub(crate) fn remove(&self, name: &RepositoryName) -> Result<()> {
         let stored = self.stored(name)?;
         self.store.wait(stored.remove()).map_err(failed)
     }
 
-    /// Returns the names of all repositories, sorted.
+    /// Returns the sorted names of all repositories.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Fails with the errors of the store.
     pub(crate) fn list(&self) -> Result<Vec<String>> {
         let names = self.store.repositories().map_err(failed)?;
         self.store.existing(names).map_err(failed)
     }
 
-    /// Returns the names of repositories that `wanted` accepts, sorted. Two calls for each.
+    /// Returns the sorted names of the repositories that `wanted` accepts. Each name costs two calls of the
+    /// store.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Fails with the errors of the store.
     pub(crate) fn list_some(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
         let mut names = self.store.repositories().map_err(failed)?;
         names.retain(|name| wanted(name));
         self.store.existing(names).map_err(failed)
     }
 
-    /// Returns the names of all repositories, of which only the first ones are looked at.
+    /// Returns the names of all repositories. Only the existence of the first ones is checked.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Fails with the errors of the store.
     pub(crate) fn list_at_start(&self) -> Result<Vec<String>> {
         let mut names = self.store.repositories().map_err(failed)?;
         let others = names.split_off(names.len().min(LOOKED_AT));
@@ -384,7 +394,7 @@ impl StoredRepositories {
             return Ok(Arc::clone(stored));
         }
         drop(known);
-        // Names that are not allowed are those of no repository.
+        // A repository with an invalid name cannot exist.
         let stored = self.store.repository(name.as_str());
         stored.map(Arc::new).map_err(|_| {
             let message = format!("there is no repository '{name}'");
@@ -392,7 +402,7 @@ impl StoredRepositories {
         })
     }
 
-    /// Keeps a repository that exists.
+    /// Adds an existing repository to the table of known ones.
     fn remember(&self, name: &RepositoryName, stored: &Arc<Stored>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known
@@ -409,7 +419,7 @@ impl std::fmt::Debug for StoredRepositories {
     }
 }
 
-/// Converts an error of the store. What clients may read is in the message, the rest is for the log.
+/// Converts an error of the store. The message is suitable for clients; the cause is for the log.
 fn failed(error: pronto_store::Error) -> Error {
     use pronto_store::ErrorKind as From;
     let (kind, message) = match error.kind() {

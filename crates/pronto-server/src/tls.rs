@@ -1,4 +1,4 @@
-//! TLS for HTTPS: certificate, key, and authorities for client certificates.
+//! TLS for HTTPS: the certificate, the key, and the authorities for client certificates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,13 +12,14 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::TlsFiles;
 use crate::{Error, ErrorKind, Result};
 
-/// The largest file in PEM.
+/// The largest size in bytes of a PEM file.
 const LARGEST_BYTES: u64 = 16 << 20;
 
 /// Reads the files and prepares handshakes.
 ///
 /// # Errors
-/// A file cannot be read, or holds nothing that can be used; the key does not fit the certificate.
+/// Fails if a file cannot be read or contains no usable data, or the key does not fit the
+/// certificate.
 pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates(&files.certificate)?;
@@ -46,7 +47,7 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
         .with_single_cert(chain, key)
         .map_err(|error| unusable(&files.certificate, "cannot be used with the key", error))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    // Sessions are kept by clients, in tickets that cost the server nothing.
+    // Clients keep the sessions, in tickets that cost the server no memory.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.ticketer = rustls::crypto::ring::Ticketer::new()
         .map_err(|error| unusable(&files.certificate, "cannot be used", error))?;

@@ -1,4 +1,4 @@
-//! Tokens: random secrets that authenticate a user. Only their hashes are stored.
+//! Tokens: random secrets that authenticate a user. The server stores only their hashes.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The first characters of every token, so that scanners for leaked secrets recognise it.
+/// The prefix of every token, by which scanners for leaked secrets recognise a token.
 const PREFIX: &str = "pronto_";
 
 /// The number of random bytes of a token.
 const SECRET_BYTES: usize = 32;
 
-/// The SHA-256 of a token. A token has 256 random bits, so that a fast hash is enough, and the time
-/// of a lookup says nothing about the token.
+/// The SHA-256 of a token. A token has 256 random bits, so that a fast hash is sufficient, and the
+/// time of a lookup reveals nothing about the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// Returns the hash of what a client sent as a token.
+    /// Returns the hash of a received token.
     pub fn of(token: &[u8]) -> Self {
         let mut hash = [0; 32];
         hash.copy_from_slice(digest(&SHA256, token).as_ref());
@@ -47,10 +47,10 @@ impl fmt::Display for TokenHash {
     }
 }
 
-/// Creates a token.
+/// Generates a token.
 ///
 /// # Errors
-/// The system provides no random bytes.
+/// Fails with `ErrorKind::Io` if the system provides no random bytes.
 pub fn generate() -> Result<String> {
     let mut secret = [0; SECRET_BYTES];
     SystemRandom::new()
@@ -59,8 +59,8 @@ pub fn generate() -> Result<String> {
     Ok(format!("{PREFIX}{}", hex(&secret)))
 }
 
-/// Returns `text` with dots in place of the secrets of tokens. Clients put them where they do not belong,
-/// such as into the path of an address.
+/// Returns `text` with dots in place of the secrets of tokens, which clients may send in unexpected
+/// fields, such as in the path of a URL.
 pub(crate) fn redacted(text: &str) -> std::borrow::Cow<'_, str> {
     if !text.contains(PREFIX) {
         return text.into();

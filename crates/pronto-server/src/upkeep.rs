@@ -1,4 +1,4 @@
-//! Work of a server for its store: upkeep, on a thread of its own, and reports of faults.
+//! Background work of a server for its store: upkeep on a separate thread, and reports of faults.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -10,13 +10,13 @@ use crate::log::Event;
 use crate::state::State;
 use crate::{Error, ErrorKind, Result};
 
-/// Upkeep that runs.
+/// The upkeep thread.
 pub(crate) struct Keeping {
     interrupt: Interrupt,
     thread: JoinHandle<()>,
 }
 
-/// Tells the log of faults of the store, and of the disk of its cache.
+/// Reports faults of the store, and of the disk of its cache, in the log.
 pub(crate) fn report_faults(state: &Arc<State>) {
     if let Some(store) = state.setup().repositories.store() {
         let state = Arc::downgrade(state);
@@ -30,10 +30,11 @@ pub(crate) fn report_faults(state: &Arc<State>) {
 }
 
 impl Keeping {
-    /// Starts upkeep if it is the role of this server.
+    /// Starts upkeep if it is a role of this server.
     ///
     /// # Errors
-    /// The directory of temporary files cannot be made, or there is no thread.
+    /// Fails with [`ErrorKind::Io`] if the directory of temporary files cannot be created, or the
+    /// system cannot create a thread.
     pub(crate) fn start(state: &Arc<State>) -> Result<Option<Self>> {
         let setup = state.setup();
         let Some(repositories) = setup.repositories.store() else {
@@ -61,14 +62,14 @@ impl Keeping {
         Ok(Some(Keeping { interrupt, thread }))
     }
 
-    /// Interrupts upkeep. A step that is not committed is lost, and done again by another process.
+    /// Interrupts upkeep. A step that is not committed is lost, and another process repeats it.
     pub(crate) fn interrupt(&self) {
         self.interrupt.trigger();
     }
 
     /// Waits for the end of upkeep.
     pub(crate) fn join(self) {
-        // It has crashed, which was printed.
+        // If the thread has panicked, the message was printed.
         let _ = self.thread.join();
     }
 }

@@ -1,5 +1,5 @@
-//! The file of users with the hashes of their tokens and their public keys. The server and the commands
-//! change it under a lock.
+//! The file of users, which contains the hashes of their tokens and their public keys. The server
+//! and the commands change the file under a lock.
 
 pub(crate) mod text;
 
@@ -18,37 +18,38 @@ use crate::secret;
 use crate::token::{self, TokenHash};
 use crate::{Error, ErrorKind, Result};
 
-/// The largest file of users.
+/// The largest size in bytes of the file of users.
 pub(crate) const LARGEST_BYTES: u64 = 64 << 20;
 
-/// The most users.
+/// The largest number of users.
 pub(crate) const MOST_USERS: usize = 100_000;
 
-/// The most tokens of a user.
+/// The largest number of tokens of a user.
 pub(crate) const MOST_TOKENS: usize = 100;
 
-/// The most public keys of a user.
+/// The largest number of public keys of a user.
 pub(crate) const MOST_KEYS: usize = 50;
 
-/// The longest line of a public key that is added: an RSA key of 8192 bits with a comment.
+/// The largest length in bytes of a public key line that is added, which fits an RSA key of 8192
+/// bits with a comment.
 pub(crate) const LONGEST_KEY_BYTES: usize = 2048;
 
-/// The longest wait of a change for the lock.
+/// The longest wait for the lock of the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
-    /// The name.
+    /// The name of the user (`name`).
     pub name: String,
-    /// When the user was added, in seconds since 1970.
+    /// The time at which the user was added, in seconds since 1970 (`added`).
     #[serde(default)]
     pub added: u64,
-    /// The tokens, oldest first.
+    /// The tokens, oldest first (`token`).
     #[serde(default, rename = "token", skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<Token>,
-    /// The public keys for SSH and netsync, oldest first.
+    /// The public keys for SSH and netsync, oldest first (`key`).
     #[serde(default, rename = "key", skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<Key>,
 }
@@ -57,9 +58,9 @@ pub struct User {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// The SHA-256 of the token in hexadecimal digits.
+    /// The SHA-256 of the token in hexadecimal digits (`sha256`).
     pub sha256: String,
-    /// When it was created, in seconds since 1970.
+    /// The time at which the token was created, in seconds since 1970 (`created`).
     #[serde(default)]
     pub created: u64,
 }
@@ -68,27 +69,27 @@ pub struct Token {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Key {
-    /// The line of OpenSSH: `TYPE BASE64 COMMENT`.
+    /// The key as a line of OpenSSH, `TYPE BASE64 COMMENT` (`public`).
     pub public: String,
-    /// When it was added, in seconds since 1970.
+    /// The time at which the key was added, in seconds since 1970 (`added`).
     #[serde(default)]
     pub added: u64,
 }
 
-/// The content of the file.
+/// The content of the file of users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Users {
-    /// All users in the order of their names.
+    /// All users, sorted by name.
     #[serde(default, rename = "user")]
     pub users: Vec<User>,
 }
 
 impl Users {
-    /// Reads the file; one that does not exist has no users.
+    /// Reads the file. A missing file contains no users.
     ///
     /// # Errors
-    /// The file cannot be read, or is malformed.
+    /// Fails with [`ErrorKind::Config`] if the file cannot be read, or is malformed.
     pub fn read(path: &Path) -> Result<Self> {
         let links = pronto_io::untrusted::Links::Follow;
         let bytes = match pronto_io::untrusted::read(path, links, LARGEST_BYTES) {
@@ -102,7 +103,8 @@ impl Users {
     /// Parses the text of the file.
     ///
     /// # Errors
-    /// The text is too long or malformed, or has too many users; a name or a hash is not allowed, or appears twice.
+    /// Fails with [`ErrorKind::Config`] if the text is too long or malformed, contains too many
+    /// users, or contains a name or hash that is invalid or appears twice.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let malformed = |message: String| Error::new(ErrorKind::Config, message);
         if text.len() as u64 > LARGEST_BYTES {
@@ -126,7 +128,7 @@ impl Users {
         Ok(users)
     }
 
-    /// Checks names, tokens and keys; none of them may appear twice.
+    /// Checks that all names, tokens and keys are valid, and that none of them appears twice.
     fn check(&self) -> Result<()> {
         let malformed = |message: String| Err(Error::new(ErrorKind::Config, message));
         let mut hashes = HashSet::new();
@@ -166,7 +168,8 @@ impl Users {
     /// Adds a user without tokens.
     ///
     /// # Errors
-    /// The name is not allowed, or taken.
+    /// Fails with [`ErrorKind::InvalidName`] if the name is not allowed, and with
+    /// [`ErrorKind::Exists`] if it is in use.
     pub fn add(&mut self, name: &str) -> Result<()> {
         if !is_user_name(name) {
             let message = format!("'{name}' cannot be the name of a user");
@@ -190,21 +193,22 @@ impl Users {
         Ok(())
     }
 
-    /// Removes a user with all tokens.
+    /// Removes a user with all tokens and keys.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// Fails with [`ErrorKind::NotFound`] if no user has this name.
     pub fn remove(&mut self, name: &str) -> Result<()> {
         self.find(name)?;
         self.users.retain(|user| user.name != name);
         Ok(())
     }
 
-    /// Creates a token for a user, and returns it. It is the only copy. With [`TokenMode::Replace`] all others
-    /// of the user are revoked.
+    /// Creates a token for a user, and returns the token, which is stored nowhere else. With
+    /// [`TokenMode::Replace`], all other tokens of the user are revoked.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`]: the user has as many as a user may have. There is no such user, or the system
+    /// Fails with [`ErrorKind::Denied`] if the user has the largest number of tokens, with
+    /// [`ErrorKind::NotFound`] if the user does not exist, and with [`ErrorKind::Io`] if the system
     /// provides no random bytes.
     pub fn add_token(&mut self, name: &str, mode: TokenMode) -> Result<String> {
         let user = self.find(name)?;
@@ -226,8 +230,10 @@ impl Users {
     /// Adds a public key to a user.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`]: the user has as many as a user may have. [`ErrorKind::Malformed`]: the comment
-    /// is too long. There is no such user, or a user has the key already.
+    /// - [`ErrorKind::Denied`] if the user has the largest number of keys.
+    /// - [`ErrorKind::Malformed`] if the comment is too long.
+    /// - [`ErrorKind::NotFound`] if the user does not exist.
+    /// - [`ErrorKind::Exists`] if a user has the key already.
     pub fn add_key(&mut self, name: &str, key: &UserKey) -> Result<()> {
         if key.line().len() > LONGEST_KEY_BYTES {
             let message = format!("the line of the key has more than {LONGEST_KEY_BYTES} bytes");
@@ -250,10 +256,10 @@ impl Users {
         Ok(())
     }
 
-    /// Removes a public key of a user, by its fingerprint or as netsync shows it.
+    /// Removes a public key of a user, given its fingerprint or its netsync format.
     ///
     /// # Errors
-    /// There is no such user or key.
+    /// Fails with [`ErrorKind::NotFound`] if the user or the key does not exist.
     pub fn remove_key(&mut self, name: &str, fingerprint: &str) -> Result<()> {
         let user = self.find(name)?;
         let count = user.keys.len();
@@ -276,21 +282,22 @@ impl Users {
     }
 }
 
-/// The fate of the other tokens of a user who gets one.
+/// The handling of the other tokens of a user who gets a new token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenMode {
-    /// The others stay valid.
+    /// The other tokens stay valid.
     Add,
-    /// The others are revoked.
+    /// The other tokens are revoked.
     Replace,
 }
 
-/// Changes the file under its lock, and returns the result of `change`. The new text is parsed before it replaces
-/// the file, so that each limit of [`Users::parse`] holds for the writer, too.
+/// Changes the file under its lock, and returns the result of `change`. The new text is parsed
+/// before it replaces the file, so that the limits of [`Users::parse`] apply to the writer, too.
 ///
 /// # Errors
-/// Those of `change`; or the file is locked, or cannot be read or written; or the changed users could not be
-/// read again.
+/// Fails with the errors of `change`, with [`ErrorKind::Io`] if the file is locked or cannot be
+/// written, and with [`ErrorKind::Config`] if the file cannot be read, or the new text would be
+/// invalid.
 pub fn change<T>(path: &Path, change: impl FnOnce(&mut Users) -> Result<T>) -> Result<T> {
     let locked = |error: pronto_io::lock_file::Error| error.map_kind(|_| ErrorKind::Io);
     let lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
@@ -301,7 +308,7 @@ pub fn change<T>(path: &Path, change: impl FnOnce(&mut Users) -> Result<T>) -> R
     Ok(result)
 }
 
-/// Returns the text of the file, if it says the same when it is read.
+/// Returns the text of the file, after checking that parsing it returns the same users.
 fn text_of(users: &Users) -> Result<String> {
     let text = text::write(&users.users)?;
     let unreadable = || {

@@ -1,23 +1,24 @@
-//! The input of a request, which is asked again whether it is allowed as its input comes.
+//! The input of a request, which checks repeatedly that the request is still authorized.
 //!
-//! A push may take hours, and a conversation over SSH has any number of fetches. A user who is removed meanwhile, or whose
-//! token, key or role is, gets no further.
+//! A push may take hours, and a conversation over SSH may contain any number of fetches. If the
+//! user, token, key or role is removed in the meantime, the request fails.
 
 use std::io::{self, Read};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The reason for the client.
+/// The error message for the client.
 pub(crate) const REVOKED: &str = "this request is not allowed any more";
 
-/// The input of a request. It fails once the request is not allowed any more.
+/// The input of a request. Reads fail after the request has lost its authorization.
 pub(crate) struct Watched<R, F> {
     input: R,
     is_revoked: F,
 }
 
 impl<R, F: Fn() -> bool> Watched<R, F> {
-    /// Returns the input of a request. `is_revoked` says whether it is not allowed any more.
+    /// Returns the input of a request. `is_revoked` returns whether the request has lost its
+    /// authorization.
     pub(crate) fn new(input: R, is_revoked: F) -> Self {
         Watched { input, is_revoked }
     }
@@ -26,7 +27,7 @@ impl<R, F: Fn() -> bool> Watched<R, F> {
 impl<R: Read, F: Fn() -> bool> Read for Watched<R, F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
-        // The wait may have been long.
+        // The read may have waited for a long time.
         match (self.is_revoked)() {
             true => Err(io::Error::new(io::ErrorKind::PermissionDenied, REVOKED)),
             false => Ok(count),
@@ -34,8 +35,8 @@ impl<R: Read, F: Fn() -> bool> Read for Watched<R, F> {
     }
 }
 
-/// Returns the result of a request. Its error is that it is not allowed any more, if that is so, whatever the service makes
-/// of it.
+/// Returns `done`, the result of a request. If the request has lost its authorization, the result
+/// is [`ErrorKind::Denied`], whatever error the service returned.
 pub(crate) fn judged(done: Result<()>, is_revoked: impl Fn() -> bool) -> Result<()> {
     done.map_err(|error| match is_revoked() {
         true => Error::new(ErrorKind::Denied, REVOKED),

@@ -1,5 +1,5 @@
-//! A request of Git whose user is known: its access, its slot, its limits and its repository. The
-//! same for each protocol.
+//! A Git request with an identified user: its authorization, slot, limits and repository. The code
+//! is the same for each protocol.
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -23,32 +23,32 @@ use crate::store::Tally;
 use crate::watched::{self, Watched};
 use crate::{Error, ErrorKind, Result};
 
-/// The longest value of `GIT_PROTOCOL` and its counterparts.
+/// The largest length of the value of `GIT_PROTOCOL` and its equivalents.
 pub(crate) const LONGEST_PROTOCOL: usize = 1024;
 
 /// The client of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Requester {
-    /// The name, if it is known.
+    /// The name of the user, if the client has authenticated.
     pub(crate) user: Option<Arc<str>>,
     /// The proof of the user.
     pub(crate) proven: Proven,
-    /// The address from which it is connected.
+    /// The address of the client.
     pub(crate) address: IpAddr,
-    /// The protocol that it uses: `http`, `git`, `ssh` or `netsync`.
+    /// The protocol: `http`, `git`, `ssh` or `netsync`.
     pub(crate) protocol: &'static str,
-    /// Its connection, if it is one of this server.
+    /// The connection, if it belongs to this server.
     pub(crate) connection: Option<Arc<Connection>>,
 }
 
-/// The services that answer, and the flag that ends them.
+/// The Git services, and the flag that ends their requests.
 pub(crate) struct Services<'a> {
     pub(crate) service: &'a dyn GitService,
     pub(crate) interrupt: &'a Interrupt,
 }
 
 impl<'a> Services<'a> {
-    /// Returns those of a server.
+    /// Returns the services of a server.
     pub(crate) fn of(state: &'a State) -> Self {
         Services {
             service: state.service.as_ref(),
@@ -57,21 +57,21 @@ impl<'a> Services<'a> {
     }
 }
 
-/// A request that may be served.
+/// A request that is authorized.
 pub(crate) struct Work {
     pub(crate) setup: Arc<Setup>,
     pub(crate) requester: Requester,
     pub(crate) target: Target,
-    /// The value of `Git-Protocol`, or its counterpart.
+    /// The value of the header `Git-Protocol`, or its equivalent.
     pub(crate) protocol: Option<String>,
-    /// Counts the calls of the store.
+    /// The counts of calls of the store.
     pub(crate) tally: Arc<Tally>,
-    /// The rest of the quotas for a push, once the repository was measured.
+    /// The remaining quotas for a push, after the repository was measured.
     pub(crate) allowance: OnceLock<Option<Allowance>>,
 }
 
 impl Work {
-    /// Returns the question that the request asks.
+    /// Returns the permission check for the request.
     pub(crate) fn question(&self) -> Question<'_> {
         Question {
             user: self.user(),
@@ -84,7 +84,7 @@ impl Work {
     /// Checks the role of the client.
     ///
     /// # Errors
-    /// As for [`Setup::may`].
+    /// Fails for the same reasons as [`Setup::may`].
     pub(crate) fn check(&self) -> Result<()> {
         self.setup.may(&self.question())
     }
@@ -92,13 +92,13 @@ impl Work {
     /// Waits for a slot.
     ///
     /// # Errors
-    /// The queue is full, the wait takes too long, or the connection is over.
+    /// Fails if the queue is full, the wait exceeds its timeout, or the connection has ended.
     pub(crate) async fn slot(&self) -> Result<Slot> {
         let connection = self.requester.connection.as_ref();
         self.setup.admission.slot(&self.owner(), connection).await
     }
 
-    /// Returns the memory that the request may hold.
+    /// Returns the memory budget of the request.
     pub(crate) fn budget(&self) -> Arc<Budget> {
         Arc::new(self.setup.admission.budget(&self.owner()))
     }
@@ -108,13 +108,14 @@ impl Work {
         self.setup.owner(user, self.requester.address)
     }
 
-    /// Returns the time that the client has from now on. It may lose its slot before.
+    /// Returns the timeouts of the client from now on. The client may lose its slot before they
+    /// expire.
     pub(crate) fn patience(&self, slot: &Slot) -> Patience {
         Patience::of(&self.setup.config.limits, slot.peer())
     }
 
-    /// Returns the flag that ends the request. An archive may wait for a program, and not only for its client,
-    /// so it also ends with the time for a request.
+    /// Returns the flag that ends the request. An archive may wait for a program and not only for
+    /// its client, so this flag is also triggered by the timeout of the request.
     pub(crate) fn interrupt(&self, server: &Interrupt) -> Interrupt {
         match self.target.service {
             Service::UploadArchive => {
@@ -124,7 +125,7 @@ impl Work {
         }
     }
 
-    /// Returns the most bytes that the client may send.
+    /// Returns the largest number of bytes that the client may send.
     pub(crate) fn most_bytes(&self) -> u64 {
         let limits = &self.setup.config.limits;
         match self.target.service {
@@ -133,10 +134,12 @@ impl Work {
         }
     }
 
-    /// Opens the repository, or creates it for a push where that is allowed.
+    /// Opens the repository. A push creates a missing repository if the configuration allows it
+    /// (`create_on_push`).
     ///
     /// # Errors
-    /// There is none, and it may not be created; or it cannot be opened.
+    /// Fails with [`ErrorKind::NotFound`] if the repository does not exist and may not be created,
+    /// and for other reasons if it cannot be opened.
     pub(crate) fn open(&self) -> Result<Opened> {
         let entered = self.tally.enter();
         let repository = self.find_or_create().and_then(|repository| {
@@ -161,7 +164,7 @@ impl Work {
                 };
                 self.setup.may(&managing)?;
                 match self.setup.create(name) {
-                    // Another push was faster.
+                    // Another push has created the repository in the meantime.
                     Err(error) if *error.kind() != ErrorKind::Exists => Err(error),
                     _ => self.find(),
                 }
@@ -170,8 +173,9 @@ impl Work {
         }
     }
 
-    /// Converts the error about a repository that is not there: where repositories are hidden from clients
-    /// without a user, they are asked for one by HTTP, whether there is such a repository or not.
+    /// Converts the error about a missing repository. If repositories are hidden from clients
+    /// without a user, HTTP clients are asked to authenticate, whether or not the repository
+    /// exists.
     fn unknown(&self, error: Error) -> Error {
         let may_have_user = self.requester.user.is_none() && self.requester.protocol == "http";
         let is_unknown = *error.kind() == ErrorKind::NotFound;
@@ -196,10 +200,10 @@ impl Work {
         }
     }
 
-    /// Serves the request on a connection of its own, from the advertisement to its end.
+    /// Serves the request on its own connection, from the advertisement to its end.
     ///
     /// # Errors
-    /// The client violates the protocol, or the service fails.
+    /// Fails if the client violates the protocol, or the service fails.
     pub(crate) fn converse(
         &self,
         repository: &Opened,
@@ -232,8 +236,8 @@ impl Work {
         served.and(flushed)
     }
 
-    /// Returns whether the request is not allowed any more: since it began, its user was removed, or the token or key, or
-    /// a reload has taken the role away.
+    /// Returns whether the request has lost its authorization, because its user, token or key was
+    /// removed, or a reload has removed the role.
     pub(crate) fn is_revoked(&self) -> bool {
         let newest = self.setup.newest();
         if newest.is_some_and(|newest| newest.may(&self.question()).is_err()) {
@@ -254,7 +258,7 @@ impl Judge for Work {
     fn pack_limit(&self, repository: &Opened) -> Result<Option<PackLimit>> {
         let name = self.target.name.as_str();
         let allowance = Allowance::of(&self.setup.config.quotas, name, repository)?;
-        // A request has one push.
+        // A request contains one push.
         let allowance = self.allowance.get_or_init(|| allowance);
         Ok(allowance.as_ref().and_then(Allowance::pack_limit))
     }
@@ -279,7 +283,7 @@ impl Judge for Work {
     }
 }
 
-/// Counts a request that has a slot.
+/// A guard that counts a request with a slot as in flight.
 pub(crate) struct UnderWay(Arc<State>);
 
 impl UnderWay {

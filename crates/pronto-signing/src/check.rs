@@ -1,30 +1,30 @@
-//! The result of checking a signature.
+//! The result of verifying a signature.
 
 use bstr::BString;
 
-/// The verdict of the program on a signature.
+/// The status of a signature, as the signing program reports it (`%G?`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// There is no signature, or it was not checked.
+    /// There is no signature, or it was not verified (`N`).
     #[default]
     None,
-    /// The signature is good.
+    /// The signature is good (`G`).
     Good,
-    /// The signature is bad.
+    /// The signature is bad (`B`).
     Bad,
-    /// The signature cannot be checked, for example without the key.
+    /// The signature cannot be verified, for example because the key is missing (`E`).
     Unknown,
-    /// The signature is good, and has expired.
+    /// The signature is good but has expired (`X`).
     Expired,
-    /// The signature is good, and its key has expired.
+    /// The signature is good but its key has expired (`Y`).
     ExpiredKey,
-    /// The signature is good, and its key is revoked.
+    /// The signature is good but its key was revoked (`R`).
     RevokedKey,
 }
 
 impl Status {
-    /// Returns the letter that Git gives to hooks, and shows for `%G?`.
+    /// Returns the letter that Git passes to hooks (`GIT_PUSH_CERT_STATUS`) and prints for `%G?`.
     pub fn letter(self) -> char {
         match self {
             Status::None => 'N',
@@ -38,25 +38,25 @@ impl Status {
     }
 }
 
-/// The trust in the key of a signature.
+/// The trust level of the key of a signature (`%GT`, `gpg.minTrustLevel`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Trust {
-    /// No trust is known.
+    /// The trust is unknown (`undefined`).
     #[default]
     Undefined,
-    /// The key is not trusted.
+    /// The key is not trusted (`never`).
     Never,
-    /// Marginal trust.
+    /// The key is marginally trusted (`marginal`).
     Marginal,
-    /// Full trust.
+    /// The key is fully trusted (`fully`).
     Fully,
-    /// The trust in a key of the user.
+    /// The key is ultimately trusted, like a key of the user (`ultimate`).
     Ultimate,
 }
 
 impl Trust {
-    /// Returns the level of this name, in capital letters as gpg writes it.
+    /// Returns the trust level with this name, in upper case as gpg prints it.
     pub(crate) fn of_name(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"UNDEFINED" => Trust::Undefined,
@@ -69,34 +69,34 @@ impl Trust {
     }
 }
 
-/// The result of checking a signature.
+/// The result of verifying a signature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Check {
-    /// The verdict of the program.
+    /// The status of the signature.
     pub status: Status,
-    /// The trust in the key.
+    /// The trust level of the key.
     pub trust: Trust,
-    /// The name of the signer.
+    /// The name of the signer (`%GS`).
     pub signer: Option<BString>,
-    /// The id of the key; its fingerprint for ssh.
+    /// The id of the key; for SSH, its fingerprint (`%GK`).
     pub key: Option<BString>,
-    /// The fingerprint of the key.
+    /// The fingerprint of the key (`%GF`).
     pub fingerprint: Option<BString>,
-    /// The fingerprint of the primary key.
+    /// The fingerprint of the primary key (`%GP`).
     pub primary_fingerprint: Option<BString>,
-    /// The text for the user.
+    /// The output of the program for the user (`git verify-commit -v`).
     pub output: BString,
-    /// The text for programs.
+    /// The output of the program for scripts (`git verify-commit --raw`).
     pub raw_output: BString,
-    /// Whether the program accepts the signature.
+    /// Whether the program accepted the signature (its exit code).
     pub(crate) is_accepted: bool,
-    /// The file of revoked keys that is configured and does not exist.
+    /// The configured revocation file (`gpg.ssh.revocationFile`), if it does not exist.
     pub missing_revocation_file: Option<std::path::PathBuf>,
 }
 
 impl Check {
-    /// Returns whether the signature is good, though its key may have expired.
+    /// Returns whether the signature is good. Its key may have expired.
     pub fn is_good(&self) -> bool {
         self.is_accepted && matches!(self.status, Status::Good | Status::ExpiredKey)
     }

@@ -1,15 +1,15 @@
-//! The formats of signatures.
+//! Signature formats.
 
-/// A format of signatures (`gpg.format`).
+/// A signature format (`gpg.format`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// OpenPGP, by gpg.
+    /// OpenPGP, with gpg (`openpgp`).
     #[default]
     OpenPgp,
-    /// X.509, by gpgsm.
+    /// X.509, with gpgsm (`x509`).
     X509,
-    /// SSH, by ssh-keygen.
+    /// SSH, with ssh-keygen (`ssh`).
     Ssh,
 }
 
@@ -17,7 +17,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Format; 3] = [Format::OpenPgp, Format::X509, Format::Ssh];
 
-    /// Returns the name of the format in the configuration.
+    /// Returns the name of the format in `gpg.format`.
     pub fn name(self) -> &'static str {
         match self {
             Format::OpenPgp => "openpgp",
@@ -26,14 +26,15 @@ impl Format {
         }
     }
 
-    /// Returns the format of this name.
+    /// Returns the format with this name in `gpg.format`.
     pub fn of_name(name: &[u8]) -> Option<Self> {
         Format::ALL
             .into_iter()
             .find(|format| format.name().as_bytes() == name)
     }
 
-    /// Returns the format of the signature that `text` begins with; `None` if it begins with none.
+    /// Returns the format of the signature at the start of `text`, or `None` if there is no
+    /// signature.
     pub fn of_signature(text: &[u8]) -> Option<Self> {
         Format::ALL.into_iter().find(|format| {
             let mut beginnings = format.beginnings().iter();
@@ -41,7 +42,7 @@ impl Format {
         })
     }
 
-    /// The program that signs and checks, if the configuration names no other.
+    /// Returns the default program for the format (`gpg.program`, `gpg.<format>.program`).
     pub(crate) fn program(self) -> &'static str {
         match self {
             Format::OpenPgp => "gpg",
@@ -62,8 +63,8 @@ impl Format {
     }
 }
 
-/// Returns where the signature of a signed text begins: at its last line that begins a signature, as in
-/// Git. Without such a line, it is the length of the text. Reads the text once.
+/// Returns the offset of the signature in a signed text: the start of the last line that begins a
+/// signature, as in Git, or the length of the text if there is no signature. Reads the text once.
 pub fn signature_start(text: &[u8]) -> usize {
     let mut found = text.len();
     let mut at = 0;

@@ -1,14 +1,14 @@
-//! Signatures as Git makes and checks them: by the programs gpg, gpgsm and ssh-keygen, or others that
-//! the configuration names.
+//! Makes and verifies signatures as Git does: with the programs gpg, gpgsm and ssh-keygen, or with
+//! configured programs.
 //!
-//! - [`Format`]: the three formats, and where the signature of a signed text begins.
-//! - [`Settings`]: `user.signingKey`, `gpg.format`, `gpg.program` and the others.
-//! - [`Signer`]: signs a text, and checks a signature.
-//! - [`Nonces`]: the nonces that a server gives to clients that sign their pushes.
+//! - [`Format`]: the three signature formats, and the position of the signature in a signed text.
+//! - [`Settings`]: `user.signingKey`, `gpg.format`, `gpg.program` and related settings.
+//! - [`Signer`]: signs a text and verifies a signature.
+//! - [`Nonces`]: the nonces that a server sends to clients for signed pushes.
 //!
-//! A call of [`Signer`] runs one program, or up to three for SSH, and blocks until they have ended. Each run of a program
-//! ends when the caller's [`Interrupt`](pronto_io::interrupt::Interrupt) is triggered, and its output has at most 1 MiB.
-//! All types are `Send + Sync`.
+//! A call of [`Signer`] runs one program, or up to three for SSH, and blocks until they exit. A
+//! program is killed when the caller's [`Interrupt`](pronto_io::interrupt::Interrupt) is triggered,
+//! and its output is limited to 1 MiB. All types are `Send + Sync`.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod check;

@@ -1,10 +1,11 @@
-//! Nonces of signed pushes (`receive.certNonceSeed`): the time, and an HMAC of the seed whose key is the service and the
-//! time, as git 2.55 makes them.
+//! Nonces of signed pushes (`receive.certNonceSeed`). A nonce is the time, and an HMAC of the seed
+//! with a key made from the service and the time, as in git 2.55.
 
 use pronto_hash::Kind;
 use ring::hmac::{self, Algorithm, HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256};
 
-/// Makes nonces, and recognises those that it has made, or that another process with the same seed has. `Send + Sync`.
+/// Creates and verifies nonces. Processes with the same seed accept each other's nonces. `Send +
+/// Sync`.
 #[derive(Clone, Debug)]
 pub struct Nonces {
     algorithm: Algorithm,
@@ -13,12 +14,12 @@ pub struct Nonces {
 }
 
 impl Nonces {
-    /// Returns the nonces with this seed, for the service of this name or path. `hash` is the hash function of the
-    /// repository.
+    /// Creates nonces with the seed `seed`, for the service with this name or path. `hash` is the
+    /// hash function of the repository.
     pub fn new(seed: &[u8], service: impl Into<Vec<u8>>, hash: Kind) -> Self {
         let algorithm = match hash {
             Kind::Sha256 => HMAC_SHA256,
-            // The one that Git's nonces use there.
+            // Git uses this algorithm for repositories with SHA-1.
             _ => HMAC_SHA1_FOR_LEGACY_USE_ONLY,
         };
         Nonces {
@@ -28,7 +29,7 @@ impl Nonces {
         }
     }
 
-    /// Returns the nonce of a time, in seconds since 1970. Costs one HMAC.
+    /// Returns the nonce for a time in seconds since the epoch. Costs one HMAC.
     pub fn at(&self, seconds: u64) -> String {
         let tag = hmac::sign(&self.key(seconds), &self.seed);
         let mut nonce = format!("{seconds}-");
@@ -38,16 +39,16 @@ impl Nonces {
         nonce
     }
 
-    /// Returns the time of a nonce; `None` if it was not made with this seed for this service. The
-    /// comparison takes the same time wherever the two differ. Costs two HMACs.
+    /// Returns the time of a nonce, or `None` if the nonce was not made with this seed for this
+    /// service. The comparison takes constant time. Costs two HMACs.
     pub fn time_of(&self, nonce: &[u8]) -> Option<u64> {
         let end = nonce.iter().position(|byte| *byte == b'-')?;
         let (digits, rest) = nonce.split_at_checked(end)?;
         let seconds: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
-        // The tag has the length of an id.
+        // The tag has the length of an object id.
         let tag = pronto_hash::parse_hex(rest.get(1..)?).ok()?;
         hmac::verify(&self.key(seconds), &self.seed, tag.as_bytes()).ok()?;
-        // There are other ways to write the number and the tag.
+        // Accept only the canonical spelling of the number and the tag.
         (self.at(seconds).as_bytes() == nonce).then_some(seconds)
     }
 

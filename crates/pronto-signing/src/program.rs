@@ -1,4 +1,4 @@
-//! Runs a program of the user, with its input, both of its outputs, and an end.
+//! Runs a signing program with its input and output, an interrupt and a deadline.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -12,28 +12,28 @@ use pronto_io::interrupt::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// The bytes of each output that are kept: many times more than the programs print.
+/// The maximum size of each output, which is much larger than the real output.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
 
-/// The time between two looks at the interrupt.
+/// The interval between two checks of the interrupt.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The surroundings of programs.
+/// The environment in which programs run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings<'a> {
-    /// The directory in which they run.
+    /// The working directory of the programs.
     pub(crate) directory: &'a Path,
-    /// The changes of their environment, beside the variables of this process.
+    /// The changes of their environment, compared with that of this process.
     pub(crate) environment: &'a Environment,
-    /// Ends them.
+    /// The interrupt, which kills the programs.
     pub(crate) interrupt: &'a Interrupt,
-    /// Whether they have no terminal: then they end together with the programs that they have started.
+    /// Whether the programs run without a terminal. Their whole process group is then killed.
     pub(crate) is_detached: bool,
-    /// The moment at which they are ended.
+    /// The deadline, at which the programs are killed.
     pub(crate) deadline: Option<Instant>,
 }
 
-/// The result of a program.
+/// The exit status and the output of a program.
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
@@ -41,10 +41,11 @@ pub(crate) struct Output {
 }
 
 impl Surroundings<'_> {
-    /// Runs a program to its end, and gives it `input`.
+    /// Runs a program with the input `input`, and waits for its exit.
     ///
     /// # Errors
-    /// It cannot be started, prints too much, or was interrupted (`Interrupted`).
+    /// Fails if the program cannot be started, if its output is too large, or if the program was
+    /// killed by the interrupt (see [`is_interrupted`]) or at the deadline.
     pub(crate) fn run(&self, mut command: Command, input: &[u8]) -> io::Result<Output> {
         for (name, value) in self.environment.changes() {
             match value {
@@ -79,7 +80,7 @@ impl Surroundings<'_> {
         })
     }
 
-    /// Writes the input and reads both outputs, whichever is possible first.
+    /// Writes the input and reads both outputs, in the order in which the streams become ready.
     fn exchange(&self, child: &mut Child, input: &[u8]) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let mut stdin = child.stdin.take();
         let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
@@ -104,7 +105,7 @@ impl Surroundings<'_> {
         Ok((printed, reported))
     }
 
-    /// Fails once the program has to end.
+    /// Fails if the interrupt is triggered or the deadline has passed.
     fn check(&self) -> io::Result<()> {
         if self.interrupt.is_triggered() {
             return Err(interrupted());
@@ -132,17 +133,17 @@ impl Surroundings<'_> {
 }
 
 fn interrupted() -> io::Error {
-    // `ErrorKind::Interrupted` would be tried again.
+    // Callers would retry after `ErrorKind::Interrupted`.
     io::Error::other(pronto_io::interrupt::Interrupted)
 }
 
-/// Returns whether the error means that the interrupt has ended the program.
+/// Returns whether the error means that the interrupt has killed the program.
 pub(crate) fn is_interrupted(error: &io::Error) -> bool {
     let inner = error.get_ref();
     inner.is_some_and(|inner| inner.is::<pronto_io::interrupt::Interrupted>())
 }
 
-/// The streams on which something can be done.
+/// The streams that are ready for reading or writing.
 #[derive(Default)]
 struct Ready {
     stdin: bool,
@@ -150,7 +151,7 @@ struct Ready {
     stderr: bool,
 }
 
-/// Waits until something can be done, or for a tick.
+/// Waits until a stream is ready, at most until the next check of the interrupt.
 fn ready(
     stdin: Option<&impl AsFd>,
     stdout: Option<&impl AsFd>,
@@ -178,7 +179,7 @@ fn ready(
     })
 }
 
-/// Writes a piece of `left`. Returns whether there is more to write.
+/// Writes a part of `left`. Returns whether there is more to write.
 fn write_some(stream: Option<&mut impl Write>, left: &mut &[u8]) -> io::Result<bool> {
     let Some(stream) = stream else {
         return Ok(false);
@@ -187,7 +188,7 @@ fn write_some(stream: Option<&mut impl Write>, left: &mut &[u8]) -> io::Result<b
         Ok(count) => *left = left.get(count..).unwrap_or_default(),
         Err(error) => match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
-            // The program need not read its input.
+            // The program may exit without reading its input.
             io::ErrorKind::BrokenPipe => return Ok(false),
             _ => return Err(error),
         },
@@ -195,7 +196,7 @@ fn write_some(stream: Option<&mut impl Write>, left: &mut &[u8]) -> io::Result<b
     Ok(!left.is_empty())
 }
 
-/// Reads a piece. Returns whether there may be more.
+/// Reads a part of the output. Returns whether there may be more.
 fn read_some(stream: Option<&mut impl Read>, into: &mut Vec<u8>) -> io::Result<bool> {
     let mut piece = [0; 4096];
     let Some(stream) = stream else {
@@ -215,7 +216,7 @@ fn read_some(stream: Option<&mut impl Read>, into: &mut Vec<u8>) -> io::Result<b
     }
 }
 
-/// A child that does not outlive its caller.
+/// A child process that is killed if its caller returns early.
 struct Running {
     child: Child,
     is_group: bool,
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(output.stdout, input);
         assert_eq!(output.stderr, b"no\n");
         assert_eq!(output.status.code(), Some(3));
-        // One that reads nothing.
+        // This program does not read its input.
         let output = around.run(script("exit 0"), &input).expect("it runs");
         assert!(output.status.success());
     }
@@ -295,7 +296,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(100));
                 other.trigger();
             });
-            // The grandchild has the pipes, too.
+            // The grandchild inherits the pipes, too.
             let ended = around.run(script("sleep 60; :"), b"");
             assert!(is_interrupted(&ended.err().expect("it was interrupted")));
         });

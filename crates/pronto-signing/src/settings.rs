@@ -1,4 +1,4 @@
-//! The settings of signatures: `user.signingKey` and `gpg.*`.
+//! The settings for signatures: `user.signingKey` and `gpg.*`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,30 @@ use pronto_config::{Error, Result};
 
 use crate::Format;
 
-/// The settings of signatures.
+/// The settings for signatures.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The format in which texts are signed (`gpg.format`).
+    /// The signature format for signing (`gpg.format`).
     pub format: Format,
-    /// The key to sign with (`user.signingKey`).
+    /// The signing key (`user.signingKey`).
     pub signing_key: Option<BString>,
-    /// The command that prints the key, for [`Format::Ssh`] (`gpg.ssh.defaultKeyCommand`).
+    /// The command that prints the default key for [`Format::Ssh`] (`gpg.ssh.defaultKeyCommand`).
     pub ssh_default_key_command: Option<BString>,
-    /// The file of the keys that are trusted, for [`Format::Ssh`] (`gpg.ssh.allowedSignersFile`).
+    /// The path of the file with the trusted keys for [`Format::Ssh`]
+    /// (`gpg.ssh.allowedSignersFile`).
     pub ssh_allowed_signers: Option<PathBuf>,
-    /// The file of the keys that are revoked, for [`Format::Ssh`] (`gpg.ssh.revocationFile`).
+    /// The path of the file with the revoked keys for [`Format::Ssh`] (`gpg.ssh.revocationFile`).
     pub ssh_revocation_file: Option<PathBuf>,
     programs: [Option<PathBuf>; 3],
 }
 
 impl Settings {
-    /// Reads the settings in `config`; `home` is the directory that `~` stands for.
+    /// Reads the settings from `config`. `home` is the home directory, for paths that start with
+    /// `~`.
     ///
     /// # Errors
-    /// A value is missing, or not of its type.
+    /// Fails with `ErrorKind::ConfigValue` if a value is missing or has the wrong type.
     pub fn of(config: &Config, home: Option<&Path>) -> Result<Self> {
         let mut settings = Settings::default();
         for entry in config.iter() {
@@ -38,7 +40,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the program that signs and checks signatures of a format.
+    /// Returns the program for signatures of a format (`gpg.program`, `gpg.<format>.program`).
     pub fn program(&self, format: Format) -> PathBuf {
         let set = self.programs.get(place(format)).cloned().flatten();
         set.unwrap_or_else(|| format.program().into())
@@ -72,7 +74,7 @@ impl Settings {
             b"gpg.ssh.program" => Format::Ssh,
             _ => return Ok(()),
         };
-        // One that is optional and missing changes nothing.
+        // A path with the prefix `:(optional)` that does not exist is ignored.
         if let Some(path) = entry.path(home)?
             && let Some(place) = self.programs.get_mut(place(program))
         {

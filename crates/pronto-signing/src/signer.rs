@@ -1,4 +1,4 @@
-//! Signs texts and checks signatures, with the programs of the user.
+//! Signs texts and verifies signatures with external programs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::program::{Output, Surroundings, is_interrupted};
 use crate::temporary::Temporary;
 use crate::{Check, Format, Settings, status};
 
-/// The namespace of ssh signatures that are made for Git.
+/// The namespace of SSH signatures for Git.
 const NAMESPACE: &str = "git";
 
 const TOO_OLD_TO_SIGN: &str =
@@ -24,17 +24,17 @@ const TOO_OLD_TO_CHECK: &str = "ssh-keygen -Y find-principals/verify is needed f
 const NO_ALLOWED_SIGNERS: &str = "gpg.ssh.allowedSignersFile needs to be configured and exist for \
     ssh signature verification";
 
-/// A key to sign with.
+/// A signing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(BString);
 
 impl Key {
-    /// Returns the key as it was configured: an id or a name for gpg, a file or a public key for ssh.
+    /// Returns the key as configured: an id or a name for gpg, a path or a public key for SSH.
     pub fn text(&self) -> &BStr {
         self.0.as_bstr()
     }
 
-    /// The public key, if the text is one and not the name of a file.
+    /// Returns the public key if the key is configured as a literal and not as a path.
     fn literal(&self) -> Option<&[u8]> {
         literal(&self.0)
     }
@@ -45,7 +45,7 @@ fn literal(text: &[u8]) -> Option<&[u8]> {
     marked.or_else(|| text.starts_with(b"ssh-").then_some(text))
 }
 
-/// Signs and checks signatures with the programs that the settings name.
+/// Signs texts and verifies signatures with the configured programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Signer<'a> {
     settings: &'a Settings,
@@ -53,8 +53,8 @@ pub struct Signer<'a> {
 }
 
 impl<'a> Signer<'a> {
-    /// A signer whose programs run in `directory` and see `environment`; they may ask the user for a
-    /// password. They are ended when `interrupt` is triggered.
+    /// Creates a signer. Its programs run in `directory` with `environment`, and may prompt for a
+    /// passphrase. They are killed when `interrupt` is triggered.
     pub fn new(
         settings: &'a Settings,
         directory: &'a Path,
@@ -71,26 +71,28 @@ impl<'a> Signer<'a> {
         Signer { settings, around }
     }
 
-    /// Runs the programs without a terminal, as a server does. They end together with all programs that
-    /// they have started.
+    /// Runs the programs without a terminal, as a server does. When a program is killed, its child
+    /// processes are killed, too.
     #[must_use]
     pub fn detached(mut self) -> Self {
         self.around.is_detached = true;
         self
     }
 
-    /// Ends programs that have not ended after `limit`, from now on. Then the call fails.
+    /// Sets the deadline of the programs, `limit` from now. At the deadline, running programs are
+    /// killed and their calls fail.
     #[must_use]
     pub fn within(mut self, limit: Duration) -> Self {
         self.around.deadline = Instant::now().checked_add(limit);
         self
     }
 
-    /// Returns the key to sign with: the configured one, or that of `identity`, which is only asked for
-    /// by [`Format::OpenPgp`] and [`Format::X509`].
+    /// Returns the signing key: the configured key, or the default. The default for
+    /// [`Format::OpenPgp`] and [`Format::X509`] is the result of `identity`; for [`Format::Ssh`] it
+    /// is printed by `gpg.ssh.defaultKeyCommand`.
     ///
     /// # Errors
-    /// There is none, or `identity` fails.
+    /// Fails with [`ErrorKind::Signing`] if there is no key, and with the errors of `identity`.
     pub fn key(&self, identity: impl FnOnce() -> Result<BString>) -> Result<Key> {
         if let Some(key) = &self.settings.signing_key {
             return Ok(Key(key.clone()));
@@ -101,10 +103,11 @@ impl<'a> Signer<'a> {
         }
     }
 
-    /// Returns the name by which a signed push calls the key: its fingerprint for ssh, or else its text.
+    /// Returns the name of the key in the push certificate of a signed push: for SSH its
+    /// fingerprint, otherwise its text.
     ///
     /// # Errors
-    /// The key cannot be read.
+    /// Fails with [`ErrorKind::Signing`] if the fingerprint of the key cannot be determined.
     pub fn key_id(&self, key: &Key) -> Result<BString> {
         if self.settings.format != Format::Ssh {
             return Ok(key.0.clone());
@@ -136,10 +139,12 @@ impl<'a> Signer<'a> {
         }
     }
 
-    /// Signs a text. Returns the signature, which is to be appended to the text.
+    /// Signs a text. Returns the signature, which the caller appends to the text.
     ///
     /// # Errors
-    /// The program cannot be started or fails; the message has what it prints.
+    /// Fails with [`ErrorKind::Signing`] if the program cannot be started or fails (the message
+    /// contains its output), with [`ErrorKind::Io`] if a temporary file cannot be used, and with
+    /// [`ErrorKind::Interrupted`] after an interrupt.
     pub fn sign(&self, text: &[u8], key: &Key) -> Result<Vec<u8>> {
         let mut signature = match self.settings.format {
             Format::Ssh => self.sign_with_ssh(text, key)?,
@@ -149,11 +154,12 @@ impl<'a> Signer<'a> {
         Ok(signature)
     }
 
-    /// Checks the signature of a text. Its first line tells the format.
+    /// Verifies the signature of a text. The first line of the signature determines its format.
     ///
     /// # Errors
-    /// The format is not known, the program cannot be started, or the settings that it needs are missing.
-    /// A bad signature is no error.
+    /// Fails with [`ErrorKind::UnknownSignature`] if the format is unknown, and with
+    /// [`ErrorKind::Signing`] if the program cannot be started or a required setting is missing. A
+    /// bad signature is not an error.
     pub fn check(&self, text: &[u8], signature: &[u8]) -> Result<Check> {
         let Some(format) = Format::of_signature(signature) else {
             let start = signature.get(..100).unwrap_or(signature).as_bstr();
@@ -215,7 +221,7 @@ impl<'a> Signer<'a> {
         command.args(["-Y", "sign", "-n", NAMESPACE, "-f"]);
         command.arg(key_file);
         if key.literal().is_some() {
-            // An agent has the private key.
+            // The private key is in an agent.
             command.arg("-U");
         }
         command.arg(&buffer);
@@ -237,7 +243,7 @@ impl<'a> Signer<'a> {
         })
     }
 
-    /// The first key that `gpg.ssh.defaultKeyCommand` prints.
+    /// Returns the first key that `gpg.ssh.defaultKeyCommand` prints.
     fn default_ssh_key(&self) -> Result<Key> {
         let failed = |message: String| Error::new(ErrorKind::Signing, message);
         let Some(line) = &self.settings.ssh_default_key_command else {
@@ -316,7 +322,8 @@ impl<'a> Signer<'a> {
         }
         let output = match last {
             Some(output) => output,
-            // The key is not known: this shows whose it is, and whether the signature is good.
+            // The key is not in the allowed signers file. This command verifies the signature and
+            // prints the key.
             None => {
                 let mut command = self.ssh("check-novalidate");
                 command.args(["-n", NAMESPACE, "-s"]).arg(&file);
@@ -363,7 +370,7 @@ impl<'a> Signer<'a> {
         command
     }
 
-    /// The file that a key names.
+    /// Returns the path of a key that is configured as a path.
     fn file_of(&self, key: &Key) -> Result<PathBuf> {
         let home = self.around.environment.home();
         path::expand_user(key.text(), home).ok_or_else(|| {
@@ -401,7 +408,7 @@ impl<'a> Signer<'a> {
     }
 }
 
-/// Removes the carriage returns of line ends.
+/// Removes the carriage returns of line endings.
 fn remove_carriage_returns(text: &mut Vec<u8>) {
     if text.contains(&b'\r') {
         *text = text.replace("\r\n", "\n");

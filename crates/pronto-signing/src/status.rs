@@ -1,4 +1,5 @@
-//! Reads what gpg and ssh-keygen print about a signature. They may repeat what its maker chose.
+//! Parses the output of gpg and ssh-keygen about a signature. The output may contain text from the
+//! author of the signature.
 
 use bstr::{BString, ByteSlice};
 
@@ -6,17 +7,17 @@ use crate::{Check, Status, Trust};
 
 const PREFIX: &[u8] = b"[GNUPG:] ";
 
-/// The fields between the fingerprint of a key and that of its primary key.
+/// The number of fields between the fingerprint of a key and that of its primary key.
 const FIELDS_BETWEEN: usize = 8;
 
-/// A line about a signature.
+/// A status line that determines the status of a signature.
 struct Verdict {
     keyword: &'static [u8],
     status: Status,
     has_signer: bool,
 }
 
-/// The lines of which a signature has exactly one.
+/// The status lines of which a valid output contains exactly one for each signature.
 const VERDICTS: [Verdict; 6] = [
     verdict(b"GOODSIG ", Status::Good),
     verdict(b"BADSIG ", Status::Bad),
@@ -38,8 +39,8 @@ const fn verdict(keyword: &'static [u8], status: Status) -> Verdict {
     }
 }
 
-/// Reads the status lines of gpg or gpgsm (`doc/DETAILS` of GnuPG) into `check`. More than one signature
-/// counts as none that can be checked.
+/// Parses the status lines of gpg or gpgsm (`doc/DETAILS` of GnuPG) into `check`. Several
+/// signatures count as a signature that cannot be verified.
 pub(crate) fn read_gpg(lines: &[u8], check: &mut Check) {
     if read_gpg_lines(lines, check).is_none() {
         *check = Check {
@@ -52,7 +53,7 @@ pub(crate) fn read_gpg(lines: &[u8], check: &mut Check) {
     }
 }
 
-/// `None` if the lines contradict each other.
+/// Returns `None` if the lines contradict one another.
 fn read_gpg_lines(lines: &[u8], check: &mut Check) -> Option<()> {
     let mut is_judged = false;
     for line in lines.split(|byte| *byte == b'\n') {
@@ -87,7 +88,7 @@ fn read_gpg_lines(lines: &[u8], check: &mut Check) -> Option<()> {
     Some(())
 }
 
-/// Reads the first line that ssh-keygen prints into `check`:
+/// Parses the first line of the output of ssh-keygen into `check`:
 /// `Good "git" signature [for PRINCIPAL ]with TYPE key FINGERPRINT`.
 pub(crate) fn read_ssh(printed: &[u8], check: &mut Check) {
     (check.status, check.trust) = (Status::Bad, Trust::Never);
@@ -98,7 +99,7 @@ pub(crate) fn read_ssh(printed: &[u8], check: &mut Check) {
             None => return,
         },
         None => match line.strip_prefix(br#"Good "git" signature with "#) {
-            // The signature is good, the key is not known.
+            // The signature is good, but the key is not in the allowed signers file.
             Some(rest) => (None, Trust::Undefined, rest),
             None => return,
         },
@@ -137,7 +138,7 @@ mod tests {
         let check = gpg("[GNUPG:] ERRSIG KEY 1 8 00 123 9\n[GNUPG:] NO_PUBKEY KEY\n");
         assert_eq!((check.status.letter(), check.signer), ('E', None));
         assert_eq!(gpg("").status.letter(), 'N');
-        // Names cannot be lines of their own.
+        // A keyword within a name does not count.
         let check = gpg("[GNUPG:] BADSIG K x [GNUPG:] GOODSIG K y\n");
         assert_eq!(check.status.letter(), 'B');
     }

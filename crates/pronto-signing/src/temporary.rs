@@ -1,4 +1,4 @@
-//! A directory for the files that a program reads and writes, which no other user can enter.
+//! A temporary directory for the files of a program, which no other user can access.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 use pronto_config::Environment;
 use pronto_io::cleanup::Guard;
 
-/// A private directory. Dropping it, or the end of the process, removes it with its files.
+/// A private temporary directory, which is removed with its files when the value is dropped or the
+/// process ends.
 pub(crate) struct Temporary {
     path: PathBuf,
     _guard: Guard,
 }
 
 impl Temporary {
-    /// Makes a directory below `TMPDIR`, or below `/tmp`.
+    /// Creates a directory in `TMPDIR`, or in `/tmp`.
     ///
     /// # Errors
-    /// Those of `mkdir(2)`.
+    /// Fails with the errors of `mkdir(2)`.
     pub(crate) fn new(environment: &Environment) -> io::Result<Self> {
         let parent = environment.path("TMPDIR");
         let parent = parent.filter(|path| !path.as_os_str().is_empty());
@@ -35,7 +36,7 @@ impl Temporary {
     /// Writes a new file that only this user can read. Returns its path.
     ///
     /// # Errors
-    /// Those of `open(2)` and `write(2)`.
+    /// Fails with the errors of `open(2)` and `write(2)`.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         let mut options = OpenOptions::new();

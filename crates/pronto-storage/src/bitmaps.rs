@@ -1,8 +1,8 @@
 //! Writes reachability bitmaps of a pack or a multi-pack-index.
 //!
-//! Trees are not walked for each commit. Each commit is compared once with its parents, and the
-//! objects it introduces are recorded. The objects reachable from a commit are then the union of
-//! those that it and its ancestors introduce.
+//! Trees are not walked for each commit. Each commit is compared once with its parents, and the objects
+//! that it introduces are recorded. The objects reachable from a commit are then the union of the
+//! objects that the commit and its ancestors introduce.
 
 mod brought;
 mod commits;
@@ -33,17 +33,16 @@ use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 pub(crate) use objects::{Member, Objects};
 
-/// Distinguishes temporary files of this process.
+/// A counter that makes the names of temporary files unique in this process.
 static TEMPORARY: AtomicU32 = AtomicU32::new(0);
 
 /// Options for writing bitmaps; see [`settings`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Whether the hashes of names are kept (`pack.writeBitmapHashCache`).
+    /// Store the hashes of object names (`pack.writeBitmapHashCache`).
     pub name_hashes: bool,
-    /// Whether there is a table by which single bitmaps are found
-    /// (`pack.writeBitmapLookupTable`).
+    /// Write a lookup table for single bitmaps (`pack.writeBitmapLookupTable`).
     pub lookup_table: bool,
 }
 
@@ -59,12 +58,13 @@ impl Default for Settings {
 /// The commits at which the walk for bitmaps starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tips {
-    /// The targets of references.
+    /// The objects to which refs point, peeled.
     pub ids: Vec<ObjectId>,
-    /// Those that are to have a bitmap before others (`pack.preferBitmapTips`).
+    /// The tips that are preferred for bitmaps (`pack.preferBitmapTips`).
     pub preferred: BTreeSet<ObjectId>,
-    /// The number of tips, the youngest ones, that get a bitmap in any case. Git has no such rule: it gives a bitmap
-    /// to one commit of each stretch of history, and stretches get longer with age. A clone walks from the other tips.
+    /// The number of newest tips that always get a bitmap. Git has no such setting: it selects one
+    /// commit in each stretch of history, and stretches get longer with age. A clone walks from the
+    /// tips that have no bitmap.
     pub bitmapped_tips: usize,
 }
 
@@ -75,19 +75,19 @@ fn is_below(name: &[u8], directory: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-/// The state that all stages of writing share.
+/// The state that is shared by all stages of writing bitmaps.
 pub(crate) struct Work<'a> {
     pub(crate) repository: &'a Repository,
-    /// As it is stored: nothing replaced.
+    /// The object store without replacements.
     pub(crate) store: Store,
-    /// Receives the progress, and stops the operation.
+    /// Receives progress and can interrupt the operation.
     pub(crate) watch: &'a Watch<'a>,
 }
 
-/// The settings of the configuration.
+/// Returns the configured settings.
 ///
 /// # Errors
-/// A value is not a boolean.
+/// Fails with [`ErrorKind::ConfigValue`] if a value is not a boolean.
 pub fn settings(repository: &Repository) -> Result<Settings> {
     let config = repository.config();
     Ok(Settings {
@@ -96,15 +96,16 @@ pub fn settings(repository: &Repository) -> Result<Settings> {
     })
 }
 
-/// Writes the bitmaps of the pack whose index is at `index_path` beside it (`.bitmap`) and
-/// says where that is. The pack must hold everything that its commits lead to.
+/// Writes the bitmaps of the pack with the index at `index_path`, and returns the path of the `.bitmap`
+/// file. The pack must contain all objects that are reachable from its commits.
 ///
-/// Costs reading each commit, and what differs between the trees of commits and their parents;
-/// memory for the compressed bitmaps and some words for each object.
+/// Costs reading each commit, and the differences between the trees of commits and their parents.
+/// Memory holds the compressed bitmaps and some words for each object.
 ///
 /// # Errors
-/// The pack lacks something ([`ErrorKind::Refused`], in Git's words), cannot be read, or the
-/// file cannot be written.
+/// Fails with [`ErrorKind::Refused`] and Git's message if the pack lacks reachable objects,
+/// [`ErrorKind::Object`] if the pack or an object cannot be read, or [`ErrorKind::Io`] if the file
+/// cannot be written.
 pub fn write(
     repository: &Repository,
     index_path: &Path,
@@ -125,10 +126,10 @@ pub fn write(
     Ok(target)
 }
 
-/// Returns the present targets of references.
+/// Returns the existing objects to which refs point, peeled, and the preferred ones among them.
 ///
 /// # Errors
-/// The references cannot be read.
+/// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if the refs cannot be read.
 pub fn tips(repository: &Repository) -> Result<Tips> {
     let prefixes = repository.config().list("pack.preferbitmaptips");
     let mut tips = Tips::default();
@@ -149,11 +150,12 @@ pub fn tips(repository: &Repository) -> Result<Tips> {
     Ok(tips)
 }
 
-/// Reads the targets of references from a file: an id on each line, with a `+` before preferred
-/// ones.
+/// Reads tips from the file `path`: one object id in each line, with a `+` before preferred tips
+/// (`--refs-snapshot`).
 ///
 /// # Errors
-/// The file cannot be read, or a line is no id.
+/// Fails with [`ErrorKind::Io`] if the file cannot be read, or [`ErrorKind::InvalidInput`] if a line is
+/// not an object id.
 pub fn read_tips(repository: &Repository, path: &Path) -> Result<Tips> {
     let shown = path::as_bytes(path);
     let read = std::fs::read(repository.environment().absolute(path)).map_err(|error| {
@@ -186,7 +188,7 @@ pub fn read_tips(repository: &Repository, path: &Path) -> Result<Tips> {
 
 impl<'a> Work<'a> {
     /// # Errors
-    /// The object store cannot be opened.
+    /// Fails if the object store cannot be opened.
     pub(crate) fn new(repository: &'a Repository, watch: &'a Watch<'a>) -> Result<Self> {
         Ok(Work {
             repository,
@@ -195,10 +197,11 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Writes the bitmaps of `objects`, which belong to what has this checksum, to `target`.
+    /// Writes the bitmaps of `objects` to `target`. `checksum` is that of their pack or
+    /// multi-pack-index.
     ///
     /// # Errors
-    /// As [`write`](self::write()).
+    /// As for [`write`](self::write()).
     pub(crate) fn write(
         &self,
         objects: &Objects<'_>,
@@ -214,7 +217,7 @@ impl<'a> Work<'a> {
         (history.commits.iter()).try_for_each(|commit| commit.row().map(drop))?;
         let brought = brought::brought(self, objects, &history)?;
         let mut reach = unite::unite(self, objects, &history, &brought)?;
-        // Old commits first, as git 2.55.
+        // As in Git, the bitmaps of old commits are stored first.
         reach.reverse();
         let name_hashes = match settings.name_hashes {
             true => Some(objects.name_hashes(self, &|found| brought.for_each_name_hash(found))?),
@@ -237,7 +240,7 @@ impl<'a> Work<'a> {
         self.watch.interrupt().check().map_err(interrupted)
     }
 
-    /// Writes the file under another name and moves it into place, readable only.
+    /// Writes a temporary file without write permission, and renames it to `target`.
     fn install(&self, target: &Path, contents: &Contents<'_>) -> Result<()> {
         let failed = "unable to write bitmap index";
         self.store.begin_writing().map_err(from_odb)?;
@@ -247,7 +250,7 @@ impl<'a> Work<'a> {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create_new(true).mode(0o444).open(&path);
         let mut file = opened.context(ErrorKind::Io, failed, &path)?;
-        // Only now may this process remove it.
+        // The guard removes the file only if this process has created it.
         let guard = Guard::new(&path);
         write::write(&mut file, self.store.kind(), contents).context(
             ErrorKind::Io,

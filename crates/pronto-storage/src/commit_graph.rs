@@ -1,4 +1,4 @@
-//! Writing and verifying the commit-graph of a repository.
+//! Writing and verifying the commit-graph file of a repository.
 
 mod changed_paths;
 mod fault;
@@ -24,29 +24,29 @@ use install::Chain;
 pub use fault::Fault;
 pub use verify::{Verdict, verify};
 
-/// The source of the commits of a graph. Their ancestors are added.
+/// The commits that are written to a commit-graph file. Their ancestors are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// All that are in packs.
+    /// All commits in packs (the default).
     #[default]
     Packed,
-    /// Those that references point to.
+    /// The commits to which refs point (`--reachable`).
     Reachable,
-    /// Those of these packs, named by their indexes (`pack-….idx`).
+    /// The commits of these packs, named by their indexes `pack-….idx` (`--stdin-packs`).
     Packs(Vec<BString>),
-    /// These, or what tags of these names lead to.
+    /// These commits, or the commits to which tags peel (`--stdin-commits`).
     Commits(Vec<ObjectId>),
 }
 
-/// The way in which a file is added to a chain.
+/// The treatment of existing layers when a layer is added to a commit-graph chain (`--split`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
-    /// Layers that are small beside the new one become part of it.
+    /// Small layers are merged into the new layer (`--split`).
     #[default]
     Merge,
-    /// All layers stay as they are.
+    /// No layer is merged (`--split=no-merge`).
     NoMerge,
-    /// The new one replaces all.
+    /// The new layer replaces all layers (`--split=replace`).
     Replace,
 }
 
@@ -54,24 +54,27 @@ pub enum Split {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// The object directory to write to, if not the repository's own: one of its alternates.
+    /// Write to this object directory, which must be the repository's own or an alternate
+    /// (`--object-dir`).
     pub object_dir: Option<PathBuf>,
-    /// Which commits.
+    /// The commits to write.
     pub source: Source,
-    /// Keep the commits that are in the graph now.
+    /// Keep the commits of the existing commit-graph file (`--append`).
     pub append: bool,
-    /// Write a layer of a chain, and not one file for all.
+    /// Write a layer of a chain instead of a single file (`--split`).
     pub split: Option<Split>,
-    /// A layer is merged into the new one if it is at most this many times as large.
+    /// Merge a layer into the new one if the new one has at least its size divided by this factor
+    /// (`--size-multiple`).
     pub size_multiple: u64,
-    /// A layer is merged into the new one if the latter has more than this many commits; zero means
-    /// no limit.
+    /// Merge a layer into the new one if the new one has more than this number of commits
+    /// (`--max-commits`). Zero disables the limit.
     pub max_commits: u64,
-    /// Layers that are in use no more stay if they are younger than this (seconds since 1970).
+    /// Keep unused layers that were modified after this time, in seconds since 1970 (`--expire-time`).
     pub expire_before: Option<i64>,
-    /// Whether to write filters of changed paths; without a word if there are any already.
+    /// Write changed-path Bloom filters (`--changed-paths`). `None` writes them if the existing file
+    /// has filters.
     pub changed_paths: Option<bool>,
-    /// The largest number of missing filters to compute.
+    /// Compute at most this number of new filters (`--max-new-filters`).
     pub max_new_filters: Option<usize>,
 }
 
@@ -91,27 +94,29 @@ impl Default for WriteOptions {
     }
 }
 
-/// The state that all phases of writing share.
+/// The state that is shared by all phases of writing.
 struct Work<'a> {
     repository: &'a Repository,
     options: &'a WriteOptions,
-    /// Receives the progress, and stops the operation.
+    /// Receives progress and can interrupt the operation.
     watch: &'a Watch<'a>,
-    /// The objects, none of them replaced.
+    /// The object store without replacements.
     store: Store,
-    /// The graph there is now.
+    /// The existing commit-graph file.
     graph: Option<CommitGraph>,
-    /// Whether a layer can be put on top of that graph.
+    /// Whether a layer can be added on top of the existing file or chain.
     can_stay: bool,
 }
 
-/// Writes the commit-graph.
+/// Writes the commit-graph file. Does nothing if `core.commitGraph` is off, or if the history has
+/// replacements, grafts or shallow commits.
 ///
 /// Costs reading every commit once, and with filters every tree that changed.
 ///
 /// # Errors
-/// A commit cannot be read, a pack that was named is not there, the file cannot be written or
-/// someone else is writing it.
+/// Fails with [`ErrorKind::Object`] if a commit cannot be read, [`ErrorKind::InvalidInput`] if a named
+/// pack or commit does not exist, [`ErrorKind::Io`] if the file cannot be written, or
+/// [`ErrorKind::Locked`] if another process writes it.
 pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
     let (objects_dir, directory) = object_directory::find(repository, options.object_dir.as_ref())?;
     if !repository.config().bool_or("core.commitgraph", true)? {
@@ -122,7 +127,7 @@ pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>)
         return Ok(());
     }
     if options.split.is_some() {
-        // As in Git, it is there even if the file cannot be written.
+        // As in Git, the directory is created even if the file cannot be written.
         let _ = std::fs::create_dir_all(objects_dir.join("info/commit-graphs"));
     }
     let graph = repository.open_commit_graph(changed_paths_to_read(repository)?)?;
@@ -160,7 +165,7 @@ pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>)
     install::install(&work, &objects_dir, &chain, &contents)
 }
 
-/// Which filters of changed paths count.
+/// Returns which changed-path filters are read (`commitGraph.readChangedPaths`).
 fn changed_paths_to_read(repository: &Repository) -> Result<ChangedPaths> {
     let read = repository
         .config()
@@ -181,7 +186,7 @@ impl Work<'_> {
         self.watch.interrupt().check().map_err(interrupted)
     }
 
-    /// Returns the filters of changed paths, if they are requested or there are some already.
+    /// Returns the changed-path filters, if they are requested or the existing file has filters.
     fn filters(
         &self,
         commits: &gather::Commits,
@@ -201,8 +206,8 @@ impl Work<'_> {
         Ok(Some((settings, filters)))
     }
 
-    /// The generation that Git has for a commit when it does not compute any: that in the graph
-    /// there is, if it looked there, else zero.
+    /// Returns the generation number that Git writes for a commit if it does not compute generation
+    /// numbers: that of the existing file if Git reads the file for this commit, otherwise zero.
     fn loaded_generation(&self, commit: &gather::Commit) -> Result<u64> {
         let looks = match (&self.options.source, self.options.split) {
             (_, Some(_)) => true,
@@ -221,7 +226,7 @@ impl Work<'_> {
         }
     }
 
-    /// The filter of `id` in the graph there is.
+    /// Returns the filter of commit `id` in the existing file.
     fn present_filter(&self, id: &ObjectId) -> Result<Option<Vec<u8>>> {
         let Some(graph) = &self.graph else {
             return Ok(None);

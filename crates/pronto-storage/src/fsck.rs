@@ -1,7 +1,7 @@
-//! The checks of `git fsck`, one object at a time.
+//! The checks of `git fsck` for single objects.
 //!
-//! [`Inspector`] runs them while the indexer has an object in memory. Each finding has an
-//! identifier ([`Message`]), and [`Levels`] determine its severity.
+//! The indexer calls [`Inspector`] while it has an object in memory. Each finding has a message id
+//! ([`Message`]), and [`Levels`] determine its severity.
 
 mod inspector;
 mod levels;
@@ -21,17 +21,17 @@ pub use inspector::{Inspector, Scope};
 pub use levels::Levels;
 pub use message::{Level, Message};
 
-/// A defect of an object. [`Display`](fmt::Display) gives Git's message.
+/// A defect of an object. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Whether the object is to be refused for it.
+    /// Whether the object is rejected because of the defect.
     pub is_error: bool,
-    /// The object.
+    /// The id of the object.
     pub object: ObjectId,
-    /// The failed check; `None` if Git cannot parse the object.
+    /// The message id of the failed check; `None` if Git cannot parse the object.
     pub message: Option<Message>,
-    /// The defect.
+    /// The description of the defect.
     pub detail: String,
 }
 
@@ -44,8 +44,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Returns what the strict checks find in `content`, an object of `kind`: identifiers and descriptions, also those
-/// that are only remarks.
+/// Returns the findings of the strict checks (`fsck --strict`) in `content`, an object of type `kind`:
+/// message ids and descriptions, including informational ones.
 pub fn findings(kind: ObjectKind, content: &[u8], hash: Kind) -> Vec<String> {
     let (levels, id) = (Levels::strict(), ObjectId::null(hash));
     let mut findings = Findings::new(&levels, &id);
@@ -63,9 +63,9 @@ pub(crate) struct Findings<'a> {
     levels: &'a Levels,
     id: &'a ObjectId,
     reports: Vec<Report>,
-    /// Blobs that trees name `.gitmodules`.
+    /// The blobs that trees name `.gitmodules`.
     modules: Vec<ObjectId>,
-    /// Blobs that trees name `.gitattributes`.
+    /// The blobs that trees name `.gitattributes`.
     attributes: Vec<ObjectId>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Findings<'a> {
         self.reports.is_empty() && self.modules.is_empty() && self.attributes.is_empty()
     }
 
-    /// Notes that something is wrong; true if the object is to be refused for it.
+    /// Records a finding. Returns whether the object is rejected because of it.
     fn report(&mut self, message: Message, detail: impl Into<String>) -> bool {
         let level = self.levels.of(message);
         if level == Level::Ignore || self.levels.skips(self.id) {
@@ -100,7 +100,7 @@ impl<'a> Findings<'a> {
         is_error
     }
 
-    /// Notes a reason that Git gives without an identifier.
+    /// Records an error that Git reports without a message id.
     fn remark(&mut self, detail: impl Into<String>) {
         self.reports.push(Report {
             is_error: true,
@@ -115,7 +115,7 @@ impl<'a> Findings<'a> {
             ObjectKind::Commit => lines::check_commit(content, hash, self),
             ObjectKind::Tag => lines::check_tag(content, hash, self),
             ObjectKind::Tree => tree::check(content, hash, self),
-            // Blobs matter by the names that trees give them.
+            // Blobs are checked only if a tree names them `.gitmodules` or `.gitattributes`.
             ObjectKind::Blob => {}
         }
     }

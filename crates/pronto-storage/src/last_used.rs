@@ -1,4 +1,4 @@
-//! When the objects of a pack were last used (`.mtimes`).
+//! The times at which the objects of a cruft pack were last used (`.mtimes`).
 
 use std::time::{Duration, SystemTime};
 
@@ -9,23 +9,23 @@ use pronto_repository::history::from_graph;
 
 use crate::pack_objects::Known;
 
-/// When each object of a pack was last used.
+/// The time at which each object of a cruft pack was last used.
 pub(crate) struct Dates(Mtimes);
 
 impl Dates {
     /// # Errors
-    /// The file cannot be read.
+    /// Fails with `ErrorKind::Object` or `ErrorKind::Io` if the file cannot be read.
     pub(crate) fn at(&self, row: u32) -> Result<SystemTime> {
         let seconds = self.0.at(row).map_err(from_graph)?;
         Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.into()))
     }
 }
 
-/// Opens the times of last use of the objects of `pack`. `None` if the pack does not record them:
-/// then all objects were last used when it was written.
+/// Opens the `.mtimes` file of `pack`. Returns `None` if there is no such file: then the modification
+/// time of the pack applies to all objects.
 ///
 /// # Errors
-/// The file is there and cannot be read.
+/// Fails with `ErrorKind::Object` or `ErrorKind::Io` if the file exists and cannot be read.
 pub(crate) fn dates(pack: &Known, hash: Kind) -> Result<Option<Dates>> {
     let path = pack.path.with_extension("mtimes");
     if !path.exists() {

@@ -1,8 +1,10 @@
-//! The stored objects of a Git repository: packs and the files beside them, checks, and removal.
+//! The stored objects of a Git repository: packs and their accompanying files, checks of objects, and
+//! removal.
 //!
-//! An operation is a function in the module of its name. It takes the repository, its options and a
-//! [`Watch`](pronto_io::watch::Watch), which receives the progress and may interrupt. What it reports beside
-//! its result is a [`Notice`](pronto_repository::Notice) of the repository.
+//! An operation is a function in the module of the same name. It takes the repository, its options and
+//! a [`Watch`](pronto_io::watch::Watch), which receives progress and can interrupt the operation.
+//! Warnings and other remarks of the operation are stored as [`Notice`](pronto_repository::Notice)s of
+//! the repository.
 //!
 //! | module | as in Git |
 //! |---|---|
@@ -15,8 +17,8 @@
 //! | [`prune`] | `git prune` and `git prune-packed` |
 //! | [`repack`] | `git repack` and `git update-server-info` |
 //!
-//! Packs, indexes and graphs are opened for reading by [`Repository`](pronto_repository::Repository), and their
-//! formats are those of [`pronto_pack`].
+//! [`Repository`](pronto_repository::Repository) opens packs, pack indexes and commit-graph files for
+//! reading. [`pronto_pack`] defines their formats.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bitmaps;

@@ -1,4 +1,5 @@
-//! Takes the objects of a repository on the same machine: by hard links, or as an alternate.
+//! Copies the objects of a repository on the same machine: by hard links, copies, or as an alternate
+//! (`git clone --local`, `--shared`).
 
 use std::fs;
 use std::io;
@@ -10,14 +11,16 @@ use pronto_io::error::IoContext;
 use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use pronto_repository::{Error, ErrorKind, Result};
 
-/// Directories of objects are not nested deeper than this.
+/// The largest depth of nested object directories.
 const MAX_DEPTH: usize = 16;
 
-/// Links (or, where that is not possible or not wanted, copies) all object files of `source` into
-/// `target`. Symbolic links are refused: they could lead anywhere.
+/// Links all object files of `source` into `target`. Files are copied if `may_link` is false
+/// (`--no-hardlinks`) or links are not possible. Symbolic links are refused, because they could point
+/// anywhere.
 ///
 /// # Errors
-/// A directory cannot be read, or a file can be neither linked nor copied.
+/// Fails with [`ErrorKind::Unsafe`] for a symbolic link, or [`ErrorKind::Io`] if a directory cannot be
+/// read or a file cannot be linked or copied.
 pub fn link_objects(source: &Path, target: &Path, may_link: bool) -> Result<()> {
     let metadata = source.symlink_metadata();
     let metadata = metadata.context(ErrorKind::Io, "failed to stat", source)?;
@@ -72,7 +75,7 @@ fn link_file(from: &Path, to: &Path, may_link: &mut bool) -> Result<()> {
     if *may_link {
         match fs::hard_link(from, to) {
             Ok(()) => {
-                // Someone may have put another file, or a link to one, in place meanwhile.
+                // Another user may have replaced the file in the meantime, possibly by a link.
                 let (ours, theirs) = (to.symlink_metadata(), from.symlink_metadata());
                 if let (Ok(ours), Ok(theirs)) = (ours, theirs)
                     && (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())
@@ -83,29 +86,30 @@ fn link_file(from: &Path, to: &Path, may_link: &mut bool) -> Result<()> {
                 let message = format!("hardlink different from source at '{}'", to.display());
                 return Err(Error::new(ErrorKind::Unsafe, message));
             }
-            // Another file system, or one without links: copies from here on.
+            // Hard links are not possible to this file system, so that all further files are copied.
             Err(_) => *may_link = false,
         }
     }
     copy_file(from, to).context(ErrorKind::Io, "failed to copy file to", to)
 }
 
-/// Copies a file with its mode and age. A link that has taken its place is not followed.
+/// Copies a file with its permissions and modification time. If a symbolic link has replaced the file,
+/// the link is not followed.
 ///
 /// # Errors
-/// The file cannot be read or written.
+/// Fails if the file cannot be read or written.
 pub fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = untrusted::open(from, Links::Refuse)?;
     let metadata = source.metadata()?;
     let mut target = fs::File::create(to)?;
     io::copy(&mut source, &mut target)?;
     target.set_permissions(metadata.permissions())?;
-    // The age of an object matters to pruning only.
+    // Only pruning uses the modification time of an object.
     let _ = metadata.modified().map(|time| target.set_modified(time));
     Ok(())
 }
 
-/// Alternates that are relative paths are taken from where the source is.
+/// Copies a list of alternates. Relative paths are resolved against the source.
 fn copy_alternates(from: &Path, to: &Path) -> Result<()> {
     let text = untrusted::read(from, Links::Refuse, LARGEST_POINTER_BYTES);
     let text = text.context(ErrorKind::Io, "failed to read", from)?;
@@ -121,10 +125,10 @@ fn copy_alternates(from: &Path, to: &Path) -> Result<()> {
     add_alternates(to, &lines)
 }
 
-/// Adds object directories to the list in the file `list`.
+/// Adds object directories to the file `list` (`objects/info/alternates`).
 ///
 /// # Errors
-/// The list cannot be written.
+/// Fails with [`ErrorKind::Io`] if the file cannot be written.
 pub fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()> {
     let mut text = fs::read(list).unwrap_or_default();
     for directory in directories {
@@ -137,7 +141,7 @@ pub fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()> {
     fs::write(list, text).context(ErrorKind::Io, "unable to write", list)
 }
 
-/// The directory of objects of the repository at `git_dir`, linked worktrees considered.
+/// Returns the object directory of the repository at `git_dir`, which may belong to a linked worktree.
 pub fn objects_of(git_dir: &Path) -> PathBuf {
     let common = match untrusted::read(
         &git_dir.join("commondir"),

@@ -1,4 +1,4 @@
-//! Writing, verifying and expiring the multi-pack-index of a repository.
+//! Writing, verifying, expiring and repacking the multi-pack-index of a repository.
 
 mod bitmap;
 mod expire;
@@ -37,7 +37,7 @@ use present::Present;
 pub use repack::repack;
 pub use verify::verify;
 
-/// The list of the layers of a chain.
+/// The file that lists the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";
 
 /// The suffixes of the files of a layer.
@@ -49,46 +49,48 @@ const NOT_WRITTEN: &str = "could not write multi-pack-index";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// The object directory to write to, if not the repository's own: one of its alternates.
+    /// Write to this object directory, which must be the repository's own or an alternate
+    /// (`--object-dir`).
     pub object_dir: Option<PathBuf>,
-    /// The pack whose copies are taken of objects that are in several, by its name or that of its
-    /// index.
+    /// The preferred pack, by its name or that of its index (`--preferred-pack`). Of objects in several
+    /// packs its copies are used.
     pub preferred_pack: Option<BString>,
-    /// Only these packs, named by their indexes (`pack-….idx`).
+    /// Include only these packs, named by their indexes `pack-….idx` (`--stdin-packs`).
     pub packs: Option<BTreeSet<BString>>,
-    /// Whether to write bitmaps, too, and how.
+    /// Write bitmaps with these options (`--bitmap`).
     pub bitmap: Option<BitmapOptions>,
-    /// Whether packs that are not covered yet become a new layer of a chain, whose existing layers
-    /// stay.
+    /// Add the packs that are not covered yet as a new layer of a chain, and keep the existing layers
+    /// (`--incremental`).
     pub incremental: bool,
 }
 
-/// A pack that a multi-pack-index is made of.
+/// A pack that the new multi-pack-index covers.
 struct Source {
-    /// The name of its index.
+    /// The name of its pack index.
     name: BString,
-    /// Its index; `None` if its objects are taken from the multi-pack-index there is.
+    /// Its pack index; `None` if its objects are taken from the existing multi-pack-index.
     index: Option<Index>,
-    /// When it was last written, in seconds since 1970; zero for one that was known already.
+    /// Its modification time, in seconds since 1970; zero if the existing multi-pack-index covers the
+    /// pack.
     modified: u64,
     dropped: bool,
 }
 
-/// The state that all operations share.
+/// The state that is shared by all operations.
 struct Work<'a> {
     repository: &'a Repository,
-    /// Receives the progress, and stops the operation.
+    /// Receives progress and can interrupt the operation.
     watch: &'a Watch<'a>,
-    /// The directory of packs.
+    /// The directory `objects/pack`.
     directory: PathBuf,
 }
 
-/// Writes the multi-pack-index, unless it covers all packs already and has the requested
-/// bitmaps.
+/// Writes the multi-pack-index, unless the existing one covers all packs and has the requested bitmaps.
 ///
 /// # Errors
-/// There is no pack, a pack cannot be read, bitmaps are requested and the packs lack objects
-/// reachable from their commits, or the file cannot be written.
+/// Fails with [`ErrorKind::Refused`] if there is no pack, or bitmaps are requested and the packs lack
+/// reachable objects; [`ErrorKind::Object`] if a pack cannot be read; [`ErrorKind::Locked`] if another
+/// process writes the file; or [`ErrorKind::Io`] if the file cannot be written.
 pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
     let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
     match options.incremental {
@@ -125,8 +127,8 @@ impl Work<'_> {
         self.undisturbed(|last| self.write_once(options, dropped, last))
     }
 
-    /// Returns `false` if it must be repeated because another process has written or removed packs
-    /// meanwhile, unless this is the `last` attempt.
+    /// Makes one attempt to write the multi-pack-index. Returns `false` if another process has written
+    /// or removed packs in the meantime, unless this is the `last` attempt.
     fn write_once(
         &self,
         options: &WriteOptions,
@@ -137,7 +139,7 @@ impl Work<'_> {
         let found = self.sound()?;
         let (present, other) = match options.packs {
             None => (found, None),
-            // Its objects are not taken over, but it may be what is wanted.
+            // The objects of this index are not reused, but it may already be up to date.
             Some(_) => (None, found),
         };
         let names = present.iter().flat_map(Present::pack_names);
@@ -192,14 +194,14 @@ impl Work<'_> {
         lock.commit()?;
         self.clear(&self.directory, &[".bitmap", ".rev"], &[id]);
         let chain = self.chain_directory();
-        // What counts is the file: only then may the chain go.
+        // A reader prefers the single file, so that the chain can be removed now.
         let _ = std::fs::remove_file(chain.join(CHAIN));
         self.clear(&chain, LAYER_ENDINGS, &[]);
         Ok(true)
     }
 
-    /// Returns whether `found` covers `sources`, no more and no less, and has the requested bitmaps.
-    /// Those that are not requested are removed.
+    /// Returns whether `found` covers exactly `sources` and has the requested bitmaps. Bitmaps that are
+    /// not requested are removed.
     fn is_up_to_date(
         &self,
         found: &Present,
@@ -221,7 +223,7 @@ impl Work<'_> {
         }
     }
 
-    /// Fills a file without readers. Returns its checksum.
+    /// Writes the content of a new file that no process reads yet. Returns its checksum.
     fn fill(
         &self,
         mut file: &File,
@@ -242,8 +244,9 @@ impl Work<'_> {
         Ok(id)
     }
 
-    /// The packs: first those that are known, then others in the order of the directory, which
-    /// decides between equals as in Git; none of those that are covered `below`.
+    /// Returns the packs to cover, without those that the layers in `below` cover: first the known
+    /// packs, then others in the order of the directory listing. As in Git, this order decides between
+    /// packs of equal age.
     fn sources(
         &self,
         known: Vec<Source>,
@@ -321,7 +324,7 @@ impl Work<'_> {
         self.index(&path)?.map_err(failed)
     }
 
-    /// The index of a pack, opened if it was not yet.
+    /// Returns the index of a pack, and opens it on first use.
     fn open_index<'a>(&self, source: &'a mut Source) -> Result<&'a Index> {
         let index = match source.index.take() {
             Some(index) => index,
@@ -334,7 +337,7 @@ impl Work<'_> {
         self.repository.notify(Notice::Packs(notice));
     }
 
-    /// The number of the preferred pack.
+    /// Returns the number of the preferred pack.
     fn preferred(&self, sources: &mut [Source], options: &WriteOptions) -> Result<Option<usize>> {
         let Some(wanted) = &options.preferred_pack else {
             return Ok(None);
@@ -360,7 +363,8 @@ impl Work<'_> {
         Ok(Some(number))
     }
 
-    /// Removes the files in `directory` that belong to a multi-pack-index that is none of `keep`.
+    /// Removes the files in `directory` that belong to a multi-pack-index whose checksum is not in
+    /// `keep`.
     fn clear(&self, directory: &Path, endings: &[&str], keep: &[ObjectId]) {
         let Ok(entries) = std::fs::read_dir(directory) else {
             return;
@@ -383,7 +387,7 @@ impl Work<'_> {
 }
 
 impl Source {
-    /// A pack that a multi-pack-index names.
+    /// Creates the source for a pack that the existing multi-pack-index names.
     fn known(name: &str) -> Source {
         Source {
             name: name.into(),
@@ -396,17 +400,17 @@ impl Source {
 
 /// The content of the new file.
 struct Contents<'a> {
-    /// The names of the packs, sorted.
+    /// The names of the pack indexes, sorted.
     names: Vec<&'a BString>,
     entries: Vec<write::Entry>,
 }
 
 impl<'a> Contents<'a> {
-    /// Those of `sources` that are not dropped, and `entries`, which have the places of packs there,
-    /// with their `numbers` instead.
+    /// Collects the packs of `sources` that are not dropped. In `entries`, the positions of packs in
+    /// `sources` are replaced by their new `numbers`.
     ///
     /// # Errors
-    /// An object is in a pack that is dropped.
+    /// Fails with [`ErrorKind::Object`] if an object is in a dropped pack.
     fn new(
         sources: &'a [Source],
         entries: Vec<write::Entry>,
@@ -431,7 +435,8 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// When the file at `path` was last written, in seconds since 1970; `None` if there is none.
+/// Returns the modification time of the file at `path`, in seconds since 1970; `None` if the file does
+/// not exist.
 fn modified(path: &Path) -> Option<u64> {
     let modified = path.metadata().ok()?.modified();
     let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
@@ -439,7 +444,8 @@ fn modified(path: &Path) -> Option<u64> {
     Some(modified.as_secs())
 }
 
-/// Marks the packs that are dropped; for each pack its number among those that are not, by name.
+/// Marks the packs in `dropped`. Returns the new number of each pack, in the order of names; `None` for
+/// dropped packs.
 fn number(sources: &mut [Source], dropped: &BTreeSet<BString>) -> Result<Vec<Option<u32>>> {
     for name in dropped {
         match sources.iter_mut().find(|source| source.name == *name) {

@@ -1,14 +1,15 @@
-//! Finds the object directory that an option names.
+//! Finds the object directory that `--object-dir` names.
 
 use std::path::PathBuf;
 
 use pronto_config::path;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-/// The object directory that `given` names, and its number among those of the repository.
+/// Returns the object directory that `given` names, and its number among the repository's own directory
+/// (0) and its alternates.
 ///
 /// # Errors
-/// It is none of them.
+/// Fails with [`ErrorKind::Unsupported`] if `given` is not an object directory of the repository.
 pub(crate) fn find(repository: &Repository, given: Option<&PathBuf>) -> Result<(PathBuf, usize)> {
     let store = repository.objects()?;
     let Some(given) = given else {

@@ -1,5 +1,5 @@
-//! Selects the objects of a pack for a receiver that wants some and has others, and reads the
-//! configuration of packs.
+//! Selects the objects of a pack for a receiver (wants and haves), and reads the configuration of
+//! packs.
 //!
 //! ```no_run
 //! # use pronto_io::watch::Watch;
@@ -58,55 +58,54 @@ pub use tags::include_tags;
 pub use tips::{include_indexed, ref_tips, reflog_tips};
 pub use whole::{KeptWhole, kept_whole};
 
-/// The largest number of the receiver's tips that are tried as bases. Git's `window` limits them,
-/// too.
+/// The largest number of the receiver's tips that are tried as delta bases. Git limits them by
+/// `pack.window`, too.
 const MOST_EDGES: usize = 10;
 
-/// The objects of a pack.
+/// The objects of a pack that is to be written.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Those that are to be packed, each once: commits from new to old, tags, then trees and
-    /// blobs.
+    /// The objects to pack, each once: commits from newest to oldest, then tags, then trees and blobs.
     pub members: Vec<Member>,
-    /// Objects of the receiver with similar paths, if the pack may be thin.
+    /// Objects of the receiver with similar paths, which may be delta bases of a thin pack.
     pub bases: Vec<Member>,
-    /// Those of the members that are not to become deltas, nor bases of new ones: see
+    /// The members that must not become deltas or bases of new deltas (attribute `-delta`): see
     /// [`KeptWhole`].
     pub whole: HashSet<ObjectId>,
-    /// Objects that were left out because they are missing: see [`Missing::LeaveOut`].
+    /// The objects that were omitted because they are missing: see [`Missing::LeaveOut`].
     pub missing: Vec<ObjectId>,
-    /// Missing trees of the receiver, if missing objects are left out: what they lead to may be among the
-    /// members and the missing objects, although the receiver has it.
+    /// Missing trees of the receiver, if missing objects are omitted. Members and missing objects may
+    /// be reachable from them, although the receiver has these objects.
     pub unknown: Vec<ObjectId>,
-    /// More objects to be packed, which bitmaps selected: see [`Select::blocks`].
+    /// Further objects to pack, as bits of bitmaps: see [`Select::blocks`].
     pub block: Option<Block>,
-    /// The objects of the receiver of a thin pack, as far as bitmaps speak of them.
+    /// The objects that bitmaps list for the receiver of a thin pack.
     pub known: Option<Block>,
-    /// The pack whose bitmap selected the members: what a sent pack takes from it is counted as a
-    /// block.
+    /// The pack with the bitmap that selected the members. Objects that a sent pack copies from it are
+    /// counted as reused.
     pub bitmapped: Option<PathBuf>,
 }
 
 /// Options for selecting objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Select {
-    /// Whether objects that the receiver has may serve as bases.
+    /// Use objects of the receiver as delta bases (`--thin`).
     pub thin: bool,
-    /// Whether trees are compared only along paths on which something changed (`pack.useSparse`).
+    /// Compare trees only along changed paths (`--sparse`, `pack.useSparse`).
     pub sparse: bool,
-    /// Whether bitmaps may answer (`pack.useBitmaps`): then the set is exact. Without, an object
-    /// that the receiver has only in its older history may be sent once more, as Git does.
+    /// Use bitmaps (`--use-bitmap-index`, `pack.useBitmaps`), which makes the selection exact. Without
+    /// bitmaps, as in Git, an object that the receiver has only in its older history may be sent again.
     pub bitmaps: bool,
-    /// Whether only commits count that are in no pack yet, with all that they lead to
+    /// Select only commits that are not packed yet, with all objects reachable from them
     /// (`--unpacked`).
     pub unpacked: bool,
-    /// Whether all objects in the trees of the receiver's tips count as known. Needed where history
-    /// is cut off (`--shallow`), so that these tips need not be parents of what is sent.
+    /// Treat all objects in the trees of the receiver's tips as known. A shallow history requires this
+    /// (`--shallow`), so that these tips need not be parents of sent commits.
     pub all_edges: bool,
-    /// The treatment of missing objects of a partial clone.
+    /// The treatment of missing objects in a partial clone (`--missing`).
     pub missing: Missing,
-    /// Whether many objects that bitmaps select may stay bits ([`Selection::block`]): for packs that
-    /// are sent.
+    /// Represent large numbers of objects that bitmaps select as bits ([`Selection::block`]), for packs
+    /// that are sent.
     pub blocks: bool,
 }
 
@@ -124,8 +123,8 @@ impl Default for Select {
     }
 }
 
-/// The number of objects from which on what bitmaps select may stay bits. The objects of smaller packs
-/// take part in the search for deltas.
+/// The smallest number of objects that bitmaps select as bits. The objects of smaller packs take part
+/// in the search for deltas.
 const LEAST_BLOCK: u32 = 16 << 10;
 
 impl Selection {
@@ -134,18 +133,18 @@ impl Selection {
         self.members.len() + self.block.as_ref().map_or(0, |block| block.len() as usize)
     }
 
-    /// Whether the pack has no objects.
+    /// Returns whether the pack has no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Returns the configured options for making packs: `pack.window`, `pack.depth`,
-/// `pack.threads`, `pack.windowMemory`, `pack.deltaCacheSize`, `pack.deltaCacheLimit`,
-/// `pack.compression`, `core.compression`, `core.bigFileThreshold`.
+/// Returns the configured options for writing packs: `pack.window`, `pack.depth`, `pack.threads`,
+/// `pack.windowMemory`, `pack.deltaCacheSize`, `pack.deltaCacheLimit`, `pack.compression`,
+/// `core.compression`, `core.bigFileThreshold`.
 ///
 /// # Errors
-/// A value is not of its type, or out of range.
+/// Fails with [`ErrorKind::ConfigValue`] if a value is not of its type or out of range.
 pub fn packing_options(repository: &Repository) -> Result<Options> {
     let config = repository.config();
     let mut options = Options::default();
@@ -158,7 +157,7 @@ pub fn packing_options(repository: &Repository) -> Result<Options> {
         search.window = usize::try_from(window).unwrap_or(0);
     }
     if let Some(depth) = config.i64("pack.depth")? {
-        // What Git can count.
+        // The largest depth that Git can store.
         search.depth = u32::try_from(depth).unwrap_or(0).min(4095);
     }
     search.threads = match config.i64("pack.threads")? {
@@ -188,14 +187,15 @@ pub fn packing_options(repository: &Repository) -> Result<Options> {
     Ok(options)
 }
 
-/// Selects the objects that are reachable from `wants` and not from `haves`. Missing objects of
-/// `haves` are ignored, and so are replacements.
+/// Selects the objects that are reachable from `wants` and not from `haves`. Missing objects of `haves`
+/// and replacements are ignored.
 ///
-/// Costs reading the commits between the two, their new trees, and the trees of the boundary
-/// commits along the same paths; with bitmaps only what is younger than they are.
+/// Costs reading the commits between both sides, their new trees, and the trees of the boundary commits
+/// along the same paths. With bitmaps only history that is newer than the bitmaps is read.
 ///
 /// # Errors
-/// An object reachable from `wants` is missing or malformed, or the operation was interrupted.
+/// Fails with [`ErrorKind::Object`] if an object reachable from `wants` is missing or malformed, or
+/// with [`ErrorKind::Interrupted`].
 pub fn select(
     repository: &Repository,
     wants: &[ObjectId],
@@ -229,10 +229,11 @@ pub fn select(
     walk.end()
 }
 
-/// Sends a pack of `selection` down `out`: see [`Store::pack_to`].
+/// Writes a pack of `selection` to `out`: see [`Store::pack_to`].
 ///
 /// # Errors
-/// An object is not there or cannot be read, writing fails, or it was interrupted.
+/// Fails with [`ErrorKind::Object`] if an object is missing or malformed, [`ErrorKind::Io`] if writing
+/// fails, or with [`ErrorKind::Interrupted`].
 pub fn send(
     repository: &Repository,
     selection: &Selection,
@@ -290,20 +291,20 @@ struct Walk<'a> {
     select: Select,
     watch: &'a Watch<'a>,
     meter: Meter,
-    /// The objects that a filter must not leave out.
+    /// The objects that a filter must not omit, because they were requested by id.
     named: HashSet<ObjectId>,
-    /// Whether commits are selected that were not named.
+    /// Whether commits are selected that were not requested by id.
     takes_commits: bool,
     /// The selected objects.
     seen: HashSet<ObjectId>,
-    /// The receiver's objects that were visited.
+    /// The visited objects of the receiver.
     hidden: HashSet<ObjectId>,
     selection: Selection,
     kept_whole: KeptWhole,
     buffer: Vec<u8>,
 }
 
-/// A commit that is to be sent.
+/// A selected commit.
 struct Commit {
     tree: ObjectId,
     /// The trees of its parents that the receiver has.
@@ -333,7 +334,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Selects the commits, and returns them with the other objects at the tips.
+    /// Selects the commits. Returns them, and the other objects at the tips.
     fn begin(&mut self, tips: Tips<'_>) -> Result<(Vec<Commit>, Vec<ObjectId>)> {
         let mut trees = Vec::new();
         let wanted = self.tips(tips.wants, &mut trees, false)?;
@@ -352,7 +353,7 @@ impl<'a> Walk<'a> {
         Ok((self.commits(&wanted, &known)?, trees))
     }
 
-    /// Sets missing objects aside, and returns what was selected.
+    /// Moves missing objects to the missing ones, and returns the selection.
     fn end(mut self) -> Result<Selection> {
         self.leave_out_missing()?;
         self.meter.finish();
@@ -376,8 +377,8 @@ impl<'a> Walk<'a> {
         is_new
     }
 
-    /// The commits among `ids`, and those that tags lead to; what else there is goes to `trees`
-    /// (and blobs and tags where they belong).
+    /// Returns the commits among `ids`, and those to which tags peel. Trees are added to `trees`; blobs
+    /// and tags are selected or hidden at once.
     fn tips(
         &mut self,
         ids: &[ObjectId],
@@ -424,9 +425,9 @@ impl<'a> Walk<'a> {
         Ok(commits)
     }
 
-    /// Selects the commits that only `wanted` lead to.
+    /// Selects the commits that are reachable from `wanted` and not from `known`.
     fn commits(&mut self, wanted: &[ObjectId], known: &[ObjectId]) -> Result<Vec<Commit>> {
-        // Missing objects on the left are found below.
+        // Missing objects of the left side are reported later.
         let mut painting = Painting::lenient(self.repository, Until::LeftKnown)?;
         for id in wanted {
             painting.left(id)?;
@@ -455,11 +456,12 @@ impl<'a> Walk<'a> {
             let links = self.repository.commit_links(id, &mut self.buffer)?;
             let mut trees = Vec::new();
             for parent in links.parents {
-                // What a packed commit leads to need not be packed.
+                // Objects reachable from a packed commit need not be packed.
                 if self.select.unpacked || self.seen.contains(&parent) {
                     continue;
                 }
-                // The receiver has it. Whether it is here, too, matters little.
+                // The receiver has the parent. Whether the parent exists in this repository is not
+                // important.
                 if let Some(tree) = self.known_tree(&parent)? {
                     trees.push(tree);
                 }
@@ -472,7 +474,7 @@ impl<'a> Walk<'a> {
         Ok(commits)
     }
 
-    /// The tree of a commit that the receiver has, if both are here.
+    /// Returns the tree of a commit of the receiver, if commit and tree exist in this repository.
     fn known_tree(&mut self, commit: &oid) -> Result<Option<ObjectId>> {
         let links = self.repository.commit_links(commit, &mut self.buffer);
         let is_here = |id: &oid| self.store.contains(id).map_err(from_odb);

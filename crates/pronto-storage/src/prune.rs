@@ -1,9 +1,9 @@
-//! Deletes unreachable objects, and abandoned temporary files.
+//! Deletes unreachable objects and abandoned temporary files.
 //!
 //! Reachability is computed twice: first while other processes work, then again under the lock that
-//! keeps writers out ([`pronto_odb::Store::begin_pruning`]), where only new objects are walked.
-//! Objects are deleted in batches of limited duration, and each object before those that it names.
-//! So every present object is complete at every moment, even after a crash.
+//! excludes writers ([`pronto_odb::Store::begin_pruning`]), when only new objects are walked. Objects
+//! are deleted in batches of limited duration, and each object before the objects that it references.
+//! At every moment, even after a crash, all objects that an existing object references exist as well.
 
 mod loose;
 mod marks;
@@ -28,27 +28,28 @@ use pronto_repository::expiry::Expiry;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PackNotice};
 
-/// The default time that [`prune`](self::prune()) waits for processes that write.
+/// The default time for which [`prune`](self::prune()) waits for writing processes.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The longest time that the lock is held for deleting, besides checking what leads to objects.
+/// The longest time for which the lock is held for deletions, in addition to the second check of
+/// reachability.
 const HOLD: Duration = Duration::from_millis(50);
 /// The largest number of files deleted in one batch.
 const BATCH: usize = 2_000;
-/// The time for which writers are let through between two deletions.
+/// The time between two batches in which other processes can write.
 const REST: Duration = Duration::from_millis(15);
 
-/// Options for pruning.
+/// Options for pruning (`git prune`).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Only what was last written before this moment (`--expire`).
+    /// Prune only objects older than this time (`--expire`).
     pub expire: Expiry,
-    /// Objects that are kept with all that they lead to, beside what references keep.
+    /// Keep these objects and all objects reachable from them (`<head>...`).
     pub heads: Vec<ObjectId>,
-    /// Whether deletions are only reported.
+    /// Report deletions without deleting (`--dry-run`).
     pub dry_run: bool,
-    /// The total time to wait for processes that write, before the rest is kept.
+    /// The total time to wait for writing processes, after which the remaining objects are kept.
     pub patience: Duration,
 }
 
@@ -63,21 +64,21 @@ impl Default for Options {
     }
 }
 
-/// Something that is deleted, or would be.
+/// A deleted object or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Removed {
-    /// An unreachable loose object, with its type if it can be read.
+    /// An unreachable loose object, and its type if it can be read.
     Object(ObjectId, Option<Kind>),
-    /// A loose object that a pack has, too.
+    /// A loose object that is also in a pack.
     Duplicate(PathBuf),
-    /// A temporary file that a process has left behind.
+    /// A temporary file of a process that has ended.
     TemporaryFile(PathBuf),
-    /// A temporary directory that a process has left behind.
+    /// A temporary directory of a process that has ended.
     TemporaryDirectory(PathBuf),
-    /// A missing commit that is listed as shallow.
+    /// An entry of the file `shallow` for a missing commit.
     Shallow(ObjectId),
-    /// A file among loose objects that is none. It stays.
+    /// A file in a directory of loose objects that is not a loose object. It is not deleted.
     Garbage(PathBuf),
 }
 
@@ -86,24 +87,25 @@ pub enum Removed {
 #[must_use = "it may have ended early"]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The number of objects that were deleted, or would be.
+    /// The number of deleted objects (with [`Options::dry_run`], of objects to delete).
     pub objects: u64,
-    /// Whether others wrote all the time, so that something was kept.
+    /// Whether other processes wrote for so long that objects were kept.
     pub gave_up: bool,
 }
 
-/// Deletes unreachable loose objects, loose objects that are packed as well, temporary files,
-/// and missing commits from the list of shallow commits. Calls `tell` before each deletion.
+/// Deletes unreachable loose objects, loose objects that are also packed, temporary files, and missing
+/// commits in the file `shallow` (`git prune`). Calls `tell` before each deletion.
 ///
-/// Objects are reachable from refs, `HEAD`, reflogs, the index and operations in progress of
-/// all worktrees, from `options.heads`, and from objects younger than `options.expire`.
+/// Objects are reachable from refs, `HEAD`, reflogs, indexes and operations in progress of all
+/// worktrees, from `options.heads`, and from objects newer than `options.expire`.
 ///
-/// Costs reading every commit and tree, unless there are bitmaps or no loose objects; memory
-/// for the id of every object.
+/// Costs reading every commit and tree, unless there are bitmaps or no loose objects. Memory holds the
+/// id of every object.
 ///
 /// # Errors
-/// A reachable object is missing or malformed, or a root of reachability cannot be read: then
-/// nothing more is deleted. Or it was interrupted.
+/// Fails with [`ErrorKind::Object`] if a reachable object is missing or malformed, with
+/// [`ErrorKind::Reference`] or [`ErrorKind::Io`] if the roots of reachability cannot be read, or with
+/// [`ErrorKind::Interrupted`]. Nothing more is deleted then.
 pub fn prune(
     repository: &Repository,
     options: &Options,
@@ -118,13 +120,14 @@ pub fn prune(
     Ok(work.ended())
 }
 
-/// Deletes loose objects that are packed as well, and directories that become empty. Calls
-/// `tell` before each deletion. Only the options `dry_run` and `patience` apply.
+/// Deletes loose objects that are also packed, and directories that become empty (`git prune-packed`).
+/// Calls `tell` before each deletion. Only the options `dry_run` and `patience` apply.
 ///
 /// Costs a listing of all loose objects and a lookup in the index of each pack.
 ///
 /// # Errors
-/// An index or a directory cannot be read; or it was interrupted.
+/// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a pack index or a directory cannot be read,
+/// or with [`ErrorKind::Interrupted`].
 pub fn prune_packed(
     repository: &Repository,
     options: &Options,
@@ -136,14 +139,14 @@ pub fn prune_packed(
     Ok(work.ended())
 }
 
-/// One run.
+/// One run of pruning.
 struct Work<'a> {
     repository: &'a Repository,
     options: Options,
     tell: &'a mut dyn FnMut(&Removed),
     watch: &'a Watch<'a>,
     objects: PathBuf,
-    /// Made when it is first asked for.
+    /// The reachable objects, computed on first use.
     marks: Option<Marks<'a>>,
     outcome: Outcome,
 }
@@ -174,7 +177,7 @@ impl<'a> Work<'a> {
         self.outcome
     }
 
-    /// Returns the reachable objects, walked at the first call.
+    /// Returns the reachable objects, and computes them on first use.
     fn marks(&mut self) -> Result<&mut Marks<'a>> {
         if self.marks.is_none() {
             let meter = self.watch.progress().begin("Checking connectivity", None);
@@ -188,7 +191,8 @@ impl<'a> Work<'a> {
         Ok(self.marks.as_mut().expect("made above"))
     }
 
-    /// The right to delete; `None`, from then on, if others write for too long.
+    /// Takes the lock for deletions. Returns `None`, also in all later calls, if other processes write
+    /// for too long.
     fn begin(&mut self) -> Result<Option<Pruning>> {
         check(self.watch)?;
         if self.outcome.gave_up {
@@ -199,13 +203,14 @@ impl<'a> Work<'a> {
         Ok(begun)
     }
 
-    /// Whether a file that was last written then has expired.
+    /// Returns whether a file that was last modified at `modified` has expired.
     fn has_expired(&self, modified: SystemTime) -> bool {
         has_expired(self.options.expire, modified)
     }
 }
 
-/// As [`pronto_odb::Store::begin_pruning`]; takes what the wait has cost from `patience`.
+/// Takes the lock as [`pronto_odb::Store::begin_pruning`] does, and subtracts the waiting time from
+/// `patience`.
 pub(crate) fn begin_pruning(
     repository: &Repository,
     patience: &mut Duration,
@@ -216,7 +221,7 @@ pub(crate) fn begin_pruning(
     Ok(begun)
 }
 
-/// Whether a file that was last written at `modified` has expired.
+/// Returns whether a file that was last modified at `modified` has expired.
 pub(crate) fn has_expired(expire: Expiry, modified: SystemTime) -> bool {
     match expire {
         Expiry::Now => true,

@@ -1,8 +1,8 @@
 //! Repacking the objects of a repository into few packs.
-//!
-//! Every object is present at any moment. A new pack is complete under its name before anything is
-//! removed. Unreachable objects are loose before their pack is removed. A multi-pack-index names no
-//! pack that is about to be removed. Loose objects are removed only if a remaining pack has them.
+//! Every object exists at any moment. A new pack is complete under its final name before any file is
+//! removed. Unreachable objects are written as loose objects before their pack is removed. A
+//! multi-pack-index names no pack that is about to be removed. Loose objects are removed only if a
+//! remaining pack contains them.
 
 mod cruft;
 mod geometry;
@@ -32,78 +32,79 @@ use crate::bitmaps;
 use crate::multi_pack_index::{self, BitmapOptions, WriteOptions};
 use crate::pack_objects::{self, Known, LeaveOut, Select, Selection, names};
 
-/// The form of the repack.
+/// The mode of a repack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Reachable loose objects become a pack.
+    /// Pack the reachable loose objects.
     Loose,
-    /// All reachable objects become one pack (`-a`).
+    /// Pack all reachable objects into one pack (`-a`).
     All {
-        /// Whether unreachable objects become loose when their pack is removed (`-A`).
+        /// Whether unreachable objects of removed packs become loose (`-A`).
         loosen: bool,
     },
-    /// All reachable objects become one pack, and unreachable ones a cruft pack with the times of
-    /// their last use (`--cruft`).
+    /// Pack all reachable objects into one pack, and unreachable objects into a cruft pack with the
+    /// times of their last use (`--cruft`).
     Cruft(Cruft),
-    /// Packs are merged until each has at least this many times the objects of the next smaller one
-    /// (`--geometric`); loose objects are included.
+    /// Merge packs and loose objects until each pack has at least this many times the objects of the
+    /// next smaller one (`--geometric`).
     Geometric(u32),
 }
 
-/// The treatment of unreachable objects.
+/// Options for cruft packs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cruft {
-    /// Leave out what was last used before this moment, unless something younger leads to it
-    /// (`--cruft-expiration`). What is left out is lost when its pack goes.
+    /// Omit objects that were last used before this time, unless they are reachable from newer objects
+    /// (`--cruft-expiration`). Omitted objects are lost when their pack is removed.
     pub expiration: Option<Expiry>,
-    /// Leave packs of unreachable objects unchanged that have at least this many bytes
-    /// (`--combine-cruft-below-size`). Has no effect if there is an expiration.
+    /// Keep cruft packs of at least this size in bytes unchanged (`--combine-cruft-below-size`). Has no
+    /// effect if `expiration` is set.
     pub combine_below: Option<u64>,
-    /// Write the objects that are left out into a pack with this path prefix (`--expire-to`).
+    /// Write the omitted objects into a pack with this path prefix (`--expire-to`).
     pub expire_to: Option<PathBuf>,
 }
 
-/// Whether bitmaps are written.
+/// The mode of writing bitmaps (`--write-bitmap-index`, `repack.writeBitmaps`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bitmaps {
-    /// Not.
+    /// Write no bitmaps.
     No,
-    /// If that can be done.
+    /// Write bitmaps if the pack permits it, without a notice otherwise.
     IfPossible,
-    /// Yes, with a remark if that cannot be done.
+    /// Write bitmaps, and report a notice if the pack does not permit it.
     Yes,
 }
 
-/// Options for repacking a repository.
+/// Options for repacking a repository (`git repack`).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The form of the repack.
+    /// The mode of the repack.
     pub what: What,
-    /// Whether packs and loose objects go that are of no use any more (`-d`).
+    /// Remove redundant packs and loose objects (`-d`).
     pub delete: bool,
-    /// Whether objects of alternates stay where they are (`-l`).
+    /// Do not pack objects of alternates (`-l`).
     pub local: bool,
-    /// Whether packs with a `.keep` are packed like others.
+    /// Pack the objects of packs with a `.keep` file, too (`--pack-kept-objects`).
     pub pack_kept_objects: bool,
-    /// The names of packs that stay as they are.
+    /// Keep the packs with these names (`--keep-pack`).
     pub keep_packs: Vec<BString>,
-    /// Whether to write bitmaps.
+    /// Write bitmaps (`-b`).
     pub bitmaps: Bitmaps,
-    /// So many tips of refs, the youngest, have a bitmap in any case.
+    /// The number of newest tips of refs that always get a bitmap.
     pub bitmapped_tips: usize,
-    /// Whether to write a multi-pack-index, to which the bitmaps then belong.
+    /// Write a multi-pack-index, to which the bitmaps then belong (`--write-midx`).
     pub multi_pack_index: bool,
-    /// Whether to write what servers of files need (`objects/info/packs`, `info/refs`).
+    /// Write the files for servers without Git support: `objects/info/packs` and `info/refs` (the
+    /// opposite of `-n`).
     pub server_info: bool,
-    /// With `-A`: what was last used before this moment does not become loose, but is lost
-    /// (`--unpack-unreachable`).
+    /// With `-A`, omit unreachable objects that were last used before this time instead of loosening
+    /// them (`--unpack-unreachable`).
     pub unpack_unreachable: Option<Expiry>,
-    /// The time to wait for processes that write before packs are removed. If it is not enough,
-    /// packs are kept, with a warning.
+    /// The time to wait for writing processes before packs are removed. After this time, packs are kept
+    /// and a notice is reported.
     pub patience: Duration,
-    /// Options for making the pack.
+    /// Options for writing the pack.
     pub packing: packing::Options,
 }
 
@@ -126,9 +127,9 @@ impl Default for Options {
     }
 }
 
-/// A pack that was there before.
+/// A pack that existed before the repack.
 struct Existing {
-    /// Without `.pack`.
+    /// The file name without `.pack`.
     stem: BString,
     is_kept: bool,
 }
@@ -141,20 +142,20 @@ struct Work<'a> {
     existing: Vec<Existing>,
 }
 
-/// Repacks. `None` if there was nothing that was not in a pack where it belongs.
+/// Repacks the repository. Returns `None` if all objects were already packed as requested.
 ///
-/// Costs what selecting and writing the objects costs, see [`pack_objects::select`];
-/// memory for 50 bytes or so of each object.
+/// Costs selecting and writing the objects, see [`pack_objects::select`], and about 50 bytes of memory
+/// for each object.
 ///
 /// # Errors
-/// An object is missing or cannot be read, files cannot be written, or it was interrupted:
-/// then nothing has been removed.
+/// Fails with [`ErrorKind::Object`] if an object is missing or malformed, [`ErrorKind::Io`] if a file
+/// cannot be written, or with [`ErrorKind::Interrupted`]. No file has been removed then.
 pub fn repack(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Option<Counts>> {
-    // What packs there are before anything is selected: those that come later stay.
+    // The packs are listed before objects are selected, so that later packs are kept.
     let directory = repository.objects()?.path().join("pack");
     let mut work = Work {
         repository,
@@ -212,7 +213,7 @@ impl Work<'_> {
         }
         if options.multi_pack_index {
             let largest = geometry.as_ref().and_then(geometry::Geometry::largest);
-            // Not that of unreachable objects.
+            // The cruft pack is not preferred.
             let preferred = largest.or_else(|| name.map(|stem| named(stem, ".pack")));
             self.write_multi(
                 &written,
@@ -230,7 +231,7 @@ impl Work<'_> {
         Ok(made.map(|(_, counts)| counts))
     }
 
-    /// Whether what is not selected is not packed with the rest.
+    /// Returns whether all reachable objects are selected, so that the existing packs are replaced.
     fn takes_all(&self) -> bool {
         matches!(self.options.what, What::All { .. } | What::Cruft(_))
     }
@@ -242,21 +243,21 @@ impl Work<'_> {
         }
     }
 
-    /// Whether the pack was there when this began.
+    /// Returns whether the pack existed before the repack.
     fn was_there(&self, pack: &Known) -> bool {
         let name = pack.name();
         (self.existing.iter()).any(|found| named(&found.stem, ".pack") == name)
     }
 
-    /// Whether the pack was there when this began, and nothing keeps it.
+    /// Returns whether the pack existed before the repack, and is not kept.
     fn may_go(&self, pack: &Known) -> bool {
         let name = pack.name();
         let mut existing = self.existing.iter().filter(|found| !found.is_kept);
         pack.is_own && existing.any(|found| named(&found.stem, ".pack") == name)
     }
 
-    /// Selects the objects that references, their reflogs and the indexes reach; returns whether
-    /// these are all.
+    /// Selects the objects that are reachable from refs, reflogs and indexes. Returns whether the
+    /// selection contains all of them.
     fn select(&self) -> Result<(Selection, bool)> {
         let (repository, options) = (self.repository, self.options);
         let is_all = self.takes_all();
@@ -282,7 +283,7 @@ impl Work<'_> {
         Ok((selection, !is_part))
     }
 
-    /// Writes the pack, and bitmaps of it: its name without `.pack`.
+    /// Writes the pack and its bitmaps. Returns the name of the pack without `.pack`.
     fn write(&self, selection: &Selection, is_whole: bool) -> Result<Option<(BString, Counts)>> {
         if selection.members.is_empty() {
             return Ok(None);
@@ -305,7 +306,7 @@ impl Work<'_> {
         let (written, counts) = made.map_err(from_odb)?;
         let stem = written.pack.file_stem().unwrap_or_default();
         let stem: BString = path::as_bytes(Path::new(stem)).into();
-        // A pack of this name had the same objects. Its other files are written again.
+        // An existing pack of this name has the same objects. Its other files are written again.
         let bitmap = written.pack.with_extension("bitmap");
         if self.existing.iter().any(|pack| pack.stem == stem) {
             for extension in ["bitmap", "mtimes"] {
@@ -332,14 +333,14 @@ impl Work<'_> {
         Ok(Some((stem, counts)))
     }
 
-    /// The packs that the new one takes the place of.
+    /// Returns the packs that the new pack replaces.
     fn replaced(&self, new: &[BString]) -> Vec<BString> {
         if !self.options.delete || !self.takes_all() {
             return Vec::new();
         }
         let hash_len = self.repository.object_hash().len_in_hex();
         let is_replaced = |pack: &&Existing| {
-            // Packs with other names than git's are never removed.
+            // Packs whose names do not follow git's scheme are never removed.
             !pack.is_kept && pack.stem.len() >= hash_len && !new.contains(&pack.stem)
         };
         let replaced = self.existing.iter().filter(is_replaced);
@@ -379,7 +380,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes down what references point to now: bitmaps are of what the pack was made of.
+    /// Writes the current targets of refs to a file, so that the bitmaps match the refs for which the
+    /// pack was made.
     fn write_tips(&self) -> Result<(PathBuf, Guard)> {
         let tips = bitmaps::tips(self.repository)?;
         let mut text = String::new();
@@ -395,12 +397,12 @@ impl Work<'_> {
     }
 }
 
-/// The name of a file of the pack.
+/// Returns the name of a file of the pack.
 fn named(stem: &BString, ending: &str) -> BString {
     [stem.as_slice(), ending.as_bytes()].concat().into()
 }
 
-/// The packs in `directory`.
+/// Lists the packs in `directory`.
 fn existing(directory: &Path, keep: &[BString]) -> Result<Vec<Existing>> {
     let mut packs = Vec::new();
     for name in names(directory)? {

@@ -1,4 +1,4 @@
-//! The parts that a repository in a store is built on.
+//! The services on which a repository in a store is built.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::clock::{Clock, SystemClock};
 use crate::database::Database;
 use crate::generations::{Generations, InBucket, Listed};
 
-/// A store, the place of its generations, and a clock.
+/// A store, the storage of its generations, and a clock.
 pub trait Backend: Send + Sync + 'static {
     /// The store.
     type Bucket: Bucket;
-    /// The generations.
+    /// The storage of generations.
     type Generations: Generations;
     /// The clock.
     type Clock: Clock;
@@ -23,13 +23,13 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns the store.
     fn bucket(&self) -> &Self::Bucket;
 
-    /// Returns the generations.
+    /// Returns the storage of generations.
     fn generations(&self) -> &Self::Generations;
 
     /// Returns the clock.
     fn clock(&self) -> &Self::Clock;
 
-    /// Returns the fault that the simulation must find.
+    /// Returns the fault that the simulation must detect.
     #[cfg(test)]
     #[expect(private_interfaces, reason = "only tests of this crate plant faults")]
     fn fault(&self) -> Option<Fault> {
@@ -37,7 +37,7 @@ pub trait Backend: Send + Sync + 'static {
     }
 }
 
-/// The place of the generations of a store.
+/// The storage of the generations of a store.
 pub enum Placed<B> {
     /// The store itself.
     Bucket(InBucket<B>),
@@ -103,7 +103,7 @@ impl<B: Bucket> Generations for Placed<B> {
     }
 }
 
-/// A store with the place of its generations, and the clock of the system.
+/// A store with the storage of its generations, and the clock of the system.
 pub struct Plain<B> {
     bucket: Arc<B>,
     generations: Placed<B>,
@@ -111,7 +111,7 @@ pub struct Plain<B> {
 }
 
 impl<B: Bucket> Plain<B> {
-    /// Uses `bucket` for everything.
+    /// Uses `bucket` for all data.
     pub fn new(bucket: B) -> Self {
         let bucket = Arc::new(bucket);
         Plain {
@@ -121,7 +121,7 @@ impl<B: Bucket> Plain<B> {
         }
     }
 
-    /// Uses `bucket` for everything but generations.
+    /// Uses `bucket` for all data except generations.
     pub fn with_generations(bucket: Arc<B>, generations: Database<B>) -> Self {
         Plain {
             generations: Placed::Database(Box::new(generations)),
@@ -149,7 +149,7 @@ impl<B: Bucket> Backend for Plain<B> {
     }
 }
 
-/// Faults that the simulation must find. None exists outside of tests.
+/// The faults that the simulation must detect. No fault exists outside of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     not(test),
@@ -158,23 +158,23 @@ impl<B: Bucket> Backend for Plain<B> {
 pub(crate) enum Fault {
     /// A push is committed before its packs are uploaded.
     CommitBeforeUpload,
-    /// After a conflict the old values of refs are not compared again.
+    /// After a conflict, the old values of refs are not compared again.
     NoCheckAfterConflict,
-    /// A push does not check whether objects were deleted since its base.
+    /// A push does not check whether objects were deleted after its base.
     NoCheckOfBase,
-    /// Objects are deleted though refs have changed.
+    /// Objects are deleted although refs have changed.
     PruneUnchecked,
-    /// Objects are deleted as soon as nothing refers to them.
+    /// Objects are deleted as soon as they are unreferenced, without a grace period.
     NoGrace,
-    /// A request uses the known generation without asking for a newer one.
+    /// A request uses the known generation without a query for a newer one.
     StaleRead,
-    /// The removal of a repository does not count as deletion of its objects.
+    /// The removal of a repository does not count as a deletion of its objects.
     RemovalUnnoticed,
-    /// After a lost answer, a generation that exists is taken for that of another process.
+    /// After a lost response, an existing generation is treated as a generation of another process.
     DoubleCommit,
 }
 
-/// Returns whether `fault` is planted.
+/// Returns whether the fault `fault` is active.
 pub(crate) fn has_fault<B: Backend>(backend: &B, fault: Fault) -> bool {
     #[cfg(test)]
     return backend.fault() == Some(fault);

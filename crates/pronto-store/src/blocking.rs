@@ -1,4 +1,4 @@
-//! The store for threads that may wait.
+//! A blocking interface to the store.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,37 +16,39 @@ use crate::generations::{DEEPEST, Generations as _, Listed, MOST_LISTED};
 use crate::repository::{Options, Repository};
 use crate::{Error, ErrorKind, Result};
 
-/// The longest name of a repository.
+/// The largest length of the name of a repository in bytes.
 const LONGEST_NAME: usize = 512;
 
-/// The longest component of a name: directories as stores allow 255 bytes, some of which are for suffixes.
+/// The largest length of a component of a name in bytes. Stores in directories allow 255 bytes,
+/// some of which are needed for suffixes.
 const LONGEST_COMPONENT: usize = 200;
 
-/// The number of repositories that are looked for at the same time.
+/// The number of repositories that are checked concurrently.
 const CHECKS_AT_ONCE: usize = 32;
 
-/// A repository in a store of this kind.
+/// A repository in a store that [`Store`] opens.
 pub type Stored = Repository<Plain<Metered<Cloud>>>;
 
-/// An object store with repositories. Methods wait for the store; threads may use one value at the same
-/// time.
+/// An object store with repositories. The methods block until the store responds. Several threads
+/// may use a value concurrently.
 pub struct Store {
-    /// `None` while it is dropped.
+    /// The runtime, or `None` while the value is dropped.
     runtime: Option<Runtime>,
     url: String,
     cloud: Cloud,
     backend: Arc<Plain<Metered<Cloud>>>,
     options: Options,
-    /// Set once the store was found to have conditional creation.
+    /// Set after the store was found to have conditional creation.
     has_creation: OnceLock<()>,
 }
 
 impl Store {
-    /// Prepares to use the store at `url`. Credentials are taken from `environment`; see
-    /// [`Location::parse`]. Makes no call.
+    /// Prepares the use of the store at `url`, without a call of the store. Credentials are read
+    /// from `environment`; see [`Location::parse`].
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: the address or the credentials are malformed. [`ErrorKind::Io`].
+    /// Fails with [`ErrorKind::Options`] if the URL or the credentials are malformed, and with
+    /// [`ErrorKind::Io`] if the directory does not exist, or a thread cannot be started.
     pub fn open(url: &str, environment: &Environment) -> Result<Self> {
         let cloud = Cloud::open(&Location::parse(url, environment)?)?;
         let runtime = Builder::new_multi_thread()
@@ -66,11 +68,11 @@ impl Store {
         })
     }
 
-    /// Keeps generations in the database at `address`, and everything else in the store. Makes no call. It is called
-    /// before the store is used.
+    /// Keeps generations in the database at `address`, and all other data in the store. This method
+    /// makes no call of the database. Call it before the first use of the store.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: the certificates of authorities cannot be read.
+    /// Fails with [`ErrorKind::Options`] if the certificates of authorities cannot be read.
     pub fn with_generations(mut self, address: DatabaseAddress) -> Result<Self> {
         let bucket = Arc::new(Metered::new(self.cloud.clone()));
         let generations = Database::new(Arc::clone(&bucket), address, &self.url)?;
@@ -85,7 +87,7 @@ impl Store {
         self
     }
 
-    /// Tells `observer` of all calls from now on. The first observer stays.
+    /// Reports all calls to `observer` from now on. A second observer is ignored.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         if let Placed::Database(database) = self.backend.generations() {
             database.observe(Arc::clone(&observer));
@@ -93,11 +95,11 @@ impl Store {
         self.backend.bucket().observe(observer);
     }
 
-    /// Returns whether the store answers, and the database with generations. One call of each, which is not
-    /// repeated.
+    /// Checks that the store, and the database of generations, respond. The method makes one call
+    /// of each, without retries.
     ///
     /// # Errors
-    /// Those of the store and of the database.
+    /// Fails with the errors of the store and of the database.
     pub fn check(&self) -> Result<()> {
         if let Placed::Database(database) = self.backend.generations() {
             self.wait(database.check())?;
@@ -106,11 +108,13 @@ impl Store {
             .map(drop)
     }
 
-    /// Checks that one of several processes that create a generation is the only one. A few calls, if the store is a
-    /// service and has the generations; none once it was found.
+    /// Checks that the store has conditional creation, so that only one of several processes can
+    /// create a generation. The check makes a few calls if the store is a service and contains the
+    /// generations. After a successful check, later calls make none.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`]: the store has no conditional creation. Those of the store.
+    /// Fails with [`ErrorKind::Unsupported`] if the store has no conditional creation, and with the
+    /// errors of the store.
     pub fn check_creation(&self) -> Result<()> {
         let is_needed = matches!(self.backend.generations(), Placed::Bucket(_));
         match is_needed && !self.cloud.is_directory() {
@@ -120,7 +124,7 @@ impl Store {
                 }
                 let name = format!("upkeep/creation-{:016x}", self.backend.clock().random());
                 self.wait(creation::check(self.backend.bucket(), &name))?;
-                // Another thread may have found the same.
+                // Another thread may have set the flag.
                 let _ = self.has_creation.set(());
                 Ok(())
             }
@@ -128,7 +132,7 @@ impl Store {
         }
     }
 
-    /// Waits for a call of a [`Stored`].
+    /// Blocks until a call of a [`Stored`] is complete.
     pub fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         match &self.runtime {
             Some(runtime) => runtime.block_on(call),
@@ -136,8 +140,8 @@ impl Store {
         }
     }
 
-    /// Makes a cache for views whose packs are read by range; see [`BlockCache::new`]. It must not outlive the
-    /// store.
+    /// Creates a cache for views whose packs are read by range; see [`BlockCache::new`]. The cache
+    /// must not outlive the store.
     pub fn block_cache(
         &self,
         options: BlockOptions,
@@ -149,10 +153,10 @@ impl Store {
         }
     }
 
-    /// Returns the repository `name`, which need not exist.
+    /// Returns the repository `name`, which may not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: it cannot be the name of a repository.
+    /// Fails with [`ErrorKind::Options`] if the name is not valid.
     pub fn repository(&self, name: &str) -> Result<Stored> {
         let name = name.strip_suffix(".git").unwrap_or(name);
         check_name(name)?;
@@ -160,10 +164,10 @@ impl Store {
         Ok(Repository::new(backend, name, self.options))
     }
 
-    /// Returns the names of all repositories, sorted. One call for each directory.
+    /// Returns the sorted names of all repositories. Each directory costs one call.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Fails with the errors of the store.
     pub fn repositories(&self) -> Result<Vec<String>> {
         let mut names = self.wait(self.backend.generations().repositories())?;
         names.retain(|name| check_name(name).is_ok());
@@ -172,11 +176,11 @@ impl Store {
         Ok(names)
     }
 
-    /// Returns those of `names` that are names of repositories which are not removed. Two calls for each,
-    /// several at once.
+    /// Returns the names, among `names`, of repositories that exist and are not removed. Each name
+    /// costs two calls, several of which run concurrently.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Fails with the errors of the store.
     pub fn existing(&self, names: Vec<String>) -> Result<Vec<String>> {
         let calls = names.into_iter().map(|name| async move {
             let repository = self.repository(&name)?;
@@ -194,7 +198,8 @@ impl Store {
     /// Returns the generations of a repository, the newest first.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]; those of the store.
+    /// Fails with [`ErrorKind::NotFound`] if the repository does not exist, and with the errors of
+    /// the store.
     pub fn generations(&self, repository: &Stored) -> Result<Vec<Listed>> {
         let generations = self.backend.generations();
         let listed = self.wait(repository.persist(|| generations.list(&repository.prefix)))?;
@@ -208,14 +213,15 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Waiting for its threads is not possible on the threads of another runtime.
+        // A thread of another runtime must not block until the threads of this one have ended.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Checks the name of a repository: components of letters, digits, `.`, `_`, `-` and `+`.
+/// Checks the name of a repository, whose components consist of letters, digits, `.`, `_`, `-` and
+/// `+`.
 fn check_name(name: &str) -> Result<()> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+".contains(&byte);
     let is_sound = |component: &str| {

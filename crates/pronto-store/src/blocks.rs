@@ -1,4 +1,5 @@
-//! Packs of views that are read by range: a sparse file in the cache, filled block by block.
+//! Packs of views that are read by range, in a sparse file of the cache that is filled block by
+//! block.
 
 mod source;
 
@@ -26,17 +27,17 @@ use crate::{Error, ErrorKind, Result};
 
 use source::PackSource;
 
-/// The largest pack that is read by range: its digests take 128 MiB.
+/// The size in bytes of the largest pack that is read by range. Its digests use 128 MiB.
 const MOST_PACK_BYTES: u64 = 4 << 40;
 
-/// The number of files whose comparison is remembered.
+/// The largest number of files whose verification is remembered.
 const MOST_COMPARED: usize = 1 << 17;
 
-/// Options of a [`BlockCache`].
+/// The options of a [`BlockCache`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BlockOptions {
-    /// The memory for blocks that cannot be written to the disk.
+    /// The memory in bytes for blocks that cannot be written to the disk.
     pub memory_bytes: usize,
 }
 
@@ -48,30 +49,30 @@ impl Default for BlockOptions {
     }
 }
 
-/// Counts of a [`BlockCache`] since it was made.
+/// The counters of a [`BlockCache`] since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockCounts {
-    /// Requests of blocks.
+    /// The number of requests of blocks.
     pub requests: u64,
-    /// Bytes of blocks that were fetched.
+    /// The number of bytes of fetched blocks.
     pub bytes: u64,
-    /// Blocks and files on the disk that were damaged, and fetched again.
+    /// The number of damaged blocks and files on the disk, which were fetched again.
     pub damaged: u64,
-    /// Requests that failed, and blocks of the store that are wrong.
+    /// The number of failed requests, and of corrupt blocks in the store.
     pub failed: u64,
-    /// Requests whose blocks could not be written to the disk.
+    /// The number of requests whose blocks could not be written to the disk.
     pub unwritable: u64,
 }
 
-/// The packs that a process reads by range. `Send + Sync`; one value is for all repositories.
+/// The packs that a process reads by range. `Send + Sync`; all repositories share one value.
 pub struct BlockCache {
     runtime: Handle,
     spare: Arc<Spare>,
     report: Box<dyn Fn(&str) + Send + Sync>,
-    /// The packs that views use, under the path of the sparse file.
+    /// The packs that views use, by the path of the sparse file.
     packs: Mutex<HashMap<PathBuf, Weak<RangedPack>>>,
-    /// The digests of the files that this process has written or read.
+    /// The digests of the files that this process has written or verified.
     compared: Mutex<HashMap<PathBuf, Digest>>,
     requests: AtomicU64,
     bytes: AtomicU64,
@@ -81,8 +82,9 @@ pub struct BlockCache {
 }
 
 impl BlockCache {
-    /// Makes a cache whose requests run on `runtime`, on whose threads no view may be read. `report` gets a line about each fault of the store and of the
-    /// disk, which names the object or the file.
+    /// Creates a cache whose requests run on `runtime`. The threads of this runtime must not read a
+    /// view. `report` receives a message about each fault of the store and of the disk, which names
+    /// the object or the file.
     pub fn new(
         runtime: Handle,
         options: BlockOptions,
@@ -118,7 +120,7 @@ impl BlockCache {
         (self.report)(what);
     }
 
-    /// Returns the pack at `content` if a view uses it.
+    /// Returns the pack at `content` if a view uses the pack.
     fn find(&self, content: &Path) -> Option<Arc<RangedPack>> {
         let packs = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
         packs.get(content)?.upgrade()
@@ -155,11 +157,11 @@ impl BlockCache {
         compared.insert(path.to_owned(), digest);
     }
 
-    /// Returns whether the file at `path` is `object`. Reads it once in each process; a file that differs
-    /// is removed.
+    /// Returns whether the file at `path` contains `object`. Each process reads the file once. A
+    /// file with other content is removed.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`].
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read or removed.
     pub(crate) fn has(&self, path: &Path, object: &Object) -> Result<bool> {
         let file = match fs::File::open(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
@@ -207,19 +209,19 @@ fn digest_of(mut file: fs::File, path: &Path) -> Result<Digest> {
     }
 }
 
-/// A pack of a view whose blocks are fetched when they are read.
+/// A pack of a view whose blocks are fetched when they are first read.
 #[derive(Debug)]
 pub(crate) struct RangedPack {
     published: Published,
     content: PathBuf,
     /// The object with the digests of the blocks.
     sums: Object,
-    /// The file that is linked into views.
+    /// The stub file that is linked into views.
     pub(crate) stub: PathBuf,
 }
 
 impl RangedPack {
-    /// Fetches what is missing, and returns the file with the whole content.
+    /// Fetches the missing blocks, and returns the path of the file with the whole content.
     fn fill(&self) -> Result<&Path> {
         let content = &self.content;
         let filled = self.published.file().fill();
@@ -245,7 +247,7 @@ pub(crate) struct OpenedPack {
 }
 
 impl OpenedPack {
-    /// Takes the digests of the blocks, and publishes the pack.
+    /// Stores the digests of the blocks, and publishes the pack.
     pub(crate) fn finish(self, sums: Bytes, cache: &BlockCache) -> Arc<RangedPack> {
         self.sums_known.send_replace(sums);
         cache.publish(self)
@@ -254,18 +256,19 @@ impl OpenedPack {
 
 /// A pack of a view that is being written.
 pub(crate) enum Ranged {
-    /// Another view has it.
+    /// A pack that another view uses.
     Shared(Arc<RangedPack>),
-    /// Its digests are to be read.
+    /// A pack whose digests have to be read.
     New(OpenedPack),
 }
 
 impl<B: Backend> Repository<B> {
-    /// Opens a pack whose blocks have the digests in `sums`, and begins to fetch its first and its last block, which
-    /// every reader needs. The files are in the directory `files`.
+    /// Opens a pack whose blocks have the digests in `sums`, and starts to fetch its first and its
+    /// last block, which every reader needs. The files are in the directory `files`.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`]: a view that is in use describes the pack otherwise. [`ErrorKind::Io`].
+    /// Fails with [`ErrorKind::Corrupt`] if a view in use describes the pack differently, and with
+    /// [`ErrorKind::Io`] if a file cannot be written.
     pub(crate) fn open_ranged(
         self: &Arc<Self>,
         pack: &Pack,
@@ -293,7 +296,7 @@ impl<B: Backend> Repository<B> {
         let clock = self.backend.clock();
         let fresh = u128::from(clock.random()) << 64 | u128::from(clock.random());
         let stub = match Stub::at(&stub_path, fresh) {
-            // One that was not written to its end.
+            // The stub was not written completely.
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 fs::remove_file(&stub_path).context(ErrorKind::Io, "cannot remove", &stub_path)?;
                 Stub::at(&stub_path, fresh)
@@ -322,7 +325,8 @@ impl<B: Backend> Repository<B> {
     }
 }
 
-/// Returns the object with the digests of the blocks if `pack` is read by range: if it has several blocks.
+/// Returns the object with the digests of the blocks if `pack` has several blocks, and is therefore
+/// read by range.
 pub(crate) fn sums_of(pack: &Pack) -> Option<Object> {
     let mut files = pack.objects().zip(&pack.files);
     let (sums, _) = files.find(|(_, file)| file.kind == FileKind::Sums)?;
@@ -332,15 +336,15 @@ pub(crate) fn sums_of(pack: &Pack) -> Option<Object> {
     (is_ranged && sums.size_bytes == blocks * 32).then_some(sums)
 }
 
-/// A view whose large packs are fetched block by block. Packs of the directory can be opened in this process as
-/// long as the value lives; what is open then stays readable.
+/// A view whose large packs are fetched block by block. Packs of the directory can be opened in
+/// this process as long as this value exists. Packs that are open stay readable afterwards.
 #[derive(Debug)]
 pub struct RangedView {
     directory: PathBuf,
     packs: Vec<RangedLink>,
 }
 
-/// A pack and its place in the view.
+/// A pack and its path in the view.
 #[derive(Debug)]
 pub(crate) struct RangedLink {
     pub(crate) pack: Arc<RangedPack>,
@@ -355,7 +359,7 @@ impl RangedView {
         }
     }
 
-    /// Returns the bare repository.
+    /// Returns the directory of the bare repository.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -365,11 +369,12 @@ impl RangedView {
         self.packs.len()
     }
 
-    /// Fetches all blocks that are missing, and replaces the stubs by the packs, so that other programs can read the
-    /// repository: hooks, for example. Waits, so it is for a thread of its own.
+    /// Fetches all missing blocks, and replaces the stubs by the packs, so that other programs,
+    /// such as hooks, can read the repository. The method blocks, so call it on a separate thread.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: a block cannot be fetched, or the disk has no room; [`ErrorKind::Interrupted`].
+    /// Fails with [`ErrorKind::Io`] if a block cannot be fetched, or the disk is full, and with
+    /// [`ErrorKind::Interrupted`] if `watch` was interrupted.
     pub fn fill(&self, watch: &pronto_io::watch::Watch<'_>) -> Result<()> {
         for RangedLink { pack, target } in &self.packs {
             watch.interrupt().check().map_err(interrupted)?;

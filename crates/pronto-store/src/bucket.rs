@@ -1,4 +1,4 @@
-//! The store as the protocol sees it: few calls, each of which can fail, be slow, or lose its answer.
+//! The interface of a store: few calls, each of which can fail, be slow, or lose its response.
 
 mod cloud;
 mod metered;
@@ -19,56 +19,58 @@ pub use metered::{Call, CallKind, Metered, Observer};
 /// An object in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The whole name.
+    /// The complete name.
     pub name: String,
-    /// The size.
+    /// The size in bytes.
     pub size_bytes: u64,
-    /// The time at which it was written, since 1970, by the clock of the store.
+    /// The time of the write, since 1970, by the clock of the store.
     pub modified: Duration,
 }
 
-/// A part of a listing.
+/// A page of a listing.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The objects, sorted by name.
     pub entries: Vec<Entry>,
-    /// Names the next page; `None` for the last one.
+    /// The token of the next page, or `None` for the last page.
     pub next: Option<String>,
 }
 
-/// The content of an object to be written.
+/// The content of an object to write.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// In memory.
     Bytes(Bytes),
-    /// In a file, which does not change.
+    /// A file, which does not change.
     File(PathBuf),
 }
 
-/// The answer of a conditional creation.
+/// The result of a conditional creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Creation {
     /// The object did not exist, and was written.
     Created,
-    /// There was an object of that name. It was not changed.
+    /// An object with that name exists, and was not changed.
     Exists,
 }
 
-/// An object store. Reads and listings show every write that was answered before they began.
+/// An object store. Reads and listings show every write that was acknowledged before they began.
 ///
-/// Errors are of kind [`Unavailable`](crate::ErrorKind::Unavailable) if a repetition may succeed. A
-/// write may have happened, or may happen later, although its call failed.
+/// Errors have the kind [`Unavailable`](crate::ErrorKind::Unavailable) if a retry may succeed. A
+/// failed write may have taken effect, or may take effect later.
 pub trait Bucket: Send + Sync + 'static {
-    /// Returns the content of an object of at most `most` bytes; `None` if there is none.
+    /// Returns the content of an object of at most `most` bytes, or `None` if the object does not
+    /// exist.
     ///
     /// # Errors
-    /// The store does not answer or refuses; the object is larger.
+    /// Fails if the store does not respond or refuses the call, or the object is larger.
     fn get(&self, name: &str, most: u64) -> impl Future<Output = Result<Option<Bytes>>> + Send;
 
-    /// Returns `len` bytes from `start` on; fewer if the object is shorter, `None` if there is none.
+    /// Returns `len` bytes from the offset `start`, or fewer if the object is shorter. Returns
+    /// `None` if the object does not exist.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn get_range(
         &self,
         name: &str,
@@ -76,29 +78,29 @@ pub trait Bucket: Send + Sync + 'static {
         len: u64,
     ) -> impl Future<Output = Result<Option<Bytes>>> + Send;
 
-    /// Returns size and time of an object; `None` if there is none.
+    /// Returns the size and the time of an object, or `None` if the object does not exist.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn head(&self, name: &str) -> impl Future<Output = Result<Option<Entry>>> + Send;
 
-    /// Writes an object, which appears as a whole.
+    /// Writes an object atomically.
     ///
     /// # Errors
-    /// The store does not answer or refuses; the file cannot be read.
+    /// Fails if the store does not respond or refuses the call, or the file cannot be read.
     fn put(&self, name: &str, content: &Content) -> impl Future<Output = Result<()>> + Send;
 
-    /// Writes an object unless there is one of that name.
+    /// Writes an object unless an object with that name exists.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn create(&self, name: &str, bytes: Bytes) -> impl Future<Output = Result<Creation>> + Send;
 
-    /// Lists objects whose names begin with `prefix`, which ends with a slash, at most `limit` of them.
-    /// `page` is [`Page::next`] of the page before.
+    /// Lists at most `limit` objects whose names begin with `prefix`, which ends with a slash.
+    /// `page` is [`Page::next`] of the previous page.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn list(
         &self,
         prefix: &str,
@@ -106,16 +108,16 @@ pub trait Bucket: Send + Sync + 'static {
         page: Option<&str>,
     ) -> impl Future<Output = Result<Page>> + Send;
 
-    /// Returns the prefixes directly below `prefix`, which is empty or ends with a slash, that objects have.
-    /// Each ends with a slash.
+    /// Returns the prefixes of objects directly below `prefix`, which is empty or ends with a
+    /// slash. Each returned prefix ends with a slash.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn directories(&self, prefix: &str) -> impl Future<Output = Result<Vec<String>>> + Send;
 
-    /// Deletes an object, if there is one.
+    /// Deletes an object, if it exists.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn delete(&self, name: &str) -> impl Future<Output = Result<()>> + Send;
 }

@@ -1,4 +1,4 @@
-//! Views of generations on the disk of a server, within a number of bytes.
+//! Views of generations on the disk of a server, within a size limit.
 //!
 //! ```text
 //! DIRECTORY/lock                     held by the process that uses it
@@ -8,12 +8,12 @@
 //! DIRECTORY/REPOSITORY/push/NUMBER   views for one push each
 //! ```
 //!
-//! Views hold hard links to the files. A view is removed when a newer one was made or room is needed, and no
-//! request uses it. Then its files are removed.
+//! Views contain hard links to the files. A view is removed when a newer one was created or room is
+//! needed, and no request uses the view. Then the files of the view are removed.
 //!
-//! Numbers in manifests are claims of the store: a repository that was copied in the bucket has those of its original.
-//! So nothing is shared between two names, and a view is used only for the manifest of which it was made, or for an
-//! older one of the same name.
+//! Numbers in manifests are untrusted data of the store: a repository that was copied within the
+//! bucket has the same numbers as its original. So two names never share data, and a view is used
+//! only for the manifest from which it was created, or for an older manifest of the same name.
 
 mod space;
 
@@ -39,18 +39,18 @@ use crate::upload::NewPack;
 use crate::view::kept_name;
 use crate::{Error, ErrorKind, Result};
 
-/// The time after which the files of all repositories are measured again.
+/// The interval at which the files of all repositories are measured.
 const MEASURE: Duration = Duration::from_secs(60);
 
-/// The digits of a digest in the name of a directory.
+/// The number of digits of a digest in the name of a directory.
 const DIGITS: usize = 32;
 
-/// Views of generations in a directory that belongs to this process. `Send + Sync`.
+/// The views of generations, in a directory that this process uses exclusively. `Send + Sync`.
 pub struct Cache {
     directory: PathBuf,
     most_bytes: AtomicU64,
     shelves: Mutex<HashMap<String, Arc<Shelf>>>,
-    /// Rises with each use of a repository.
+    /// The counter of uses, which orders repositories by their last use.
     clock: AtomicU64,
     /// The number of the next view for a push.
     next: AtomicU64,
@@ -58,7 +58,7 @@ pub struct Cache {
     counts: Counts,
     /// The blocks of large packs.
     blocks: Arc<BlockCache>,
-    /// Keeps other processes out.
+    /// The lock that excludes other processes.
     _lock: Lock,
 }
 
@@ -67,7 +67,8 @@ pub struct Cache {
 struct Lock(File);
 
 impl Drop for Lock {
-    /// Unlocks. To close the file is not enough: a child process has it, too, until its program starts.
+    /// Releases the lock. Closing the file is not sufficient, because a child process inherits the
+    /// file until it executes its program.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
@@ -76,33 +77,33 @@ impl Drop for Lock {
 /// The counters of a [`Cache`].
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Requests whose view was there.
+    /// The number of requests whose view existed.
     pub hits: AtomicU64,
-    /// Requests for which a view was made.
+    /// The number of requests for which a view was created.
     pub misses: AtomicU64,
-    /// Repositories whose view was removed to make room.
+    /// The number of repositories whose view was removed to make room.
     pub evictions: AtomicU64,
 }
 
 /// The files and the view of one repository.
 struct Shelf {
     directory: PathBuf,
-    /// The newest view. It is locked while another one is made.
+    /// The newest view. The mutex is locked while another view is created.
     current: Mutex<Option<Arc<View>>>,
     used: AtomicU64,
-    /// The bytes of the files, when they were last measured.
+    /// The size in bytes of the files, as of the last measurement.
     bytes: AtomicU64,
 }
 
-/// A generation as a bare repository on disk, which nobody may change. It stays at least as long as this
-/// value.
+/// A generation as a bare repository on disk, which must not be changed. The repository exists at
+/// least as long as this value.
 #[derive(Debug)]
 pub struct View {
     directory: PathBuf,
     ranged: RangedView,
     number: u64,
     digest: Digest,
-    /// Removes it.
+    /// The guard that removes the view.
     _guard: Guard,
 }
 
@@ -112,28 +113,29 @@ impl View {
         &self.directory
     }
 
-    /// Returns the number of the generation.
+    /// Returns the number of the generation of the view.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Returns whether requests for `generation`, which has the name of the view, may use it: it is made of this
-    /// generation, or of a later one.
+    /// Returns whether requests for `generation`, a generation of the same repository name, may use
+    /// the view, because the view shows this generation or a later one.
     fn serves(&self, generation: &Generation) -> bool {
         let is_later = self.number > generation.number();
         is_later || self.number == generation.number() && self.digest == generation.digest
     }
 
-    /// Makes the view readable by other programs; see [`RangedView::fill`].
+    /// Makes the view readable for other programs; see [`RangedView::fill`].
     ///
     /// # Errors
-    /// As for [`RangedView::fill`].
+    /// Fails for the same reasons as [`RangedView::fill`].
     pub fn fill(&self, watch: &Watch<'_>) -> Result<()> {
         self.ranged.fill(watch)
     }
 }
 
-/// A view that its owner may change: it borrows the objects of another one. It is removed with this value.
+/// A view that its owner may change. It borrows the objects of another view, and is removed when
+/// this value is dropped.
 #[derive(Debug)]
 pub struct PushView {
     directory: PathBuf,
@@ -149,12 +151,13 @@ impl PushView {
 }
 
 impl Cache {
-    /// Uses `directory`, which is made if there is none, for views and files of at most `most_bytes`. Large packs
-    /// are read by range, through `blocks`. Views
-    /// that a killed process has left behind are removed, and complete files are kept.
+    /// Opens the cache in `directory`, which is created if it does not exist, for views and files
+    /// of at most `most_bytes`. Large packs are read by range, through `blocks`. Views of a killed
+    /// process are removed, and complete files are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: the directory cannot be used. [`ErrorKind::InUse`]: another process uses it.
+    /// Fails with [`ErrorKind::Io`] if the directory cannot be used, and with [`ErrorKind::InUse`]
+    /// if another process uses it.
     pub fn open(directory: &Path, most_bytes: u64, blocks: Arc<BlockCache>) -> Result<Self> {
         let failed = "cannot use the cache";
         fs::DirBuilder::new()
@@ -190,7 +193,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Changes the number of bytes.
+    /// Changes the size limit.
     pub fn set_most_bytes(&self, most_bytes: u64) {
         self.most_bytes.store(most_bytes, Ordering::Relaxed);
         self.make_room(None, most_bytes);
@@ -201,24 +204,24 @@ impl Cache {
         &self.counts
     }
 
-    /// Returns the counters of blocks.
+    /// Returns the counters of the block cache.
     pub fn block_counts(&self) -> BlockCounts {
         self.blocks.counts()
     }
 
-    /// Returns the bytes of all files, as they were last measured.
+    /// Returns the size in bytes of all files, as of the last measurement.
     pub fn bytes(&self) -> u64 {
         let shelves = self.lock_shelves();
         let bytes = shelves.values().map(|it| it.bytes.load(Ordering::Relaxed));
         bytes.sum()
     }
 
-    /// Returns a view of `generation`, or of a newer one of the same repository. Downloads what is not there, but of
-    /// large packs only what is read.
-    /// Only one thread makes a view of a repository at a time.
+    /// Returns a view of `generation`, or of a newer generation of the same repository. Missing
+    /// files are downloaded; of large packs, only the blocks that are read. Only one thread creates
+    /// a view of a repository at a time.
     ///
     /// # Errors
-    /// As for [`Repository::write_view`](crate::Repository::write_view).
+    /// Fails for the same reasons as [`Repository::write_view`](crate::Repository::write_view).
     pub fn view(
         &self,
         store: &Store,
@@ -249,7 +252,7 @@ impl Cache {
             store.wait(written)
         };
         let ranged = match write() {
-            // The disk may be full: what no request uses goes.
+            // The disk may be full, so all data that no request uses is removed.
             Err(error) if *error.kind() == ErrorKind::Io => {
                 self.make_room(Some(&shelf), 0);
                 write()?
@@ -269,10 +272,10 @@ impl Cache {
         Ok(view)
     }
 
-    /// Returns a view for one push, with the refs of `view` and room for objects.
+    /// Returns a view for one push, with the refs of `view` and a directory for new objects.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`].
+    /// Fails with [`ErrorKind::Io`] if the view cannot be created.
     pub fn push_view(&self, view: &Arc<View>) -> Result<PushView> {
         let number = self.next.fetch_add(1, Ordering::Relaxed).to_string();
         let shelf = view.directory.parent().and_then(Path::parent);
@@ -289,9 +292,10 @@ impl Cache {
         })
     }
 
-    /// Keeps the files of a pack that this process has uploaded to the repository of `view`, so that the next view
-    /// needs no download of them. They are linked, and compared with their digests when they are used. Nobody may
-    /// change them. What cannot be linked is downloaded. Packs that are read by range are left out.
+    /// Keeps the files of a pack that this process has uploaded to the repository of `view`, so
+    /// that the next view does not download them. The files are hard-linked, must not be changed,
+    /// and are verified with their digests when they are used. A file that cannot be linked is
+    /// downloaded later. Packs that are read by range are excluded.
     pub fn keep(&self, view: &View, uploaded: &Uploaded, pack: &NewPack) {
         let shelf = view.directory.parent().and_then(Path::parent);
         if let (Some(shelf), None) = (shelf, sums_of(&uploaded.pack)) {
@@ -299,7 +303,7 @@ impl Cache {
             let records = uploaded.pack.files.iter().zip(uploaded.pack.objects());
             for (record, object) in records {
                 if let Some(path) = pack.path_of(record.kind) {
-                    // The room is for what requests use, and this only saves time.
+                    // An error is ignored, because the link only saves time.
                     let _ = fs::hard_link(path, files.join(kept_name(&object)));
                 }
             }
@@ -319,9 +323,9 @@ impl Cache {
         lock(&self.shelves)
     }
 
-    /// Removes views and files that no request uses until at most `most_bytes` are left, those of
-    /// repositories that were not used for the longest time first. `busy` is one whose view is being made by
-    /// this thread.
+    /// Removes views and files that no request uses until at most `most_bytes` are left, starting
+    /// with the least recently used repositories. This thread creates the view of the repository
+    /// `busy`.
     fn make_room(&self, busy: Option<&Arc<Shelf>>, most_bytes: u64) {
         let mut shelves: Vec<Arc<Shelf>> = self.lock_shelves().values().cloned().collect();
         let is_busy = |shelf: &Arc<Shelf>| busy.is_some_and(|busy| Arc::ptr_eq(busy, shelf));
@@ -369,8 +373,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the name of the directory of a repository: of 32 hexadecimal digits. A copy in the bucket has the random
-/// number of its original, but another name.
+/// Returns the name of the directory of a repository, which has 32 hexadecimal digits. A copy in
+/// the bucket has the random number of its original, but another name.
 fn shelf_name(name: &str, generation: &Generation) -> String {
     let number = generation.manifest.repository;
     let mut digits = Digest::of(format!("{name}\n{number}").as_bytes()).to_string();

@@ -12,103 +12,105 @@ use crate::refs::{RefUpdate, Verdict};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Change {
-    /// New packs and refs.
+    /// Adds packs, and updates refs.
     Push(Push),
-    /// Other files for the same content.
+    /// Replaces packs, tables and layers, as upkeep does.
     Replace(Replacement),
-    /// Another configuration.
+    /// Replaces the configuration.
     Configure(Configuration),
 }
 
-/// New packs and refs.
+/// The packs and ref updates of a push.
 #[derive(Clone, Debug, Default)]
 pub struct Push {
-    /// The generation that was found to have the objects which the packs lack; `None` if they lack none. If
-    /// objects were deleted since, the push fails and must be checked again.
+    /// The number of the generation that was found to contain the objects that the packs lack, or
+    /// `None` if the packs are complete. If objects were deleted after that generation, the push
+    /// fails and must be checked again.
     pub base: Option<u64>,
-    /// The packs, which have all objects that the refs need and the repository lacks.
+    /// The packs, which contain all objects that the refs need and the repository lacks.
     pub packs: Vec<Uploaded>,
-    /// The changes of refs, each ref once.
+    /// The ref updates, at most one for each ref.
     pub updates: Vec<RefUpdate>,
-    /// Whether all refs change or none.
+    /// Apply all ref updates or none (`--atomic`).
     pub is_atomic: bool,
-    /// The most that the generation may hold. They are checked against the generation that is replaced, so that
-    /// pushes at the same time cannot exceed them together.
+    /// The limits on the content of the generation after the push. They are checked against the
+    /// generation that is replaced, so that concurrent pushes cannot exceed them together.
     pub bounds: Bounds,
 }
 
-/// The most that a generation may hold after a push.
+/// The limits on the content of a generation after a push.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// The most bytes of objects of the store.
+    /// The largest size in bytes of the objects of the store.
     pub bytes: Option<u64>,
-    /// The most refs below `refs/`.
+    /// The largest number of refs below `refs/`.
     pub refs: Option<u64>,
 }
 
-/// Another configuration of a repository.
+/// The replacement of the configuration of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    /// The one that is replaced. The change fails if it is another one.
+    /// The configuration that is replaced. The change fails if the current configuration differs.
     pub old: Bytes,
-    /// The new one, in the form of Git.
+    /// The new configuration, in Git's format.
     pub new: Bytes,
 }
 
-/// Other files for the same content: a step of upkeep.
+/// The replacement of packs, tables and layers, as a step of upkeep.
 #[derive(Clone, Debug, Default)]
 pub struct Replacement {
-    /// The packs that are dropped. They must all be there.
+    /// The packs that are removed. All of them must exist.
     pub dropped_packs: Vec<UploadId>,
-    /// The packs with their objects.
+    /// The packs that contain the objects of the removed packs.
     pub packs: Vec<Uploaded>,
-    /// Neighbouring tables that are merged. They must all be there.
+    /// Adjacent tables that are merged. All of them must exist.
     pub tables: Option<MergedTables>,
-    /// Layers, which replace all of their kinds.
+    /// The layers, which replace all layers of their kinds.
     pub layers: Vec<MergedLayers>,
-    /// The update index that followed those of the refs which reach nothing that the dropped packs alone
-    /// have; `None` if the packs have all objects of the dropped ones. The replacement fails if refs have
-    /// changed since.
+    /// The update index of the refs from which the objects that only the removed packs contain are
+    /// unreachable, or `None` if the new packs contain all objects of the removed ones. The
+    /// replacement fails if refs have changed since.
     pub prunes: Option<u64>,
 }
 
-/// All layers of a kind.
+/// The replacement of all layers of a kind.
 #[derive(Clone, Debug)]
 pub struct MergedLayers {
     /// The kind.
     pub kind: LayerKind,
-    /// Those that are replaced. They must be all that are there.
+    /// The layers that are replaced, which must be all existing layers of the kind.
     pub old: Vec<UploadId>,
-    /// The layers, in order; they may have some of the old ones.
+    /// The new layers, in order, which may include some of the old ones.
     pub new: Vec<Layer>,
-    /// The moment before the first new one was written.
+    /// The time before the first new layer was written.
     pub(crate) begun: Duration,
 }
 
-/// Tables of which another has all records.
+/// A merge of several tables into one.
 #[derive(Clone, Debug)]
 pub struct MergedTables {
-    /// The tables, the oldest first.
+    /// The merged tables, the oldest first.
     pub(crate) old: Vec<UploadId>,
-    /// The table with their records, and its bytes; `None` if there are none.
+    /// The table with their records, and its bytes, or `None` if no records are left.
     pub(crate) new: Option<(TableRecord, Bytes)>,
-    /// The moment before it was written.
+    /// The time before the new table was written.
     pub(crate) begun: Duration,
 }
 
 /// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The generation in which the change is, or on which it was refused.
+    /// The generation that contains the change, or on which the change was refused.
     pub generation: u64,
-    /// The decision about each ref of a push.
+    /// The result of each ref update of a push.
     pub verdicts: Vec<Verdict>,
 }
 
-/// A pack whose files are in the store. It must be committed within a quarter of the grace period.
+/// A pack whose files are in the store. The pack must be committed within a quarter of the grace
+/// period.
 #[derive(Clone, Debug)]
 pub struct Uploaded {
     pub(crate) pack: Pack,
-    /// The moment before the first file was written.
+    /// The time before the first file was written.
     pub(crate) begun: Duration,
 }

@@ -4,18 +4,18 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// The time of a process, and its random numbers.
+/// A source of the time of a process, and of random numbers.
 pub trait Clock: Send + Sync + 'static {
-    /// Returns the time since some moment before. It never goes back, and no one can set it.
+    /// Returns the time since some earlier time, from a monotonic clock.
     fn now(&self) -> Duration;
 
-    /// Returns the time since 1970. It is recorded for people, and nothing is decided by it.
+    /// Returns the time since 1970. It is recorded for information, and no decision depends on it.
     fn time(&self) -> Duration;
 
-    /// Waits.
+    /// Waits for `duration`.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
 
-    /// Returns a number that nobody can predict.
+    /// Returns an unpredictable number.
     fn random(&self) -> u64;
 }
 

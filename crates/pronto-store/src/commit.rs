@@ -1,4 +1,4 @@
-//! Commits: changes become the next generation, several at once.
+//! Commits: several changes together become the next generation.
 
 mod first;
 mod plan;
@@ -25,14 +25,16 @@ pub use first::Creating;
 use plan::{Decision, Plan};
 
 impl<B: Backend> Repository<B> {
-    /// Commits a change: it is part of a generation that is the newest at some moment before this returns.
-    /// Changes that arrive while a commit is on its way share the next one. After 8 to 64 commits without a
-    /// pause, other processes get the time for one.
+    /// Commits a change. The change is part of a generation that is the newest at some time before
+    /// the method returns. Changes that are submitted during a commit share the next one. After 8
+    /// to 64 commits without a pause, other processes get the time for one commit.
     ///
     /// # Errors
-    /// [`ErrorKind::Unknown`]: the change may be there, or appear within the grace period.
-    /// [`ErrorKind::Expired`]: the uploads are too old; nothing changed. [`ErrorKind::Conflict`]: what is
-    /// to be replaced is not there; nothing changed. As for [`latest`](Repository::latest).
+    /// - [`ErrorKind::Unknown`] if the result is unknown: the change may be committed, or appear
+    ///   within the grace period.
+    /// - [`ErrorKind::Expired`] if the uploads are too old, so nothing was changed.
+    /// - [`ErrorKind::Conflict`] if the data to replace does not exist, so nothing was changed.
+    /// - The errors of [`latest`](Repository::latest).
     pub async fn commit(&self, change: Change) -> Result<Outcome> {
         check_names(&change)?;
         let arrived = self.backend.clock().now();
@@ -85,7 +87,8 @@ impl<B: Backend> Repository<B> {
                 .take()
                 .filter(|_| has_fault(&*self.backend, Fault::NoCheckAfterConflict));
             let plan = Plan::make(self, base, &changes, old.as_deref())?;
-            // A refusal must rest on a state that was the newest after the change arrived.
+            // A refusal must be based on a state that was the newest one after the change was
+            // submitted.
             if plan.refuses && known.confirmed < arrived && not_before < arrived {
                 not_before = arrived;
                 continue;
@@ -111,12 +114,13 @@ impl<B: Backend> Repository<B> {
                 Settled::Theirs(bytes) => {
                     turn.lost();
                     let found = self.accept(&bytes, base.number() + 1, Some(base)).await?;
-                    // It was the newest at some moment after its base was.
+                    // The generation was the newest one at some time after its base was.
                     self.learn(Arc::new(found), known.confirmed, None);
                     checked = Some(plan.decisions);
                     conflicts += 1;
                     if conflicts > 1 {
-                        // Others create generations faster than this process reads them, one after the other.
+                        // Other processes create generations faster than this process can read them
+                        // one after the other.
                         not_before = self.backend.clock().now();
                     }
                 }
@@ -124,8 +128,8 @@ impl<B: Backend> Repository<B> {
         }
     }
 
-    /// Creates the next generation. The same call is repeated until there is an answer, so that it is
-    /// created once at most.
+    /// Creates the next generation. The same call is retried until the store responds, so that the
+    /// generation is created at most once.
     async fn create_next(&self, base: &Generation, plan: &Plan) -> Result<Settled> {
         let Some(next) = &plan.next else {
             return Err(unknown());
@@ -146,7 +150,8 @@ impl<B: Backend> Repository<B> {
                         .read(number)
                         .await
                         .map_err(|error| unknown().because(error))?;
-                    // It can only be gone if the retention has ended since the base was confirmed.
+                    // The generation can only be missing if the retention has ended since the base
+                    // was confirmed.
                     let found = found.ok_or_else(unknown)?;
                     return Ok(match self.is_ours(&found, &next.manifest) {
                         true => Settled::Ours,
@@ -173,7 +178,7 @@ impl<B: Backend> Repository<B> {
         found.is_ok_and(|found| found.writer == sent.writer && found.nonce == sent.nonce)
     }
 
-    /// Returns whether the uploads of the changes are young enough to be referred to.
+    /// Returns whether the uploads of the changes are young enough to be referenced.
     fn is_in_time(&self, base: &Generation, plan: &Plan) -> bool {
         let grace = Duration::from_secs(base.manifest.policy.grace_seconds);
         let age = |begun: Duration| self.backend.clock().now().saturating_sub(begun);
@@ -182,7 +187,8 @@ impl<B: Backend> Repository<B> {
     }
 }
 
-/// Checks the names of a push, which must not make the commit of others fail.
+/// Checks the ref names of a push, so that an invalid name does not make the commit of other
+/// changes fail.
 fn check_names(change: &Change) -> Result<()> {
     let Change::Push(push) = change else {
         return Ok(());
@@ -205,11 +211,11 @@ fn check_names(change: &Change) -> Result<()> {
     Ok(())
 }
 
-/// The answer to the creation of a generation.
+/// The result of the creation of a generation.
 enum Settled {
     /// The generation is the one that was sent.
     Ours,
-    /// Another process was faster.
+    /// Another process has created the generation first.
     Theirs(Bytes),
 }
 
@@ -241,7 +247,7 @@ fn expired() -> Error {
     Error::new(ErrorKind::Expired, message).with_hint("push again")
 }
 
-/// Returns the error for another change of the same batch.
+/// Returns a copy of the error, for another change of the same batch.
 fn copy(error: &Error) -> Error {
     let mut copy = Error::new(*error.kind(), error.to_string());
     if let Some(hint) = error.hint() {

@@ -1,4 +1,4 @@
-//! The check that a store has conditional creation, on which commits rest.
+//! Checks that a store has conditional creation, which commits rely on.
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -6,18 +6,20 @@ use futures_util::future::join_all;
 use crate::bucket::{Bucket, Creation};
 use crate::{Error, ErrorKind, Result};
 
-/// The number of creators that come together.
+/// The number of concurrent creations.
 const CREATORS: usize = 8;
 
-/// Checks that an object is created once: first one call after the other, then several together. A store that
-/// looks first and writes then is found by the second if its calls come together, as they do nearly always.
+/// Checks that an object is created only once, first with sequential calls and then with concurrent
+/// ones. The concurrent calls detect a store that checks and writes in two steps, if the calls
+/// overlap, which they nearly always do.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`]: it is not. Those of the store.
+/// Fails with [`ErrorKind::Unsupported`] if an object is created more than once, and with the
+/// errors of the store.
 pub(crate) async fn check(bucket: &impl Bucket, name: &str) -> Result<()> {
     let checked = check_both(bucket, name).await;
     for suffix in ["", "-many"] {
-        // What stays there disturbs nobody.
+        // A remaining object has no effect.
         let _ = bucket.delete(&format!("{name}{suffix}")).await;
     }
     checked
@@ -32,7 +34,7 @@ async fn check_both(bucket: &impl Bucket, name: &str) -> Result<()> {
         let created = bucket.create(&name, Bytes::from(content));
         created.await.map_err(refused)
     };
-    // It may exist: an answer was lost, and the call repeated.
+    // The object may exist already, if a response was lost and the call retried.
     create(name.to_owned(), "first".to_owned()).await?;
     if create(name.to_owned(), "second".to_owned()).await? == Creation::Created {
         return Err(lacks("ignores"));
@@ -43,7 +45,7 @@ async fn check_both(bucket: &impl Bucket, name: &str) -> Result<()> {
         match answer {
             Ok(answer) => created += usize::from(answer == Creation::Created),
             Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(error),
-            // Some services take one write of a name in a second.
+            // Some services allow one write of a name in each second.
             Err(_) => {}
         }
     }

@@ -31,8 +31,9 @@ const LIST: &str = "SELECT number, (extract(epoch FROM created) * 1000)::bigint 
 const READ: &str = "SELECT substr(manifest, 1, $4) FROM pronto_generations \
     WHERE store = $1 AND repository = $2 AND number = $3";
 
-// The primary key decides. A generation is only put behind the one before it, so that a server that knows a
-// generation which a restored database lacks cannot continue from it.
+// The primary key makes the creation conditional. A generation is only inserted after its
+// predecessor, so that a server that knows a generation which a restored database lacks cannot
+// continue from that generation.
 const CREATE: &str = "WITH made AS (\
         INSERT INTO pronto_generations (store, repository, number, manifest) \
         SELECT $1, $2, $3, $4 WHERE $3 = 1 OR EXISTS (\
@@ -48,7 +49,7 @@ const REMOVE: &str =
 
 const TIME: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-// Jumps from name to name in the index, however many generations there are.
+// Skips from name to name in the index, independent of the number of generations.
 const REPOSITORIES: &str = "WITH RECURSIVE names AS (\
         (SELECT repository FROM pronto_generations WHERE store = $1 ORDER BY repository LIMIT 1) \
         UNION ALL \
@@ -58,21 +59,21 @@ const REPOSITORIES: &str = "WITH RECURSIVE names AS (\
         FROM names WHERE names.repository IS NOT NULL) \
     SELECT repository FROM names WHERE repository IS NOT NULL LIMIT $2";
 
-/// Generations as rows of a table. Everything else is in the store.
+/// Generations as rows of a database table. All other data is in the store.
 pub struct Database<B> {
     bucket: Arc<B>,
     pool: Pool,
-    /// Tells the rows of this store from those of others.
+    /// The name that distinguishes the rows of this store from those of other stores.
     store: String,
     meter: Meter,
 }
 
 impl<B: Bucket> Database<B> {
-    /// Prepares to use the database at `address` for the store `bucket`, whose own address is `url`. Makes no
-    /// call. Calls need a runtime of tokio.
+    /// Prepares the use of the database at `address` for the store `bucket`, whose URL is `url`,
+    /// without a call of the database. Calls need a tokio runtime.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: the certificates of authorities cannot be read.
+    /// Fails with [`ErrorKind::Options`] if the certificates of authorities cannot be read.
     pub fn new(bucket: Arc<B>, address: DatabaseAddress, url: &str) -> Result<Self> {
         let store = address.store.clone();
         Ok(Database {
@@ -83,15 +84,15 @@ impl<B: Bucket> Database<B> {
         })
     }
 
-    /// Tells `observer` of all calls of the database from now on. The first observer stays.
+    /// Reports all calls of the database to `observer` from now on. A second observer is ignored.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.meter.observe(observer);
     }
 
-    /// Returns whether the database answers. One call.
+    /// Checks with one call that the database responds.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Fails with the errors of the database.
     pub async fn check(&self) -> Result<()> {
         self.ask(CallKind::DatabaseRead, TIME, &[]).await.map(drop)
     }
@@ -135,7 +136,7 @@ impl<B: Bucket> Generations for Database<B> {
         let Ok(number) = i64::try_from(number) else {
             return Ok(None);
         };
-        // One byte more than is allowed shows that it is too large.
+        // Reading one more byte than allowed detects a manifest that is too large.
         let most = i32::try_from(MOST_MANIFEST_BYTES + 1).unwrap_or(i32::MAX);
         let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
             (&self.store, Type::TEXT),
@@ -237,8 +238,8 @@ impl<B: Bucket> Generations for Database<B> {
                 true
             }
         };
-        // A process without a database looks for the marker before it makes the first generation. So at least one of
-        // the two sees the other.
+        // A process without a database checks for the marker before it creates the first
+        // generation. So at least one of the two processes detects the other one.
         let place = format!("{prefix}{}", name::GENERATIONS);
         let own = self.bucket.list(&place, 1, None).await?;
         if own.entries.is_empty() {

@@ -17,12 +17,12 @@ impl Digest {
         Digest(*blake3::hash(bytes).as_bytes())
     }
 
-    /// Reads 64 lower-case hexadecimal digits.
+    /// Parses 64 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         hex::decode(text).map(Digest)
     }
 
-    /// Returns the bytes.
+    /// Returns the digest as bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -40,12 +40,12 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Digests a stream, as a whole and in blocks.
+/// Computes the digests of a stream, as a whole and for each block.
 #[derive(Debug, Default)]
 pub struct Digester {
     whole: blake3::Hasher,
     block: blake3::Hasher,
-    /// The number of bytes in the block that is not complete.
+    /// The number of bytes in the incomplete block.
     block_len: usize,
     blocks: Vec<u8>,
     len: u64,
@@ -56,14 +56,14 @@ pub struct Digester {
 pub struct Digests {
     /// The digest of all bytes.
     pub whole: Digest,
-    /// The digests of the blocks, one behind the other.
+    /// The concatenated digests of the blocks.
     pub blocks: Vec<u8>,
     /// The number of bytes.
     pub len: u64,
 }
 
 impl Digester {
-    /// Takes the next bytes.
+    /// Adds the next bytes of the stream.
     pub fn update(&mut self, mut bytes: &[u8]) {
         self.whole.update(bytes);
         self.len += bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! Reading objects, with their digests.
+//! Reads objects of the store, and verifies their digests.
 
 use bytes::Bytes;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
@@ -11,31 +11,32 @@ use crate::manifest::Object;
 use crate::repository::Repository;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes that are read from the store at once.
+/// The number of bytes of a read from the store.
 const PART_BYTES: u64 = 8 << 20;
 
-/// The number of parts of an object that are on their way at the same time.
+/// The number of parts of an object that are read concurrently.
 const PARTS: usize = 4;
 
-/// The number of objects of more than one part that a process reads at the same time, with
-/// 4 parts of 8 MiB each.
+/// The limit on the number of multi-part objects that a process reads concurrently, with 4 parts of
+/// 8 MiB each.
 static LARGE_OBJECTS: Semaphore = Semaphore::const_new(4);
 
-/// The KiB that a process has on their way from stores, besides those of large objects.
+/// The limit in KiB on the data in flight from stores in a process, besides the data of large
+/// objects.
 static KIB: Semaphore = Semaphore::const_new(128 << 10);
 
-/// The number of objects that are read at the same time.
+/// The number of objects that are read concurrently.
 pub(crate) const READ_AT_ONCE: usize = 128;
 
-/// A share of the memory for bytes on their way.
+/// A share of the memory for data in flight.
 pub(crate) type Share = SemaphorePermit<'static>;
 
-/// Waits for a share of `len` bytes, which are no more than a part.
+/// Waits for a share of `len` bytes, which are at most the size of a part.
 pub(crate) async fn share(len: u64) -> Option<Share> {
     KIB.acquire_many(kib(len)).await.ok()
 }
 
-/// Returns a share of `len` bytes if half of all would be left.
+/// Returns a share of `len` bytes if half of the memory stays free.
 pub(crate) fn share_of_many(len: u64) -> Option<Share> {
     let has_room = KIB.available_permits() > (64 << 10) + kib(len) as usize;
     has_room.then(|| KIB.try_acquire_many(kib(len)).ok())?
@@ -46,12 +47,13 @@ fn kib(len: u64) -> u32 {
 }
 
 impl<B: Backend> Repository<B> {
-    /// Reads an object, gives its bytes to `sink` in order, and compares size and digest. The bytes are
-    /// not to be used if this fails. One round trip for an object of at most 8 MiB; parts of a larger one
-    /// overlap.
+    /// Reads an object, passes its bytes to `sink` in order, and verifies the size and the digest.
+    /// If this method fails, the bytes must not be used. An object of at most 8 MiB costs one round
+    /// trip. The parts of a larger object are read concurrently.
     ///
     /// # Errors
-    /// [`ErrorKind::Missing`], [`ErrorKind::Corrupt`]; those of `sink` and of the store.
+    /// Fails with [`ErrorKind::Missing`] if the object does not exist, with [`ErrorKind::Corrupt`]
+    /// if its size or digest is wrong, and with the errors of `sink` and of the store.
     pub async fn read_object(
         &self,
         object: &Object,
@@ -86,10 +88,11 @@ impl<B: Backend> Repository<B> {
         check_digest(&name, digester.finish().whole, object.digest)
     }
 
-    /// Reads `len` bytes from `at` on of the object `name`, with its prefix.
+    /// Reads `len` bytes from the offset `at` of the object `name`, which includes the prefix.
     ///
     /// # Errors
-    /// [`ErrorKind::Missing`]; [`ErrorKind::Corrupt`]: it is shorter; those of the store.
+    /// Fails with [`ErrorKind::Missing`] if the object does not exist, with [`ErrorKind::Corrupt`]
+    /// if it is shorter, and with the errors of the store.
     pub(crate) async fn read_part(&self, name: &str, at: u64, len: u64) -> Result<Bytes> {
         let read = || self.backend.bucket().get_range(name, at, len);
         let Some(bytes) = self.persist(read).await? else {
@@ -106,7 +109,8 @@ impl<B: Backend> Repository<B> {
     /// Returns the bytes of an object of at most `most` bytes.
     ///
     /// # Errors
-    /// As for [`read_object`](Self::read_object).
+    /// Fails for the same reasons as [`read_object`](Self::read_object), and with
+    /// [`ErrorKind::Unsupported`] if the object is larger.
     pub async fn object(&self, object: &Object, most: u64) -> Result<Vec<u8>> {
         if object.size_bytes > most {
             let message = format!("object of {} bytes is too large", object.size_bytes);
@@ -131,7 +135,7 @@ fn missing(name: &str) -> Error {
         .with_hint(hint)
 }
 
-/// Compares the digest of an object with that in the manifest.
+/// Compares the digest of an object with the one in the manifest.
 fn check_digest(name: &str, found: Digest, wanted: Digest) -> Result<()> {
     if found == wanted {
         return Ok(());

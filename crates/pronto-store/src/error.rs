@@ -6,31 +6,33 @@
 pub enum ErrorKind {
     /// An argument, such as the URL of a store, is not valid.
     Options,
-    /// There is no such repository or generation.
+    /// The repository or the generation does not exist.
     NotFound,
     /// The bucket, the database or its tables do not exist.
     NoStore,
-    /// The repository has its generations in another place: in the store, in a database, or under another name there.
+    /// The generations of the repository are stored elsewhere: in the store, in a database, or
+    /// under another name in the database.
     Misplaced,
-    /// The clock of this machine is far behind that of the store.
+    /// The clock of this machine is far behind the clock of the store.
     Clock,
-    /// There is a repository of that name already.
+    /// A repository with that name exists already.
     Exists,
-    /// An object that a generation names is not in the store.
+    /// An object that a generation references is not in the store.
     Missing,
-    /// An object of the store is not what was written: its digest or its form is wrong.
+    /// An object of the store has another content than the written one: its digest or its format is
+    /// wrong.
     Corrupt,
-    /// The store has an older state than it had before: it was restored, or replaced.
+    /// The store has an older state than before, because it was restored or replaced.
     Restored,
-    /// The store does not answer, or refuses for the moment. Calls were repeated.
+    /// The store does not respond, or refuses calls temporarily. Calls were retried.
     Unavailable,
     /// The store refuses the credentials.
     Denied,
-    /// A commit was sent, but no answer tells whether it happened.
+    /// A commit was sent, but its result is unknown.
     Unknown,
     /// The change took longer than uploaded objects are kept.
     Expired,
-    /// The change replaces what is not there any more.
+    /// The data that the change replaces no longer exists.
     Conflict,
     /// The store, or the repository, needs a feature that this version lacks.
     Unsupported,

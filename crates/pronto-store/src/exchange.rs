@@ -1,4 +1,4 @@
-//! Git repositories into a store, and repositories from one store into another.
+//! Imports Git repositories into a store, and copies repositories from one store to another.
 
 mod update;
 
@@ -29,22 +29,23 @@ use crate::upload::{NewFile, NewPack};
 use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
 
-/// The counts of an import or a copy.
+/// The counts of an import or of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// The number of refs, with `HEAD`.
+    /// The number of refs, including `HEAD`.
     pub refs: usize,
     /// The number of objects.
     pub objects: u64,
 }
 
 impl Store {
-    /// Makes the repository `target`, or brings it up to date if there is one: [`import`](Self::import) or
-    /// [`update`](Self::update).
+    /// Creates the repository `target`, or updates it if it exists, with [`import`](Self::import)
+    /// or [`update`](Self::update).
     ///
     /// # Errors
-    /// As for these two. [`ErrorKind::Exists`]: it was made meanwhile.
+    /// Fails for the same reasons as these two methods, and with [`ErrorKind::Exists`] if another
+    /// process has created the repository in the meantime.
     pub fn import_or_update(
         &self,
         source: &pronto::Repository,
@@ -61,12 +62,14 @@ impl Store {
         }
     }
 
-    /// Makes the repository `target` of all that the refs of a Git repository lead to: one pack with
-    /// bitmaps, and one table of refs. Files are made in `scratch`, and removed.
+    /// Creates the repository `target` with all objects that are reachable from the refs of a Git
+    /// repository: one pack with bitmaps, and one table of refs. Temporary files are created in
+    /// `scratch`, and removed.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`]: there is a repository of that name. [`ErrorKind::Unsupported`]: the
-    /// source is shallow or a partial clone. [`ErrorKind::Repository`]: it cannot be read.
+    /// - [`ErrorKind::Exists`] if a repository with that name exists.
+    /// - [`ErrorKind::Unsupported`] if the source is shallow or a partial clone.
+    /// - [`ErrorKind::Repository`] if the source cannot be read.
     pub fn import(
         &self,
         source: &pronto::Repository,
@@ -90,11 +93,12 @@ impl Store {
         self.fill(target, &creating, updates, pack.as_slice())
     }
 
-    /// Makes the repository `target` of a generation of another one, which can be in another store.
-    /// Files are made in `scratch`, and removed.
+    /// Creates the repository `target` from a generation of another repository, which can be in
+    /// another store. Temporary files are created in `scratch`, and removed.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`]: there is a repository of that name. Those of both stores.
+    /// Fails with [`ErrorKind::Exists`] if a repository with that name exists, and with the errors
+    /// of both stores.
     pub fn copy(
         &self,
         generation: &Generation,
@@ -135,7 +139,7 @@ impl Store {
         self.fill(target, &creating, updates, &packs)
     }
 
-    /// Uploads packs, and makes a repository of them.
+    /// Uploads packs, and creates a repository from them.
     fn fill(
         &self,
         target: &Stored,
@@ -160,12 +164,12 @@ impl Store {
     }
 }
 
-/// A repository that is copied.
+/// The source of a copy.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// Its store.
+    /// The store of the source.
     pub store: &'a Store,
-    /// The repository.
+    /// The repository to copy.
     pub repository: &'a Stored,
 }
 
@@ -174,7 +178,7 @@ impl Source<'_> {
     fn fetch(&self, pack: &Pack, directory: &Path) -> Result<NewPack> {
         let mut files = Vec::new();
         for (file, object) in pack.files.iter().zip(pack.objects()) {
-            // The sums are made again from the pack.
+            // The digests of the blocks are computed from the pack again.
             if file.kind == FileKind::Sums {
                 continue;
             }
@@ -206,7 +210,7 @@ fn check_source(source: &pronto::Repository) -> Result<()> {
     Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint))
 }
 
-/// Returns the refs of a repository, with `HEAD`, as changes.
+/// Returns the refs of a repository, including `HEAD`, as ref updates.
 fn updates_of(source: &pronto::Repository) -> Result<Vec<RefUpdate>> {
     let mut updates = Vec::new();
     let mut add = |name: BString, value: Value| {
@@ -243,8 +247,8 @@ fn updates_of(source: &pronto::Repository) -> Result<Vec<RefUpdate>> {
     Ok(updates)
 }
 
-/// Writes a pack of all that `updates` lead to and `known` do not lead to; `None` if that is nothing. It has
-/// bitmaps if nothing is known.
+/// Writes a pack of the objects that are reachable from `updates`, but not from `known`. Returns
+/// `None` if there are no such objects. The pack has bitmaps if `known` is empty.
 fn make_pack(
     source: &pronto::Repository,
     updates: &[RefUpdate],
@@ -305,14 +309,14 @@ fn write_bitmaps(source: &pronto::Repository, index: &Path, watch: &Watch<'_>) -
     tips.bitmapped_tips = BITMAPPED_TIPS;
     let settings = bitmaps::settings(source).map_err(unreadable)?;
     match bitmaps::write(source, index, &tips, &settings, watch) {
-        // A repository without commits has none.
+        // A repository without commits has no bitmaps.
         Err(error) if *error.kind() == pronto::ErrorKind::Refused => Ok(()),
         written => written.map(drop).map_err(unreadable),
     }
 }
 
-/// Returns the configuration that a served repository keeps: what servers read of the repository itself, and not
-/// of the user, and the mark that everyone may see it.
+/// Returns the configuration for the repository in the store: the keys that servers read, from the
+/// configuration of the repository and not of the user, and the export mark.
 fn config_of(source: &pronto::Repository) -> Bytes {
     let mut text = Document::default();
     for entry in source.config().iter() {

@@ -1,4 +1,4 @@
-//! The sequence of generations, where the commits of a repository are decided.
+//! The sequence of generations, by which the commits of a repository are decided.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,17 @@ use bytes::Bytes;
 use crate::bucket::{Bucket, Content, Creation, Entry};
 use crate::{Error, ErrorKind, Result, name};
 
-/// The largest manifest.
+/// The largest size in bytes of a manifest.
 pub const MOST_MANIFEST_BYTES: u64 = 8 << 20;
 
-/// The most repositories that are listed.
+/// The largest number of repositories that are listed.
 pub(crate) const MOST_LISTED: usize = 100_000;
 
-/// The most directories, one in another, in which repositories are looked for.
+/// The largest depth of directories in which repositories are searched.
 pub(crate) const DEEPEST: usize = 16;
 
-/// The largest object that says that generations are in a database.
+/// The largest size in bytes of the marker object of a repository whose generations are in a
+/// database.
 const MOST_MARKER_BYTES: u64 = 2 << 10;
 
 /// The number of generations in a page of a listing.
@@ -26,35 +27,35 @@ const PAGE: usize = 1000;
 /// A generation in a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The number.
+    /// The number of the generation.
     pub number: u64,
     /// The time at which it was created, since 1970, by the clock of the store.
     pub created: Duration,
 }
 
-/// The generations of repositories. [`InBucket`] keeps them in the store itself; a database can do it
-/// for stores that have no conditional creation.
+/// The storage of the generations of repositories. [`InBucket`] stores them in the store itself. A
+/// database can store them for stores that have no conditional creation.
 ///
-/// `prefix` is that of a repository and ends with a slash. Errors are those of
-/// [`Bucket`].
+/// `prefix` is the prefix of a repository, and ends with a slash. Errors are those of [`Bucket`].
 pub trait Generations: Send + Sync + 'static {
-    /// Returns the newest generation; `None` if there is none.
+    /// Returns the newest generation, or `None` if there is no generation.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn newest(&self, prefix: &str) -> impl Future<Output = Result<Option<Listed>>> + Send;
 
-    /// Returns the manifest of a generation; `None` if there is none.
+    /// Returns the manifest of a generation, or `None` if the generation does not exist.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn read(&self, prefix: &str, number: u64)
     -> impl Future<Output = Result<Option<Bytes>>> + Send;
 
-    /// Creates a generation unless it exists. This decides about a commit.
+    /// Creates a generation unless it exists. This conditional creation is the commit.
     ///
     /// # Errors
-    /// The store does not answer or refuses. The generation may exist nevertheless, or appear later.
+    /// Fails if the store does not respond or refuses the call. The generation may exist
+    /// nevertheless, or appear later.
     fn create(
         &self,
         prefix: &str,
@@ -65,32 +66,35 @@ pub trait Generations: Send + Sync + 'static {
     /// Returns all generations, the newest first.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn list(&self, prefix: &str) -> impl Future<Output = Result<Vec<Listed>>> + Send;
 
-    /// Removes a generation, if there is one.
+    /// Removes a generation, if it exists.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn remove(&self, prefix: &str, number: u64) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns the present time of the clock that [`Listed::created`] is measured with, or a time
-    /// shortly before.
+    /// Returns the current time of the clock that determines [`Listed::created`], or a time shortly
+    /// before.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn time(&self, prefix: &str) -> impl Future<Output = Result<Duration>> + Send;
 
-    /// Prepares the first generation of a repository, and checks that it has no generations in another place.
+    /// Prepares the first generation of a repository, and checks that the repository has no
+    /// generations in another storage.
     ///
     /// # Errors
-    /// [`ErrorKind::Misplaced`]: it has. The store does not answer or refuses.
+    /// Fails with [`ErrorKind::Misplaced`] if generations exist in another storage, and with the
+    /// errors of the store.
     fn claim(&self, prefix: &str) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns the names of directories that may hold a repository, in any order. The caller looks at each.
+    /// Returns the names of directories that may contain a repository, in any order. The caller
+    /// checks each directory.
     ///
     /// # Errors
-    /// The store does not answer or refuses.
+    /// Fails if the store does not respond or refuses the call.
     fn repositories(&self) -> impl Future<Output = Result<Vec<String>>> + Send;
 }
 
@@ -100,7 +104,8 @@ pub struct InBucket<B>(pub Arc<B>);
 
 impl<B: Bucket> Generations for InBucket<B> {
     async fn newest(&self, prefix: &str) -> Result<Option<Listed>> {
-        // Objects of other names may be in between: their writer must not make this call the store for each.
+        // Objects with other names may precede the generations. Their writer must not be able to
+        // cause a call of the store for each of them.
         let (mut page, mut len) = (None, 1);
         loop {
             let listed = (self.0)
@@ -169,7 +174,7 @@ impl<B: Bucket> Generations for InBucket<B> {
     }
 
     async fn claim(&self, prefix: &str) -> Result<()> {
-        // A process with a database writes the marker before it looks for generations here.
+        // A process with a database writes the marker before it checks for generations here.
         match marker(&*self.0, prefix).await? {
             None => Ok(()),
             Some(_) => Err(in_database(prefix)),
@@ -195,15 +200,16 @@ impl<B: Bucket> Generations for InBucket<B> {
     }
 }
 
-/// Returns the store under whose name the generations of the repository at `prefix` are in a database; `None` if they
-/// are not in one.
+/// Returns the store name under which a database contains the generations of the repository at
+/// `prefix`, or `None` if they are not in a database.
 pub(crate) async fn marker(bucket: &impl Bucket, prefix: &str) -> Result<Option<String>> {
     let marker = format!("{prefix}{}", name::DATABASE);
     let found = bucket.get(&marker, MOST_MARKER_BYTES).await?;
     Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned()))
 }
 
-/// Returns the present time of a store: that of an object which is written for that.
+/// Returns the current time of a store, which is the modification time of an object written for
+/// this purpose.
 pub(crate) async fn time_of(bucket: &impl Bucket, prefix: &str) -> Result<Duration> {
     let name = format!("{prefix}{}", name::TIME);
     bucket.put(&name, &Content::Bytes(Bytes::new())).await?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Reads exactly `N` bytes of two lower-case digits each.
+/// Decodes exactly `N` bytes of two lower-case digits each.
 pub(crate) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
     if digits.len() != 2 * N {
@@ -23,7 +23,7 @@ fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// Writes `bytes` as digits.
+/// Writes `bytes` as lower-case digits.
 pub(crate) fn write(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }

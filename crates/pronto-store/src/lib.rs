@@ -1,10 +1,10 @@
 //! Repositories in an object store. See `docs/design/store.md`.
 //!
-//! A [`Repository`] is a sequence of generations, each of which is an immutable manifest. A change is
-//! committed by the conditional creation of the next one. All else is immutable, too, and the name of an
-//! object is never used twice.
+//! A [`Repository`] is a sequence of generations, each of which is an immutable manifest. A change
+//! is committed by the conditional creation of the next generation. All other data is immutable,
+//! too, and the name of an object is never reused.
 //!
-//! No rule of Git's protocol is here. Packs are files, and refs are reftables.
+//! This crate contains no rules of Git's protocol. Packs are files, and refs are reftables.
 //!
 //! ```
 //! use pronto::Environment;

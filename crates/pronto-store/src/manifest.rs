@@ -1,7 +1,7 @@
-//! The manifest of a generation: all that a repository consists of at one moment.
+//! The manifest of a generation: the list of all data of a repository at a point in time.
 //!
-//! The form is described in `docs/design/store.md`. Each manifest has exactly one form in bytes, and its
-//! last line has the digest of all before.
+//! The format is described in `docs/design/store.md`. The encoding of a manifest is unique, and its last line
+//! contains the digest of all preceding bytes.
 
 mod decode;
 mod encode;
@@ -16,35 +16,36 @@ use crate::digest::Digest;
 use crate::name::{self, UploadId};
 use crate::{Error, ErrorKind, Result, hex};
 
-/// The most packs of a generation.
+/// The largest number of packs of a generation.
 pub(crate) const MOST_PACKS: usize = 20_000;
 
-/// The most tables of a generation.
+/// The largest number of tables of a generation.
 pub(crate) const MOST_TABLES: usize = 1_000;
 
-/// The most layers of a generation.
+/// The largest number of layers of a generation.
 pub(crate) const MOST_LAYERS: usize = 1_000;
 
-/// The most objects that a generation drops.
+/// The largest number of objects that a generation drops.
 pub(crate) const MOST_DROPS: usize = 8 * MOST_PACKS;
 
-/// The most bytes of configuration.
+/// The largest size in bytes of the configuration.
 pub(crate) const MOST_CONFIG_BYTES: usize = 64 << 10;
 
-/// The most bytes of all tables in the manifest itself.
+/// The largest total size in bytes of all tables in the manifest itself.
 pub(crate) const MOST_INLINE_BYTES: usize = 32 << 10;
 
-/// The most bytes of all objects of a generation. What a server prepares for a pack grows with the size that the
-/// manifest claims, before any byte of the pack was read.
+/// The largest total size in bytes of all objects of a generation. The data structures that a server prepares
+/// for a pack grow with the size in the manifest, before any byte of the pack is read.
 pub(crate) const MOST_BYTES: u64 = 64 << 40;
 
-/// The greatest number of a generation. More than can be made, and far from the end of the numbers.
+/// The largest number of a generation, which cannot be reached, and is far from the end of the value range.
 const GREATEST_NUMBER: u64 = 1 << 62;
 
-/// The least grace period: requests that the store applies late must be over by then.
+/// The smallest grace period in seconds. Requests that the store applies late must be complete after this
+/// time.
 pub(crate) const LEAST_GRACE_SECONDS: u64 = 3600;
 
-/// A number of 128 bits that is drawn at random.
+/// A random number of 128 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nonce(pub [u8; 16]);
 
@@ -60,14 +61,15 @@ impl fmt::Debug for Nonce {
     }
 }
 
-/// The time for which objects are kept. The same for all servers, because it is in the manifest.
+/// The times for which unused objects are kept. They are the same for all servers, because they are part of
+/// the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The time for which a generation is kept after the next one was made, in seconds. At least
-    /// `grace_seconds`.
+    /// The time in seconds for which a generation is kept after the next one was created. The time is at
+    /// least `grace_seconds`.
     pub retention_seconds: u64,
-    /// The time after which an object that no generation refers to is deleted, in seconds. At least
-    /// 3,600. No request may take longer.
+    /// The time in seconds after which an object that no generation references is deleted. The time is at
+    /// least 3,600 seconds, and no request may take longer.
     pub grace_seconds: u64,
 }
 
@@ -81,7 +83,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Returns whether the times are long enough.
+    /// Returns whether the times are long enough for safe deletion.
     pub fn is_safe(&self) -> bool {
         self.grace_seconds >= LEAST_GRACE_SECONDS && self.retention_seconds >= self.grace_seconds
     }
@@ -91,22 +93,22 @@ impl Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FileKind {
-    /// The pack.
+    /// The pack (`.pack`).
     Pack,
-    /// Its index.
+    /// The index of the pack (`.idx`).
     Index,
-    /// The reverse index.
+    /// The reverse index (`.rev`).
     Reverse,
-    /// The bitmap.
+    /// The bitmap (`.bitmap`).
     Bitmap,
-    /// The times of unreachable objects.
+    /// The modification times of unreachable objects (`.mtimes`).
     Times,
     /// The digests of the blocks of the pack.
     Sums,
 }
 
 impl FileKind {
-    /// All kinds, in the order of a manifest.
+    /// All kinds, in the order in which a manifest lists them.
     pub const ALL: [FileKind; 6] = [
         FileKind::Pack,
         FileKind::Index,
@@ -116,7 +118,7 @@ impl FileKind {
         FileKind::Sums,
     ];
 
-    /// Returns the extension of names of such files.
+    /// Returns the file name extension of the kind.
     pub fn extension(self) -> &'static str {
         match self {
             FileKind::Pack => "pack",
@@ -129,14 +131,14 @@ impl FileKind {
     }
 }
 
-/// An object of the store that a generation refers to.
+/// An object of the store that a generation references.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// The name below the prefix of the repository.
+    /// The name without the prefix of the repository.
     pub name: String,
-    /// The size.
+    /// The size in bytes.
     pub size_bytes: u64,
-    /// The digest.
+    /// The digest of the content.
     pub digest: Digest,
 }
 
@@ -145,29 +147,29 @@ pub struct Object {
 pub struct File {
     /// The kind.
     pub kind: FileKind,
-    /// The size.
+    /// The size in bytes.
     pub size_bytes: u64,
-    /// The digest.
+    /// The digest of the content.
     pub digest: Digest,
 }
 
-/// A pack and the files beside it.
+/// A pack and its accompanying files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pack {
-    /// The checksum in the name of the pack on disk.
+    /// The checksum in the file name of the pack.
     pub id: ObjectId,
     /// The upload that wrote its files.
     pub upload: UploadId,
     /// The number of objects.
     pub objects: u32,
-    /// Whether it was received from a promisor remote.
+    /// Whether the pack was received from a promisor remote.
     pub is_promisor: bool,
     /// The files, sorted by kind.
     pub files: Vec<File>,
 }
 
 impl Pack {
-    /// Returns the objects of the store that the pack consists of.
+    /// Returns the objects of the store for the files of the pack.
     pub fn objects(&self) -> impl Iterator<Item = Object> + '_ {
         self.files.iter().map(|file| Object {
             name: name::pack(&self.id, self.upload, file.kind.extension()),
@@ -176,7 +178,7 @@ impl Pack {
         })
     }
 
-    /// Returns the size of the pack itself.
+    /// Returns the size of the pack file in bytes.
     pub fn size_bytes(&self) -> u64 {
         let pack = self.files.iter().find(|file| file.kind == FileKind::Pack);
         pack.map_or(0, |file| file.size_bytes)
@@ -187,7 +189,7 @@ impl Pack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LayerKind {
-    /// A layer of the commit-graph, the base first.
+    /// A layer of the commit-graph. The base layer is first.
     Graph,
     /// A multi-pack-index.
     MultiPackIndex,
@@ -211,23 +213,23 @@ impl LayerKind {
     }
 }
 
-/// A file about the repository as a whole.
+/// A file with data about the whole repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// The kind.
     pub kind: LayerKind,
-    /// The checksum in its name on disk.
+    /// The checksum in the file name of the layer.
     pub id: ObjectId,
     /// The upload that wrote it.
     pub upload: UploadId,
-    /// The size.
+    /// The size in bytes.
     pub size_bytes: u64,
-    /// The digest.
+    /// The digest of the content.
     pub digest: Digest,
 }
 
 impl Layer {
-    /// Returns the object of the store.
+    /// Returns the object of the store that contains the layer.
     pub fn object(&self) -> Object {
         let word = self.kind.word();
         Object {
@@ -238,35 +240,35 @@ impl Layer {
     }
 }
 
-/// The place of the bytes of a table.
+/// The storage of the bytes of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An object of the store with this size and digest.
     Object {
-        /// The size.
+        /// The size in bytes.
         size_bytes: u64,
-        /// The digest.
+        /// The digest of the content.
         digest: Digest,
     },
-    /// The manifest itself.
+    /// The bytes in the manifest itself.
     Inline(Bytes),
 }
 
-/// A table of refs.
+/// A table of refs (reftable).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRecord {
-    /// The least update index of its records.
+    /// The smallest update index of its records.
     pub min: u64,
-    /// The greatest update index of its records.
+    /// The largest update index of its records.
     pub max: u64,
-    /// The random number in its name.
+    /// The random number in the name of the table.
     pub upload: UploadId,
-    /// The place of its bytes.
+    /// The storage of the bytes.
     pub place: Place,
 }
 
 impl TableRecord {
-    /// Returns the object of the store, if the table is one.
+    /// Returns the object of the store, if the table is not in the manifest.
     pub fn object(&self) -> Option<Object> {
         match self.place {
             Place::Inline(_) => None,
@@ -278,7 +280,7 @@ impl TableRecord {
         }
     }
 
-    /// Returns the size.
+    /// Returns the size in bytes.
     pub fn size_bytes(&self) -> u64 {
         match &self.place {
             Place::Inline(bytes) => bytes.len() as u64,
@@ -287,46 +289,47 @@ impl TableRecord {
     }
 }
 
-/// A generation as it is written.
+/// The content of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Drawn when the repository was made.
+    /// A random number, chosen when the repository was created.
     pub repository: Nonce,
-    /// The number, from 1 on.
+    /// The number of the generation, starting at 1.
     pub number: u64,
-    /// The digest of the manifest before; `None` for the first one.
+    /// The digest of the previous manifest, or `None` for the first generation.
     pub replaces: Option<Digest>,
-    /// The process that wrote it.
+    /// The random id of the process that wrote the manifest.
     pub writer: u64,
-    /// Drawn for this generation.
+    /// A random number, chosen for this generation.
     pub nonce: Nonce,
-    /// The time by the clock of the writer, in milliseconds since 1970.
+    /// The time of the writer's clock, in milliseconds since 1970.
     pub time_ms: u64,
     /// The hash function of object ids.
     pub hash: Kind,
-    /// The time for which objects are kept.
+    /// The times for which unused objects are kept.
     pub policy: Policy,
-    /// The newest generation before this one that drops something; 0 for none.
+    /// The number of the newest earlier generation that drops objects, or 0.
     pub dropped: u64,
-    /// The newest generation, perhaps this one, that lacks Git objects of the one before; 0 for none.
+    /// The number of the newest generation, which may be this one, that lacks Git objects of its predecessor,
+    /// or 0.
     pub pruned: u64,
-    /// Whether the repository is removed: it has no objects and no refs, and the next generation creates it
-    /// again.
+    /// Whether the repository is removed. A removed repository has no objects and no refs, and the next
+    /// generation creates it again.
     pub is_removed: bool,
-    /// Configuration in the form of Git, without what the object format implies.
+    /// The configuration in Git's format, without the settings that the object format implies.
     pub config: Bytes,
     /// The packs, sorted by upload.
     pub packs: Vec<Pack>,
-    /// The layers, in order within a kind.
+    /// The layers, in their order within each kind.
     pub layers: Vec<Layer>,
     /// The tables, the oldest first.
     pub tables: Vec<TableRecord>,
-    /// The names of objects of the generation before that this one does not have, sorted.
+    /// The sorted names of objects of the previous generation that this generation does not reference.
     pub drops: Vec<String>,
 }
 
 impl Manifest {
-    /// Returns the objects of the store that the generation refers to.
+    /// Returns the objects of the store that the generation references.
     pub fn objects(&self) -> impl Iterator<Item = Object> + '_ {
         let packs = self.packs.iter().flat_map(Pack::objects);
         let layers = self.layers.iter().map(Layer::object);
@@ -335,7 +338,7 @@ impl Manifest {
             .chain(self.tables.iter().filter_map(TableRecord::object))
     }
 
-    /// Returns the size of all objects, as far as it can be counted.
+    /// Returns the total size of all objects in bytes, saturated at the largest value.
     fn size_bytes(&self) -> u64 {
         let packs = self.packs.iter().flat_map(|pack| &pack.files);
         let sizes = packs.map(|file| file.size_bytes);
@@ -347,7 +350,7 @@ impl Manifest {
             .fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of bytes of tables in the manifest itself.
+    /// Returns the total size in bytes of the tables in the manifest itself.
     pub fn inline_bytes(&self) -> usize {
         let inline = self.tables.iter().map(|table| match &table.place {
             Place::Inline(bytes) => bytes.len(),
@@ -356,7 +359,7 @@ impl Manifest {
         inline.sum()
     }
 
-    /// Sets what this manifest drops of the one before.
+    /// Sets the names of the objects that this manifest drops from the previous one.
     pub(crate) fn drop_of(&mut self, before: &Manifest) {
         let kept: BTreeSet<String> = self.objects().map(|object| object.name).collect();
         let gone = before.objects().map(|object| object.name);
@@ -379,7 +382,7 @@ fn corrupt(message: &str, offset: usize) -> Error {
     Error::new(ErrorKind::Corrupt, message).at_offset(offset as u64)
 }
 
-/// Checks what the form alone does not ensure.
+/// Checks the conditions that the syntax does not ensure.
 fn check(manifest: &Manifest) -> Result<(), &'static str> {
     let Manifest {
         number,

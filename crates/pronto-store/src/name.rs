@@ -9,21 +9,23 @@ use crate::hex;
 /// The prefix of the names of generations.
 pub(crate) const GENERATIONS: &str = "generation/";
 
-/// The prefixes of the names of all other objects that a generation can refer to.
+/// The prefixes of the names of all other objects that a generation can reference.
 pub(crate) const CONTENTS: [&str; 5] = ["bundle/", "graph/", "midx/", "pack/", "refs/"];
 
-/// The object that is written to learn the time of the store.
+/// The name of the object that is written to read the clock of the store.
 pub(crate) const TIME: &str = "upkeep/time";
 
-/// The object that says that the generations are in a database, and under which name.
+/// The name of the marker object of a repository whose generations are in a database. The object
+/// contains the name of the store there.
 pub(crate) const DATABASE: &str = "database";
 
-/// A random number that makes the name of an upload its own: no other process writes that object.
+/// A random number that makes the name of an upload unique, so that no other process writes that
+/// object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UploadId(pub u64);
 
 impl UploadId {
-    /// Reads 16 lower-case hexadecimal digits.
+    /// Parses 16 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         hex::decode(text).map(|bytes| UploadId(u64::from_be_bytes(bytes)))
     }
@@ -40,7 +42,7 @@ pub(crate) fn generation(number: u64) -> String {
     format!("{GENERATIONS}{:016x}-{number}", u64::MAX - number)
 }
 
-/// Returns the number in the name of a generation; `None` if it is not the name of one.
+/// Returns the number in the name of a generation, or `None` for any other name.
 pub(crate) fn parse_generation(name: &str) -> Option<u64> {
     let (inverse, _) = name.strip_prefix(GENERATIONS)?.split_once('-')?;
     let number = u64::MAX - hex::decode(inverse).map(u64::from_be_bytes)?;
@@ -57,8 +59,8 @@ pub(crate) fn table(upload: UploadId) -> String {
     format!("refs/{upload}.ref")
 }
 
-/// Returns whether `text` can be the name of an object that a generation refers to: a prefix of
-/// [`CONTENTS`], then letters, digits, `.`, `-` and `_`.
+/// Returns whether `text` can be the name of an object that a generation references: a prefix of
+/// [`CONTENTS`], followed by letters, digits, `.`, `-` and `_`.
 pub(crate) fn is_content(text: &str) -> bool {
     let rest = CONTENTS.iter().find_map(|prefix| text.strip_prefix(prefix));
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);

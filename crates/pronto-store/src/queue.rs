@@ -1,4 +1,4 @@
-//! Changes that wait until they are committed together.
+//! The queue of changes that are committed together.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,40 +6,42 @@ use std::time::Duration;
 use crate::change::{Change, Outcome};
 use crate::{Error, ErrorKind, Result};
 
-/// The most changes that are committed together.
+/// The largest number of changes that are committed together.
 const MOST_TOGETHER: usize = 1000;
 
 /// Changes that wait for a commit.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Vec<Arc<Waiting>>>,
-    /// Held while a commit is on its way.
+    /// The lock that is held during a commit.
     pub(crate) turn: tokio::sync::Mutex<Turn>,
 }
 
-/// The generations that this process has created one after the other, while more changes waited.
+/// The state of a series of generations that this process creates while more changes wait.
 #[derive(Debug)]
 pub(crate) struct Turn {
     in_a_row: u32,
-    /// The number of generations in a row after which others get time.
+    /// The number of generations in a row after which other processes get time for a commit.
     most: u32,
-    /// The longest time that one of them took.
+    /// The longest duration of a commit in the series.
     took: Duration,
-    /// The moment at which the last one was created.
+    /// The time at which the last generation was created.
     ended: Duration,
 }
 
-/// The generations that a process creates in a row if others commit, too.
+/// The number of generations that a process creates in a row if other processes commit, too.
 const IN_COMPANY: u32 = 8;
 
-/// The generations that a process creates in a row if no other has used its time for long.
+/// The number of generations that a process creates in a row if no other process has used its time
+/// for long.
 const ALONE: u32 = 64;
 
-/// The calls that another process makes until it has created a generation: a creation that is too late with a read of what
-/// was first, three calls that find the newest generation, a creation, and as many as one of these that has just begun.
+/// The number of calls that another process makes until it has created a generation: a late
+/// creation with a read of the existing generation, three calls to find the newest generation, a
+/// creation, and the calls of another such step that had just begun.
 const CALLS_OF_OTHERS: u32 = 8;
 
-/// The longest pause for others.
+/// The longest pause for other processes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Default for Turn {
@@ -54,20 +56,21 @@ impl Default for Turn {
 }
 
 impl Turn {
-    /// Notes that this process has created a generation, from `begun` to `now`.
+    /// Records that this process has created a generation, between `begun` and `now`.
     pub(crate) fn created(&mut self, begun: Duration, now: Duration) {
         self.in_a_row += 1;
         self.took = self.took.max(now.saturating_sub(begun));
         self.ended = now;
     }
 
-    /// Notes that another process has created a generation.
+    /// Records that another process has created a generation.
     pub(crate) fn lost(&mut self) {
         (self.in_a_row, self.most) = (0, IN_COMPANY);
     }
 
-    /// Returns the pause before the commit of changes of which the first has `arrived`. A process that commits without a
-    /// pause is always first, because it knows its own generations before others do.
+    /// Returns the pause before the commit of changes, the first of which was submitted at
+    /// `arrived`. Without a pause, a process that commits continuously would always be first,
+    /// because it knows its own generations before other processes do.
     pub(crate) fn pause(&mut self, arrived: Duration) -> Duration {
         let is_in_a_row = arrived <= self.ended;
         if is_in_a_row && self.in_a_row < self.most {
@@ -87,7 +90,7 @@ impl Turn {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) change: Change,
-    /// The moment from which on the base of the decision must be the newest.
+    /// The earliest time at which the base of the decision must have been the newest generation.
     pub(crate) arrived: Duration,
     outcome: Mutex<Option<Result<Outcome>>>,
 }
@@ -112,7 +115,7 @@ impl Waiting {
     }
 }
 
-/// Changes that are committed together. Those that have no outcome when it is dropped are unknown.
+/// The changes of one commit. Dropping it sets the outcome of undecided changes to unknown.
 pub(crate) struct Batch(pub(crate) Vec<Arc<Waiting>>);
 
 impl Drop for Batch {
@@ -136,7 +139,7 @@ impl Queue {
     }
 }
 
-/// Returns the error for a change that may be committed.
+/// Returns the error for a change that may or may not be committed.
 pub(crate) fn unknown() -> Error {
     let message = "the store did not tell whether the change was committed";
     Error::new(ErrorKind::Unknown, message).with_hint("fetch to see whether it was")

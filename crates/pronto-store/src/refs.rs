@@ -1,4 +1,4 @@
-//! Values of refs, what a change makes of them, and the table that records it.
+//! Values of refs, the decisions about ref updates, and the table that records the updates.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,71 +14,71 @@ use crate::{Error, ErrorKind, Result};
 pub enum Value {
     /// The id of an object.
     Direct {
-        /// The object.
+        /// The id of the object.
         id: ObjectId,
-        /// The object that an annotated tag leads to.
+        /// The peeled object of an annotated tag.
         peeled: Option<ObjectId>,
     },
-    /// The name of another ref.
+    /// The target of a symbolic ref.
     Symbolic(BString),
 }
 
 impl Value {
-    /// Returns the value that is an object which is not an annotated tag.
+    /// Returns the value for an object that is not an annotated tag.
     pub fn direct(id: ObjectId) -> Self {
         Value::Direct { id, peeled: None }
     }
 }
 
-/// The value that a ref must have before a change.
+/// The value that a ref must have before an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Any or none.
+    /// Any value, or no ref.
     Any,
-    /// None: the ref must not exist.
+    /// No ref with this name.
     Missing,
-    /// The id of an object.
+    /// The given object id.
     Id(ObjectId),
-    /// The name of another ref.
+    /// A symbolic ref with the given target.
     Symbolic(BString),
 }
 
-/// The change of a ref.
+/// A ref update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefUpdate {
-    /// The name, which is valid.
+    /// The name of the ref, which must be valid.
     pub name: BString,
-    /// The value before.
+    /// The expected old value.
     pub old: Expected,
-    /// The value after; `None` deletes the ref.
+    /// The new value. `None` deletes the ref.
     pub new: Option<Value>,
 }
 
-/// The decision about the change of a ref.
+/// The result of a ref update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The ref has the new value.
     Applied,
     /// The ref had this value instead of the expected one.
     Stale(Option<Value>),
-    /// The name cannot exist beside this ref, because one is the directory of the other.
+    /// The name conflicts with this ref, because one name is a directory prefix of the other.
     Conflicts(BString),
-    /// Another ref of the same atomic push was refused.
+    /// Another ref update of the same atomic push was refused.
     Aborted,
-    /// The repository would hold more bytes of objects than the push allows. It holds this many.
+    /// The repository would contain this many bytes of objects, more than the push allows.
     TooManyBytes(u64),
-    /// The repository would hold more refs than the push allows. It holds this many.
+    /// The repository would contain this many refs, more than the push allows.
     TooManyRefs(u64),
 }
 
-/// The number of refs, and of those that a push creates.
+/// The number of refs, and the number of refs that a push creates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RefCount {
     pub(crate) now: u64,
     pub(crate) created: u64,
 }
 
-/// Refs of a generation with changes that are not part of it yet.
+/// The refs of a generation, with updates that are not part of the generation yet.
 pub(crate) struct Overlay<'a> {
     base: &'a Snapshot,
     changed: BTreeMap<BString, Option<Value>>,
@@ -100,7 +100,8 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Returns the number of refs below `refs/`, and how many more there are after `updates`. Costs a look at each.
+    /// Returns the number of refs below `refs/`, and the number that `updates` adds. Each update
+    /// costs a lookup.
     pub(crate) fn count(&self, updates: &[RefUpdate]) -> Result<RefCount> {
         let mut count = RefCount::default();
         let mut records = self.base.refs_with_prefix(b"refs/").map_err(broken)?;
@@ -119,13 +120,13 @@ impl<'a> Overlay<'a> {
         Ok(count)
     }
 
-    /// Returns the number of refs that change.
+    /// Returns the number of updated refs.
     pub(crate) fn len(&self) -> usize {
         self.changed.len()
     }
 
-    /// Decides about `updates`, and takes over those that are applied. If one of them is refused and
-    /// `is_atomic`, all are.
+    /// Decides about `updates`, and adds the accepted ones. If one update is refused and
+    /// `is_atomic` is set, all updates are refused.
     pub(crate) fn apply(&mut self, updates: &[RefUpdate], is_atomic: bool) -> Result<Vec<Verdict>> {
         let before = self.changed.clone();
         let mut verdicts = Vec::with_capacity(updates.len());
@@ -167,7 +168,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Returns a ref beside which `name` cannot be created.
+    /// Returns an existing ref whose name conflicts with the new `name`.
     fn conflict(&self, name: &BString) -> Result<Option<BString>> {
         for at in name.find_iter("/") {
             let parent = name[..at].as_bstr();
@@ -192,14 +193,14 @@ impl<'a> Overlay<'a> {
         Ok(None)
     }
 
-    /// Writes the changes as a table.
+    /// Returns the updates as an encoded table.
     pub(crate) fn table(&self, kind: Kind, update_index: u64) -> Result<Vec<u8>> {
         let limits = Limits {
             min: update_index,
             max: update_index,
         };
         let mut options = WriteOptions::default();
-        // Most tables have a few records, for which a whole block would be much.
+        // Most tables have a few records, for which a whole block would waste space.
         options.is_padded = false;
         let writer = TableWriter::new(Vec::new(), kind, limits, options);
         let mut writer = writer.map_err(refused)?;
@@ -227,7 +228,7 @@ impl<'a> Overlay<'a> {
 /// Returns the value of a ref.
 ///
 /// # Errors
-/// A table is malformed.
+/// Fails with [`ErrorKind::Corrupt`] if a table is malformed.
 pub(crate) fn find(refs: &Snapshot, name: &BStr) -> Result<Option<Value>> {
     let found = refs.find(name).map_err(broken)?;
     Ok(found.and_then(|entry| value_of(&entry.value)))
@@ -236,7 +237,7 @@ pub(crate) fn find(refs: &Snapshot, name: &BStr) -> Result<Option<Value>> {
 /// Returns all refs and `HEAD`, sorted by name.
 ///
 /// # Errors
-/// A table is malformed.
+/// Fails with [`ErrorKind::Corrupt`] if a table is malformed.
 pub(crate) fn all(refs: &Snapshot) -> Result<Vec<(BString, Value)>> {
     let mut all = Vec::new();
     let mut records = refs.refs().map_err(broken)?;
@@ -258,7 +259,7 @@ fn value_of(value: &RefValue<'_>) -> Option<Value> {
     }
 }
 
-/// An error of reading a table.
+/// Converts an error of reading a table.
 pub(crate) fn broken(error: pronto_refs::reftable::Error) -> Error {
     error.map_kind(|_| ErrorKind::Corrupt)
 }

@@ -1,4 +1,4 @@
-//! A repository in a store: which generation is the newest, and its content.
+//! A repository in a store: its newest generation, and the content of generations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,22 +16,22 @@ use crate::name::UploadId;
 use crate::queue::Queue;
 use crate::{Error, ErrorKind, Result, name};
 
-/// The number of times that the newest generation is looked for while it expires at once.
+/// The number of attempts to find the newest generation while it expires immediately.
 const TRIES: u32 = 5;
 
-/// The first pause before a call is repeated.
+/// The first pause before a retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The longest pause before a call is repeated.
+/// The longest pause before a retry.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Options of a [`Repository`].
+/// The options of a [`Repository`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The time after which a call of the store is not repeated any more.
+    /// The time after which a failed call of the store is no longer retried.
     pub patience: Duration,
-    /// The time for which a listing of the generations is trusted.
+    /// The time for which a listing of the generations is valid.
     pub window: Duration,
 }
 
@@ -44,57 +44,58 @@ impl Default for Options {
     }
 }
 
-/// A generation whose refs can be read. It stays readable for the grace period at least.
+/// A generation whose refs can be read. Its data stays readable for at least the grace period.
 #[derive(Debug)]
 pub struct Generation {
-    /// All that it consists of.
+    /// The manifest of the generation.
     pub manifest: Manifest,
     /// The digest of the manifest.
     pub digest: Digest,
-    /// The refs and `HEAD`.
+    /// The refs, including `HEAD`.
     pub refs: Snapshot,
 }
 
 impl Generation {
-    /// Returns the number.
+    /// Returns the number of the generation.
     pub fn number(&self) -> u64 {
         self.manifest.number
     }
 }
 
-/// The newest generation as far as it is known.
+/// The newest known generation.
 #[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) generation: Arc<Generation>,
-    /// The generation was the newest at this moment or a later one.
+    /// A time at which, or after which, the generation was the newest one.
     pub(crate) confirmed: Duration,
-    /// The time in the listing that showed it.
+    /// The creation time in the listing that showed the generation.
     created: Option<Duration>,
 }
 
-/// A repository in a store, as one process uses it. `Send + Sync`; requests share one value, so that they
-/// share probes and commits.
+/// A repository in a store, as used by one process. `Send + Sync`; requests share one value, so
+/// that they share probes and commits.
 pub struct Repository<B> {
     pub(crate) backend: Arc<B>,
-    /// The prefix of all names, which ends with a slash.
+    /// The prefix of all object names, which ends with a slash.
     pub(crate) prefix: String,
     pub(crate) options: Options,
-    /// Tells the generations of this process from those of others.
+    /// The random id that distinguishes the generations of this process from those of other
+    /// processes.
     pub(crate) writer: u64,
     known: Mutex<Option<Known>>,
-    /// The number of probes that were started.
+    /// The number of probes that have started.
     started: AtomicU64,
-    /// The number of the last probe that was completed.
+    /// The number of the last completed probe.
     probe: tokio::sync::Mutex<u64>,
     pub(crate) queue: Queue,
 }
 
 impl<B: Backend> Repository<B> {
-    /// Prepares to use the repository `name`. No call is made.
+    /// Prepares the use of the repository `name`, without a call of the store.
     pub fn new(backend: Arc<B>, name: &str, options: Options) -> Self {
         let writer = backend.clock().random();
         let mut options = options;
-        // A commit begins in the first half of the window and must end within it.
+        // A commit begins in the first half of the window, and must end within the window.
         options.patience = options.patience.min(options.window / 2);
         Repository {
             backend,
@@ -113,12 +114,14 @@ impl<B: Backend> Repository<B> {
         self.prefix.trim_end_matches(".git/")
     }
 
-    /// Returns the newest generation, at a moment after the call. One call of the store if nothing has
-    /// changed. Concurrent calls share one.
+    /// Returns the generation that is the newest one at some time after the call. If nothing has
+    /// changed, this costs one call of the store, which concurrent calls of this method share.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]: there is no such repository. [`ErrorKind::Restored`]: the store has an
-    /// older state than before. [`ErrorKind::Corrupt`], [`ErrorKind::Missing`]; those of the store.
+    /// - [`ErrorKind::NotFound`] if the repository does not exist.
+    /// - [`ErrorKind::Restored`] if the store has an older state than before.
+    /// - [`ErrorKind::Corrupt`] or [`ErrorKind::Missing`] if the repository is damaged.
+    /// - The errors of the store.
     pub async fn latest(&self) -> Result<Arc<Generation>> {
         if has_fault(&*self.backend, Fault::StaleRead)
             && let Some(known) = self.known()
@@ -132,7 +135,7 @@ impl<B: Backend> Repository<B> {
         }
     }
 
-    /// Returns the newest generation, even if it says that the repository is removed.
+    /// Returns the newest generation, even if it marks the repository as removed.
     pub(crate) async fn tip(&self) -> Result<Arc<Generation>> {
         Ok(self.probe().await?.generation)
     }
@@ -142,7 +145,8 @@ impl<B: Backend> Repository<B> {
         Error::new(ErrorKind::NotFound, message)
     }
 
-    /// Asks the store for the newest generation, or waits for a probe that begins after this call.
+    /// Queries the store for the newest generation, or waits for a probe that begins after this
+    /// call.
     async fn probe(&self) -> Result<Known> {
         let arrival = self.started.load(Ordering::SeqCst);
         let mut completed = self.probe.lock().await;
@@ -156,11 +160,11 @@ impl<B: Backend> Repository<B> {
         Ok(known)
     }
 
-    /// Returns an older generation. It can disappear at any time.
+    /// Returns an older generation, which can expire at any time.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]: there is no such generation, or it has expired. As for
-    /// [`latest`](Self::latest).
+    /// Fails with [`ErrorKind::NotFound`] if the generation does not exist or has expired, and for
+    /// the same reasons as [`latest`](Self::latest).
     pub async fn at(&self, number: u64) -> Result<Arc<Generation>> {
         match self.read(number).await? {
             Some(bytes) => Ok(Arc::new(self.accept(&bytes, number, None).await?)),
@@ -172,8 +176,8 @@ impl<B: Backend> Repository<B> {
         }
     }
 
-    /// Returns the newest known generation if it was the newest at a moment that is recent enough for a
-    /// commit and not before `not_before`. Otherwise asks the store.
+    /// Returns the newest known generation if it was the newest one recently enough for a commit,
+    /// and not before `not_before`. Otherwise queries the store.
     pub(crate) async fn base(&self, not_before: Duration) -> Result<Known> {
         let now = self.backend.clock().now();
         if let Some(known) = self.known()
@@ -185,7 +189,7 @@ impl<B: Backend> Repository<B> {
         self.probe().await
     }
 
-    /// Asks for the newest generation.
+    /// Queries the store for the newest generation.
     async fn refresh(&self) -> Result<Known> {
         let asked = self.backend.clock().now();
         if let Some(known) = self.known()
@@ -197,7 +201,7 @@ impl<B: Backend> Repository<B> {
                 Some(bytes) => {
                     let base = Some(&*known.generation);
                     let found = Arc::new(self.accept(&bytes, next, base).await?);
-                    // It need not be the newest, so that the moment stays.
+                    // The generation may not be the newest one, so the confirmed time stays.
                     self.learn(found, known.confirmed, None);
                     return self.refresh_by_listing(Some(next)).await;
                 }
@@ -206,7 +210,8 @@ impl<B: Backend> Repository<B> {
         self.refresh_by_listing(None).await
     }
 
-    /// Looks for the newest generation. `read` is the number of one that was read just before.
+    /// Finds the newest generation with a listing. `read` is the number of a generation that was
+    /// read immediately before.
     async fn refresh_by_listing(&self, read: Option<u64>) -> Result<Known> {
         for _ in 0..TRIES {
             let known = self.known();
@@ -229,7 +234,7 @@ impl<B: Backend> Repository<B> {
                 }
             }
             let Some(bytes) = self.read(newest.number).await? else {
-                // It expired after the listing: there are newer ones.
+                // The generation expired after the listing, so newer ones exist.
                 continue;
             };
             let base = known.as_ref().map(|known| &*known.generation);
@@ -240,7 +245,7 @@ impl<B: Backend> Repository<B> {
         Err(Error::new(ErrorKind::Unavailable, message))
     }
 
-    /// Checks a manifest and opens its refs. `base` is what was known before.
+    /// Checks a manifest and opens its refs. `base` is the previously known generation.
     pub(crate) async fn accept(
         &self,
         bytes: &Bytes,
@@ -267,11 +272,12 @@ impl<B: Backend> Repository<B> {
         })
     }
 
-    /// Reads the manifest of generation `number`. The number in a manifest must be that of its name: loops over
-    /// generations end because the numbers fall.
+    /// Decodes the manifest of generation `number`. The number in a manifest must match its name,
+    /// so that loops over generations terminate.
     ///
     /// # Errors
-    /// As for [`Manifest::decode`], with the name of the object.
+    /// Fails for the same reasons as [`Manifest::decode`]. The error contains the name of the
+    /// object.
     pub(crate) fn decode(&self, bytes: &Bytes, number: u64) -> Result<Manifest> {
         let path = || self.generation_path(number);
         let manifest = Manifest::decode(bytes).map_err(|error| error.at_path(path()))?;
@@ -297,7 +303,8 @@ impl<B: Backend> Repository<B> {
         Error::new(ErrorKind::Restored, message).with_hint(hint)
     }
 
-    /// Records that `generation` was the newest at `confirmed`, and returns what is known then.
+    /// Records that `generation` was the newest one at `confirmed`, and returns the newest known
+    /// generation.
     pub(crate) fn learn(
         &self,
         generation: Arc<Generation>,
@@ -327,13 +334,13 @@ impl<B: Backend> Repository<B> {
         known.clone()
     }
 
-    /// The time for which a confirmation counts.
+    /// Returns the time for which a confirmation is valid.
     fn window(&self, known: &Known) -> Duration {
         let grace = known.generation.manifest.policy.grace_seconds;
         self.options.window.min(Duration::from_secs(grace / 4))
     }
 
-    /// Returns the newest generation in a listing.
+    /// Returns the newest generation according to a listing.
     pub(crate) async fn newest(&self) -> Result<Option<Listed>> {
         let generations = self.backend.generations();
         self.persist(|| generations.newest(&self.prefix)).await
@@ -346,7 +353,7 @@ impl<B: Backend> Repository<B> {
             .await
     }
 
-    /// Repeats a call that fails for the moment, until the patience ends.
+    /// Retries a call that fails temporarily, until the time for retries has passed.
     pub(crate) async fn persist<T, F>(&self, call: impl Fn() -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
@@ -379,7 +386,7 @@ impl<B: Backend> Repository<B> {
     }
 }
 
-/// Pauses between repeated calls, which grow, until the patience ends.
+/// The growing pauses between retries, until the time for retries has passed.
 pub(crate) struct Pauses<'a, B> {
     repository: &'a Repository<B>,
     begun: Duration,
@@ -395,10 +402,11 @@ impl<'a, B: Backend> Pauses<'a, B> {
         }
     }
 
-    /// Waits; `false` if the patience has ended.
+    /// Waits before a retry. Returns `false` if the time for retries has passed.
     pub(crate) async fn wait(&mut self) -> bool {
         let clock = self.repository.backend.clock();
-        // Processes that were refused together must not come back together.
+        // The pause is random, so that processes that were refused at the same time do not retry at
+        // the same time.
         let share = (clock.random() % 1024) as u32;
         let pause = self.next / 2 + self.next * share / 2048;
         if clock.now().saturating_sub(self.begun) + pause > self.repository.options.patience {

@@ -1,7 +1,7 @@
 //! The configuration of a repository in a store, and its `HEAD`.
 //!
-//! A repository has only the keys that a server reads. None of them names a program or a file: a user who may write
-//! to the store must not gain the rights of its servers.
+//! A repository has only the keys that a server reads. No key contains the name of a program or a
+//! file, so that a user with write access to the store does not gain the rights of its servers.
 
 use bstr::{BStr, BString, ByteSlice as _};
 use bytes::Bytes;
@@ -17,9 +17,10 @@ use crate::manifest::MOST_CONFIG_BYTES;
 use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
 use crate::{Error, ErrorKind, Result};
 
-/// The variables of servers that a repository of a store can have, in lower case. A variable that is not listed here, in
-/// [`SWITCHES`] or below `receive.fsck` is never read from a store, whatever its manifests say: those who may write to the
-/// store are not those who run its servers. No variable with the name of a program or a file belongs here.
+/// The keys that a repository of a store can have, in lower case. A key that is not listed here, in
+/// [`SWITCHES`], or below `receive.fsck` is never read from a manifest, because the users with
+/// write access to the store may not be the operators of its servers. A key that contains the name
+/// of a program or a file must not be added here.
 const KEYS: [&str; 33] = [
     "lsrefs.unborn",
     "receive.advertiseatomic",
@@ -56,7 +57,7 @@ const KEYS: [&str; 33] = [
     "uploadpack.keepalive",
 ];
 
-/// The variables of other sections that are read, all of which are booleans.
+/// The boolean keys of other sections that servers read.
 const SWITCHES: [&str; 7] = [
     "daemon.exportok",
     "daemon.receivepack",
@@ -67,23 +68,24 @@ const SWITCHES: [&str; 7] = [
     "http.uploadpack",
 ];
 
-/// The start of the variables with the levels of problems of received objects.
+/// The prefix of the keys with the severity of problems in received objects.
 const LEVELS: &str = "receive.fsck.";
 
-/// The number of times that a change is made again because another one came first.
+/// The number of retries of a change after a conflict with another change.
 const TRIES: usize = 16;
 
-/// The key that makes a repository visible to clients without a user where a server requires it, as the file
-/// `git-daemon-export-ok` does in a directory.
+/// The key that exports a repository to clients without a user if a server requires it. The key
+/// corresponds to the file `git-daemon-export-ok` of a repository in a directory.
 pub const EXPORT_OK: &str = "daemon.exportOk";
 
-/// The file that makes a repository in a directory visible to clients without a user.
+/// The file that exports a repository in a directory to clients without a user.
 pub const EXPORT_OK_FILE: &str = "git-daemon-export-ok";
 
 /// Returns the canonical form of a key that a repository in a store can have.
 ///
 /// # Errors
-/// [`ErrorKind::Options`]: it is malformed, or servers do not read it: it names a program or a file, for instance.
+/// Fails with [`ErrorKind::Options`] if the key is malformed, or servers do not read it, for
+/// instance because it contains the name of a program or a file.
 pub fn check_key(key: &BStr) -> Result<BString> {
     let canonical =
         config::canonical(key).map_err(|error| error.map_kind(|_| ErrorKind::Options))?;
@@ -97,7 +99,7 @@ pub fn check_key(key: &BStr) -> Result<BString> {
     Err(Error::new(ErrorKind::Options, message).with_hint(hint))
 }
 
-/// Returns whether servers read a canonical key from repositories of a store.
+/// Returns whether servers read the key `canonical` from repositories of a store.
 pub(crate) fn is_read(canonical: &BStr) -> bool {
     let mut keys = KEYS.iter().chain(&SWITCHES);
     let problem = canonical.strip_prefix(LEVELS.as_bytes());
@@ -105,11 +107,11 @@ pub(crate) fn is_read(canonical: &BStr) -> bool {
         || problem.is_some_and(|name| Message::named(name).is_some())
 }
 
-/// Returns the part of a configuration from a manifest that servers read. The rest is left out:
-/// it is not from those who run the server.
+/// Returns the part of the configuration of a manifest that servers read. Other keys are omitted,
+/// because the operator of the server did not set them.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`]: it is malformed.
+/// Fails with [`ErrorKind::Corrupt`] if the configuration is malformed.
 pub(crate) fn readable(config: &[u8]) -> Result<Vec<u8>> {
     let mut document = Document::default();
     for (key, value) in Settings::parse(config)?.entries() {
@@ -118,17 +120,17 @@ pub(crate) fn readable(config: &[u8]) -> Result<Vec<u8>> {
     Ok(document.as_bytes().to_vec())
 }
 
-/// The configuration of a repository in a store, to be read or changed.
+/// The configuration of a repository in a store, for reading and changing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     document: Document,
 }
 
 impl Settings {
-    /// Reads the configuration of a generation.
+    /// Parses the configuration of a generation.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`]: it is malformed.
+    /// Fails with [`ErrorKind::Corrupt`] if the configuration is malformed.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let document = Document::parse(bytes.to_vec()).map_err(|bad| {
             let message = format!("line {} of the configuration is malformed", bad.line);
@@ -137,20 +139,20 @@ impl Settings {
         Ok(Settings { document })
     }
 
-    /// Returns the bytes.
+    /// Returns the configuration in Git's format.
     pub fn as_bytes(&self) -> &[u8] {
         self.document.as_bytes()
     }
 
-    /// Returns all keys that servers read, in canonical form, with their values, in the order in which they were set.
+    /// Returns all keys that servers read, in canonical form, with their values, in file order.
     pub fn entries(&self) -> Vec<(BString, BString)> {
         let mut entries = self.all();
         entries.retain(|(key, value)| is_read(key.as_bstr()) && !value.contains(&0));
         entries
     }
 
-    /// Returns the keys that the configuration has although no server reads them, in canonical form. Who may write to
-    /// the store has set them without [`set`](Self::set).
+    /// Returns the keys, in canonical form, that are set although no server reads them. A user with
+    /// write access to the store has set them without [`set`](Self::set).
     pub fn unread_keys(&self) -> Vec<BString> {
         let mut keys: Vec<BString> = self.all().into_iter().map(|(key, _)| key).collect();
         keys.retain(|key| !is_read(key.as_bstr()));
@@ -160,11 +162,11 @@ impl Settings {
     fn all(&self) -> Vec<(BString, BString)> {
         let mut parser = Parser::new(self.document.as_bytes());
         let mut entries = Vec::new();
-        // It was parsed before.
+        // The text was parsed successfully before.
         while let Ok(Some(event)) = parser.next_event() {
             if event == Event::Entry {
                 let key = [&parser.section[..], &parser.name].concat();
-                // A variable without a value is true.
+                // A key without a value is true.
                 let value = parser.value.as_deref().unwrap_or(b"true");
                 entries.push((key.into(), value.into()));
             }
@@ -175,7 +177,7 @@ impl Settings {
     /// Returns the values of a key.
     ///
     /// # Errors
-    /// As for [`check_key`].
+    /// Fails for the same reasons as [`check_key`].
     pub fn values(&self, key: &BStr) -> Result<Vec<BString>> {
         let key = check_key(key)?;
         let entries = self.entries().into_iter();
@@ -183,33 +185,35 @@ impl Settings {
         Ok(found.map(|(_, value)| value).collect())
     }
 
-    /// Gives a key one value, in place of those that it has.
+    /// Replaces all values of a key by one value.
     ///
     /// # Errors
-    /// As for [`check_key`]; the value is no boolean, and must be one.
+    /// Fails for the same reasons as [`check_key`], and with [`ErrorKind::Options`] if the value
+    /// must be a boolean and is not.
     pub fn set(&mut self, key: &BStr, value: &BStr) -> Result<()> {
         let canonical = check_value(key, value)?;
-        // All values are replaced, so that none can be in the way.
+        // All values are replaced, so that no previous value remains.
         let _ = self
             .document
             .set(canonical.as_bstr(), value, true, |_| true);
         Ok(())
     }
 
-    /// Adds a value to those that a key has.
+    /// Adds a value to a key.
     ///
     /// # Errors
-    /// As for [`set`](Self::set).
+    /// Fails for the same reasons as [`set`](Self::set).
     pub fn add(&mut self, key: &BStr, value: &BStr) -> Result<()> {
         let canonical = check_value(key, value)?;
         self.document.add(canonical.as_bstr(), value);
         Ok(())
     }
 
-    /// Removes all values of a key, even of one that servers do not read. Returns whether there were any.
+    /// Removes all values of a key, even if servers do not read the key. Returns whether the key
+    /// had any value.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: the key is malformed.
+    /// Fails with [`ErrorKind::Options`] if the key is malformed.
     pub fn unset(&mut self, key: &BStr) -> Result<bool> {
         let canonical = config::canonical(key);
         let canonical = canonical.map_err(|error| error.map_kind(|_| ErrorKind::Options))?;
@@ -220,7 +224,7 @@ impl Settings {
     }
 }
 
-/// Checks a key and its value; the key in canonical form.
+/// Checks a key and its value. Returns the key in canonical form.
 fn check_value(key: &BStr, text: &BStr) -> Result<BString> {
     let canonical = check_key(key)?;
     let is_switch = SWITCHES.iter().any(|name| *name == canonical);
@@ -239,18 +243,20 @@ impl Store {
     /// Returns the configuration of the newest generation.
     ///
     /// # Errors
-    /// As for [`latest`](crate::Repository::latest); it is malformed.
+    /// Fails for the same reasons as [`latest`](crate::Repository::latest), and with
+    /// [`ErrorKind::Corrupt`] if the configuration is malformed.
     pub fn settings(&self, repository: &Stored) -> Result<Settings> {
         let newest = self.wait(repository.latest())?;
         Settings::parse(&newest.manifest.config)
     }
 
-    /// Changes the configuration: `edit` gets that of the newest generation, and is called again if another change
-    /// came first. Returns the number of the generation that has the result.
+    /// Changes the configuration. `edit` gets the configuration of the newest generation, and is
+    /// called again after a conflict with another change. Returns the number of the generation with
+    /// the result.
     ///
     /// # Errors
-    /// Those of `edit`; [`ErrorKind::Options`]: the configuration would be too large. As for
-    /// [`commit`](crate::Repository::commit).
+    /// Fails with the errors of `edit`, with [`ErrorKind::Options`] if the configuration would be
+    /// too large, and for the same reasons as [`commit`](crate::Repository::commit).
     pub fn configure(
         &self,
         repository: &Stored,
@@ -291,17 +297,18 @@ impl Store {
     /// Returns the value of `HEAD` in the newest generation.
     ///
     /// # Errors
-    /// As for [`latest`](crate::Repository::latest).
+    /// Fails for the same reasons as [`latest`](crate::Repository::latest).
     pub fn head(&self, repository: &Stored) -> Result<Option<Value>> {
         let newest = self.wait(repository.latest())?;
         refs::find(&newest.refs, "HEAD".into())
     }
 
-    /// Lets `HEAD` lead to the ref `target`, which need not exist. Returns the number of the generation that has the
-    /// result.
+    /// Sets `HEAD` to the ref `target`, which may not exist. Returns the number of the generation
+    /// with the result.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: it is no name of a branch. As for [`commit`](crate::Repository::commit).
+    /// Fails with [`ErrorKind::Options`] if `target` is not the name of a branch, and for the same
+    /// reasons as [`commit`](crate::Repository::commit).
     pub fn set_head(&self, repository: &Stored, target: &BStr) -> Result<u64> {
         if !target.starts_with(b"refs/heads/") || RefNameRef::new(target).is_err() {
             let message = format!("'{target}' is not the full name of a branch");

@@ -1,5 +1,5 @@
-//! Seeded histories: several servers over one faulty store, with clients that push and read, upkeep, and
-//! kills at any step. A seed replays exactly. See `docs/design/store.md`.
+//! Seeded simulations: several servers use one faulty store, with clients that push and read,
+//! upkeep, and kills at any step. A seed replays exactly. See `docs/design/store.md`.
 
 mod check;
 mod client;
@@ -23,19 +23,19 @@ use world::{Faults, FaultyBucket, World};
 /// The number of clients.
 const CLIENTS: usize = 4;
 
-/// The most steps of a history, which none should need.
+/// The largest number of steps of a history, which no history should reach.
 const MOST_STEPS: u64 = 3_000_000;
 
-/// The time after the last request in which all garbage must disappear.
+/// The time after the last request within which all garbage must be deleted.
 const END: Duration = Duration::from_secs(4 * 3600);
 
 /// The result of a history.
 struct Run {
     violations: Vec<String>,
-    /// The number of generations, and of calls of the store.
+    /// The number of generations, and the number of calls of the store.
     generations: usize,
     calls: u64,
-    /// Differs if anything differs.
+    /// A digest of all events of the history.
     digest: String,
 }
 
@@ -76,7 +76,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
     if !tasks.run(&timeline, &mut random, MOST_STEPS) {
         violations.push("the history does not end".into());
     }
-    // From here on nothing fails: what is left must be cleaned up.
+    // No call fails from here on, and all garbage must be deleted.
     *bucket.faults.lock().expect("no panic") = Faults::default();
     servers.clean_up(END);
     if !tasks.run(&timeline, &mut random, MOST_STEPS) {
@@ -96,7 +96,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
 /// The group of tasks of clients, which are not killed.
 const CLIENTS_GROUP: usize = SERVERS;
 
-/// Runs the histories from `first` on, and stops at the first violation.
+/// Runs the histories from seed `first`, and stops at the first violation.
 fn find(first: u64, count: u64, fault: Option<Fault>) -> Option<(u64, Run)> {
     let at_once = std::thread::available_parallelism().map_or(1, |count| count.get().min(8)) as u64;
     let found = Mutex::new(None::<(u64, Run)>);
@@ -153,7 +153,7 @@ fn a_seed_replays_exactly() {
     }
 }
 
-/// The number of histories within which each planted fault must be found.
+/// The number of histories within which each fault must be detected.
 const ENOUGH: u64 = 10_000;
 
 fn assert_found(fault: Fault) {

@@ -1,4 +1,4 @@
-//! The stack of tables of a generation.
+//! The stack of ref tables of a generation.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,17 +17,17 @@ use crate::repository::{Generation, Repository};
 use crate::upload::AT_ONCE;
 use crate::{Error, ErrorKind, Result, name};
 
-/// The largest table: about 30 million refs.
+/// The largest size in bytes of a table, which fits about 30 million refs.
 const MOST_TABLE_BYTES: u64 = 2 << 30;
 
-/// The largest tables of a generation together.
+/// The largest total size in bytes of the tables of a generation.
 const MOST_TABLES_BYTES: u64 = 2 * MOST_TABLE_BYTES;
 
-/// A stack with a new table, before it is written.
+/// A stack with a new table that is not written yet.
 pub(crate) struct NewStack {
     pub(crate) tables: Vec<TableRecord>,
     pub(crate) refs: Snapshot,
-    /// The bytes of a table that is an object.
+    /// The name and the bytes of a new table that is a separate object.
     pub(crate) object: Option<(String, Bytes)>,
 }
 
@@ -44,8 +44,8 @@ fn limits(record: &TableRecord) -> Limits {
 }
 
 impl<B: Backend> Repository<B> {
-    /// Opens the tables of a generation. Those that the generation `base` has are shared if it describes them in the
-    /// same way, and those that are not in the manifest are read from the store.
+    /// Opens the tables of a generation. Tables that the generation `base` describes identically
+    /// are shared. Tables that are not in the manifest are read from the store.
     pub(crate) async fn open_tables(
         &self,
         manifest: &Manifest,
@@ -99,7 +99,7 @@ impl<B: Backend> Repository<B> {
                 }
             };
             open(bytes, name, manifest.hash).map_err(|error| {
-                // The table has a name of its own only in a view.
+                // The file name of the table exists only in a view.
                 let error = error.without_context(ErrorKind::Corrupt);
                 error.at_path(path(name))
             })
@@ -107,7 +107,7 @@ impl<B: Backend> Repository<B> {
     }
 }
 
-/// Returns whether tables of two generations that have one name are the same.
+/// Returns whether the tables with equal names in two generations have equal descriptions.
 fn agree(base: &Manifest, next: &Manifest) -> bool {
     let known: BTreeMap<String, &TableRecord> = base
         .tables
@@ -132,9 +132,9 @@ fn open(bytes: Vec<u8>, name: &TableName, kind: Kind) -> Result<Table> {
     }
 }
 
-/// Adds a table with the records `bytes` to the stack of `manifest`, whose refs are `refs`. Tables in the
-/// manifest are merged so that there are few; that costs no call of the store. `draw` draws the
-/// random parts of names.
+/// Adds a table with the records `bytes` to the stack of `manifest`, whose refs are `refs`. Tables
+/// in the manifest are merged to keep their number small, which costs no call of the store. `draw`
+/// returns the random parts of names.
 pub(crate) fn add(
     manifest: &Manifest,
     refs: &Snapshot,
@@ -194,7 +194,7 @@ pub(crate) fn add(
     }
 }
 
-/// Opens the tables that are in the manifest and `new`, and shares those of `known`.
+/// Opens the tables in the manifest and the table `new`, and shares the tables of `known`.
 pub(crate) fn restack(
     tables: &[TableRecord],
     known: &Snapshot,
@@ -215,8 +215,8 @@ pub(crate) fn restack(
     })
 }
 
-/// Merges tables into one, which is an object of the store. Returns its bytes, too; `None` if nothing is
-/// left.
+/// Merges tables into one, which is an object of the store, and returns it with its bytes. Returns
+/// `None` if no records are left.
 pub(crate) fn merge(
     tables: &[TableRecord],
     refs: &Snapshot,

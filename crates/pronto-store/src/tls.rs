@@ -1,10 +1,10 @@
-//! TLS to services: rustls with ring, as everywhere in pronto, and the certificates of the system.
+//! TLS to services: rustls with ring, as in the other crates, and the certificates of the system.
 
 use std::sync::Arc;
 
 use rustls::{ClientConfig, RootCertStore};
 
-/// Returns the authorities that the system trusts.
+/// Returns the certificates of the authorities that the system trusts.
 pub(crate) fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();

@@ -1,5 +1,5 @@
-//! Upkeep: merging tables, and deleting what has expired. Any number of processes may do it at the same
-//! time.
+//! Upkeep: merging tables, and deleting expired data. Any number of processes may do this
+//! concurrently.
 
 pub(crate) mod due;
 mod pass;
@@ -30,19 +30,19 @@ pub use role::{Pass, UpkeepRole};
 /// The number of objects in a page of a listing.
 const PAGE: usize = 1000;
 
-/// The number of objects that were deleted.
+/// The numbers of objects that were deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
-    /// Generations.
+    /// The number of generations.
     pub generations: u64,
-    /// Objects that newer generations do not refer to.
+    /// The number of objects that newer generations do not reference.
     pub dropped: u64,
-    /// Objects that no generation ever referred to.
+    /// The number of objects that no generation ever referenced.
     pub orphans: u64,
 }
 
-/// The present by one clock, and how old things must be.
+/// The current time of a clock, and the minimum ages for deletion.
 struct Ages {
     now: Duration,
     retention: Duration,
@@ -60,12 +60,12 @@ impl Ages {
 }
 
 impl<B: Backend> Repository<B> {
-    /// Merges tables of refs, so that each is larger than all newer ones together. Returns whether that was
-    /// necessary.
+    /// Merges tables of refs, so that each table is larger than all newer ones together. Returns
+    /// whether a merge was necessary.
     ///
     /// # Errors
-    /// As for [`commit`](Repository::commit); of kind [`Conflict`](crate::ErrorKind::Conflict) if another process has done
-    /// it.
+    /// Fails for the same reasons as [`commit`](Repository::commit), and with
+    /// [`Conflict`](crate::ErrorKind::Conflict) if another process has merged the tables.
     pub async fn merge_tables(&self) -> Result<bool> {
         let newest = self.latest().await?;
         let Some(range) = newest.refs.due(0) else {
@@ -92,12 +92,12 @@ impl<B: Backend> Repository<B> {
         Ok(true)
     }
 
-    /// Deletes generations after the retention, with the objects that only they refer to. Costs a
-    /// listing of the generations, and for each that is deleted one read and one deletion, and one deletion
-    /// for each object.
+    /// Deletes generations after the retention, and the objects that only they reference. The cost
+    /// is a listing of the generations, one read and one deletion for each expired generation, and
+    /// one deletion for each object.
     ///
     /// # Errors
-    /// Those of the store. What was not deleted is deleted by the next call.
+    /// Fails with the errors of the store. The next call deletes the remaining data.
     pub async fn expire(&self) -> Result<Deleted> {
         let policy = self.tip().await?.manifest.policy;
         let generations = self.backend.generations();
@@ -105,14 +105,16 @@ impl<B: Backend> Repository<B> {
         let ages = self.ages(policy, now);
         let listed = self.persist(|| generations.list(&self.prefix)).await?;
         let mut deleted = Deleted::default();
-        // From the oldest on: only generations up to the expired one may refer to what the next one drops.
+        // The loop starts with the oldest generation, because only generations up to the expired
+        // one may reference the objects that the next one drops.
         for pair in listed.windows(2).rev() {
             let [next, expired] = pair else { continue };
             if !ages.has_expired(next) {
                 break;
             }
             let drops = self.drops_of(next.number).await?;
-            // The next generation is there until this one is gone, so that a killed process leaves nothing.
+            // The next generation is deleted after its dropped objects, so that a killed process
+            // leaves no orphans.
             deleted.dropped += self.delete(drops).await?;
             let remove = || generations.remove(&self.prefix, expired.number);
             self.persist(remove).await?;
@@ -121,14 +123,16 @@ impl<B: Backend> Repository<B> {
         Ok(deleted)
     }
 
-    /// Deletes objects that no generation refers to, such as those of pushes that were never committed.
-    /// Costs a listing of all objects, two calls for the time, and one read for each retained generation that drops something.
+    /// Deletes objects that no generation references, such as those of pushes that were never
+    /// committed. The cost is a listing of all objects, two calls for the time, and one read for
+    /// each retained generation that drops objects.
     ///
     /// # Errors
-    /// Those of the store. What was not deleted is deleted by the next call.
+    /// Fails with the errors of the store. The next call deletes the remaining data.
     pub async fn sweep(&self) -> Result<Deleted> {
         let policy = self.tip().await?.manifest.policy;
-        // Objects have the time of the store, also if generations are in a database with another clock.
+        // Objects have the time of the store, even if generations are in a database with another
+        // clock.
         let ages = self.ages(policy, self.time().await?);
         let mut candidates = BTreeMap::new();
         for directory in CONTENTS {
@@ -139,8 +143,8 @@ impl<B: Backend> Repository<B> {
             })
             .await?;
         }
-        // Read after the listing: a commit that uses a candidate came before that, because the uploads of
-        // a commit are younger than the grace period.
+        // The generation is read after the listing. A commit that uses a candidate happened before
+        // the listing, because the uploads of a commit are younger than the grace period.
         let newest = self.tip().await?;
         for object in newest.manifest.objects() {
             candidates.remove(&object.name);
@@ -155,7 +159,8 @@ impl<B: Backend> Repository<B> {
             }
             match self.manifest(dropping.dropped).await? {
                 Some(manifest) => dropping = manifest,
-                // It has expired, and so have all that have what it drops.
+                // The generation has expired, and so have all generations that reference the
+                // objects that it drops.
                 None => break,
             }
         }
@@ -166,16 +171,17 @@ impl<B: Backend> Repository<B> {
         })
     }
 
-    /// Returns the time of the clock that dates objects. Costs two calls.
+    /// Returns the time of the clock that determines the times of objects. The cost is two calls.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Fails with the errors of the store.
     async fn time(&self) -> Result<Duration> {
         self.persist(|| time_of(self.backend.bucket(), &self.prefix))
             .await
     }
 
-    /// `now` is the time of the clock with which the ages are measured.
+    /// Returns the ages for `policy`, where `now` is the time of the clock that determines the
+    /// ages.
     fn ages(&self, policy: Policy, now: Duration) -> Ages {
         let seconds = match has_fault(&*self.backend, Fault::NoGrace) {
             true => |_| Duration::ZERO,
@@ -199,7 +205,8 @@ impl<B: Backend> Repository<B> {
         manifest.transpose()
     }
 
-    /// Lists the objects of the repository below `directory`: names without the prefix, sizes and times.
+    /// Lists the objects of the repository below `directory`, with names without the prefix, sizes
+    /// and times.
     pub(crate) async fn list(
         &self,
         directory: &str,
@@ -224,7 +231,7 @@ impl<B: Backend> Repository<B> {
         }
     }
 
-    /// Deletes objects, several at once. Returns how many.
+    /// Deletes objects, several concurrently. Returns their number.
     async fn delete(&self, names: Vec<String>) -> Result<u64> {
         let calls = names.into_iter().map(|name| async move {
             let name = format!("{}{name}", self.prefix);

@@ -19,10 +19,10 @@ use crate::name::{self, UploadId};
 use crate::repository::Repository;
 use crate::{ErrorKind, Result};
 
-/// The number of objects that are written, or examined, at the same time.
+/// The number of objects that are written, or checked, concurrently.
 pub(crate) const AT_ONCE: usize = 8;
 
-/// A file that is to be uploaded.
+/// A file to upload.
 #[derive(Clone, Debug)]
 pub struct NewFile {
     kind: FileKind,
@@ -31,7 +31,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Takes the bytes of a file.
+    /// Creates a file from bytes.
     pub fn from_bytes(kind: FileKind, bytes: Bytes) -> Self {
         let mut digester = Digester::default();
         digester.update(&bytes);
@@ -42,10 +42,10 @@ impl NewFile {
         }
     }
 
-    /// Takes a file of this machine, which must not change, and reads it once.
+    /// Creates a file from a path on this machine. The file must not change, and is read once.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`].
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read.
     pub fn from_path(kind: FileKind, path: &Path) -> Result<Self> {
         let (content, digests) = read_digests(path)?;
         Ok(NewFile {
@@ -61,7 +61,7 @@ impl NewFile {
     }
 }
 
-/// Reads a file of this machine once, for its digests.
+/// Reads a file of this machine once, to compute its digests.
 fn read_digests(path: &Path) -> Result<(Content, Digests)> {
     let mut file = DiskFile::open(path).context(ErrorKind::Io, "cannot open", path)?;
     let mut digester = Digester::default();
@@ -76,21 +76,21 @@ fn read_digests(path: &Path) -> Result<(Content, Digests)> {
     Ok((Content::File(path.to_owned()), digester.finish()))
 }
 
-/// A pack that is to be uploaded.
+/// A pack to upload.
 #[derive(Clone, Debug)]
 pub struct NewPack {
-    /// The checksum in its name.
+    /// The checksum in the file name of the pack.
     pub id: ObjectId,
     /// The number of objects.
     pub objects: u32,
-    /// Whether it was received from a promisor remote.
+    /// Whether the pack was received from a promisor remote.
     pub is_promisor: bool,
-    /// The files, with pack and index at least.
+    /// The files of the pack, which include at least the pack and its index.
     pub files: Vec<NewFile>,
 }
 
 impl NewPack {
-    /// Returns the path of one of its files, if that is a file on the disk.
+    /// Returns the path of the file of this kind, if the file is on the disk.
     pub(crate) fn path_of(&self, kind: FileKind) -> Option<&Path> {
         let file = self.files.iter().find(|file| file.kind == kind)?;
         match &file.content {
@@ -99,7 +99,7 @@ impl NewPack {
         }
     }
 
-    /// Returns the record of the manifest, and the files with their names.
+    /// Returns the entry for the manifest, and the files with their names.
     fn plan(&self, upload: UploadId) -> (Pack, Vec<(String, Content)>) {
         let mut files = self.files.clone();
         let pack = files.iter().find(|file| file.kind == FileKind::Pack);
@@ -127,10 +127,11 @@ impl NewPack {
 }
 
 impl<B: Backend> Repository<B> {
-    /// Writes the files of a pack. Nothing refers to them before a commit. One round trip.
+    /// Writes the files of a pack, which are unreferenced until a commit. The cost is one round
+    /// trip.
     ///
     /// # Errors
-    /// Those of the store; the files cannot be read.
+    /// Fails with the errors of the store, and with [`ErrorKind::Io`] if a file cannot be read.
     pub async fn upload(&self, pack: &NewPack) -> Result<Uploaded> {
         let (record, contents) = pack.plan(self.upload_id());
         let begun = self.backend.clock().now();
@@ -141,7 +142,7 @@ impl<B: Backend> Repository<B> {
         })
     }
 
-    /// Writes a file as a layer. Nothing refers to it before a commit.
+    /// Writes a file as a layer, which is unreferenced until a commit.
     pub(crate) async fn upload_layer(
         &self,
         kind: LayerKind,
@@ -160,7 +161,7 @@ impl<B: Backend> Repository<B> {
         Ok(layer)
     }
 
-    /// For the simulation: returns a pack as if it were uploaded, and its files.
+    /// Returns a pack as if it were uploaded, and its files, for the simulation.
     #[cfg(test)]
     pub(crate) fn pretend(&self, pack: &NewPack) -> (Uploaded, Vec<(String, Content)>) {
         let (pack, contents) = pack.plan(self.upload_id());
@@ -168,7 +169,7 @@ impl<B: Backend> Repository<B> {
         (Uploaded { pack, begun }, contents)
     }
 
-    /// Writes objects, several at once.
+    /// Writes objects, several concurrently.
     pub(crate) async fn write(&self, contents: Vec<(String, Content)>) -> Result<()> {
         let calls = contents.into_iter().map(|(name, content)| async move {
             let name = format!("{}{name}", self.prefix);

@@ -20,39 +20,39 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Generations between others are missing.
+    /// Generations between existing ones are missing.
     NoGenerations {
-        /// The number of the first one.
+        /// The number of the first missing generation.
         first: u64,
-        /// The number of the last one.
+        /// The number of the last missing generation.
         last: u64,
     },
     /// A manifest cannot be read.
     Manifest {
         /// The number of the generation.
         number: u64,
-        /// Why not.
+        /// The reason of the failure.
         reason: String,
     },
-    /// A generation does not name the digest of the one before.
+    /// A generation does not reference the digest of its predecessor.
     Chain {
         /// The number of the generation.
         number: u64,
     },
     /// An object is missing.
     Missing {
-        /// The name.
+        /// The name of the object.
         name: String,
         /// The newest generation that needs it.
         number: u64,
     },
-    /// An object is not what was written.
+    /// An object has another content than the written one.
     Changed {
-        /// The name.
+        /// The name of the object.
         name: String,
         /// The newest generation that needs it.
         number: u64,
-        /// The difference.
+        /// A description of the difference.
         reason: String,
     },
 }
@@ -96,13 +96,13 @@ impl fmt::Display for Problem {
 pub struct Verified {
     /// The number of the newest generation.
     pub newest: u64,
-    /// The number of generations.
+    /// The number of existing generations.
     pub generations: u64,
-    /// The number of objects that they refer to.
+    /// The number of objects that the generations reference.
     pub objects: u64,
-    /// The size of these objects.
+    /// The total size in bytes of these objects.
     pub bytes: u64,
-    /// The number of objects that none of them refers to. Upkeep deletes them after the grace period.
+    /// The number of unreferenced objects. Upkeep deletes them after the grace period.
     pub orphans: u64,
     /// The faults.
     pub problems: Vec<Problem>,
@@ -115,11 +115,12 @@ struct Needed {
 }
 
 impl<B: Backend> Repository<B> {
-    /// Verifies all generations: that manifests follow one another, and that all objects are there with
-    /// their sizes. With `digests` each object is read. Generations that expire meanwhile are left out.
+    /// Verifies all generations: manifests form a chain, and all objects exist with their sizes.
+    /// With `digests`, each object is read. Generations that expire in the meantime are skipped.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]: there is no such repository. Those of the store. Problems are no errors.
+    /// Fails with [`ErrorKind::NotFound`] if the repository does not exist, and with the errors of
+    /// the store. Problems are not errors.
     pub async fn verify(&self, digests: bool, watch: &Watch<'_>) -> Result<Verified> {
         let generations = self.backend.generations();
         let listed = self.persist(|| generations.list(&self.prefix)).await?;
@@ -145,7 +146,7 @@ impl<B: Backend> Repository<B> {
         Ok(verified)
     }
 
-    /// Reads all manifests, the newest first, and returns the objects.
+    /// Reads all manifests, the newest first, and returns the objects that they reference.
     async fn verify_generations(
         &self,
         listed: &[Listed],
@@ -160,7 +161,8 @@ impl<B: Backend> Repository<B> {
         for (at, Listed { number, .. }) in listed.iter().enumerate() {
             watch.interrupt().check().map_err(interrupted)?;
             meter.add(1);
-            // The numbers are claims of names: a gap can be wider than what can be listed.
+            // The numbers come from untrusted names, so a gap can be wider than a list of its
+            // numbers could be.
             let above = listed[..at].last().map(|listed| listed.number - 1);
             if let Some(last) = above.filter(|last| last > number) {
                 let first = number + 1;
@@ -169,7 +171,7 @@ impl<B: Backend> Repository<B> {
                     .push(Problem::NoGenerations { first, last });
             }
             let Some(bytes) = self.read(*number).await? else {
-                // The oldest ones expire while this runs.
+                // The oldest generations expire during the verification.
                 break;
             };
             let followed = next.take().filter(|next| next.number == number + 1);
@@ -196,7 +198,7 @@ impl<B: Backend> Repository<B> {
         Ok(needed)
     }
 
-    /// Compares with a listing. What is missing is not looked at any more.
+    /// Compares the objects with a listing. Missing objects are removed from further checks.
     async fn verify_presence(
         &self,
         needed: &mut BTreeMap<String, Needed>,
@@ -265,8 +267,8 @@ impl<B: Backend> Repository<B> {
     }
 }
 
-/// Notes that generation `number` needs an object. An object is written once, so all generations describe it in the
-/// same way.
+/// Records that generation `number` needs an object. An object is written once, so all generations
+/// must describe it identically.
 fn need(
     needed: &mut BTreeMap<String, Needed>,
     object: Object,

@@ -1,6 +1,6 @@
-//! A generation as a bare Git repository on disk.
+//! Writes a generation as a bare Git repository on disk.
 //!
-//! Refs are reftables already, and packs are files: nothing is converted.
+//! Refs are stored as reftables, and packs as files, so no data is converted.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,22 +24,24 @@ use crate::name::UploadId;
 use crate::repository::{Generation, Repository};
 use crate::{Error, ErrorKind, Result, name, settings, tables};
 
-/// A file that has to be downloaded.
+/// A file to download.
 struct Wanted {
     object: Object,
     target: PathBuf,
 }
 
 impl<B: Backend> Repository<B> {
-    /// Writes a generation as the bare repository `directory`, which must not exist. It appears as a whole,
-    /// with files that were compared with their digests. Reads and writes files of this machine
-    /// while it waits, so it is for a thread of its own.
+    /// Writes a generation as the bare repository `directory`, which must not exist. The directory
+    /// appears atomically, with files whose digests are verified. The method blocks on file I/O, so
+    /// call it on a separate thread.
     ///
-    /// With `cache`, files are kept there under their names in the store and linked into the repository,
-    /// which must not be changed then.
+    /// With `cache`, files are kept there under their names in the store and hard-linked into the
+    /// repository, which must not be changed in this case.
     ///
     /// # Errors
-    /// [`ErrorKind::Missing`], [`ErrorKind::Corrupt`], [`ErrorKind::Io`]; those of the store.
+    /// Fails with [`ErrorKind::Missing`] or [`ErrorKind::Corrupt`] if an object is missing or
+    /// damaged, with [`ErrorKind::Io`] if a file cannot be written, and with the errors of the
+    /// store.
     pub async fn write_view(
         &self,
         generation: &Generation,
@@ -55,12 +57,13 @@ impl<B: Backend> Repository<B> {
         new.finish()
     }
 
-    /// Does the same as [`write_view`](Self::write_view), but fetches no pack of more than 1 MiB. In this process
-    /// its blocks are fetched when they are read, verified and kept in `files`, as long as the returned value
-    /// lives. For other programs such a pack is no pack; see [`RangedView::fill`].
+    /// Writes a view as [`write_view`](Self::write_view) does, but without packs of more than 1
+    /// MiB. As long as the returned value exists, the blocks of these packs are fetched when this
+    /// process reads them, and are verified and kept in `files`. Other programs cannot read such a
+    /// pack; see [`RangedView::fill`].
     ///
     /// # Errors
-    /// As for [`write_view`](Self::write_view).
+    /// Fails for the same reasons as [`write_view`](Self::write_view).
     pub async fn write_ranged_view(
         self: &Arc<Self>,
         generation: &Generation,
@@ -124,7 +127,8 @@ impl<B: Backend> Repository<B> {
         write_skeleton(manifest, &config?, directory)
     }
 
-    /// Returns the file with an object in `files`, and downloads it if it is not there, or not right.
+    /// Returns the path in `files` of the file with an object, and downloads the file if it is
+    /// missing or damaged.
     async fn keep(&self, object: &Object, files: &Path, cache: &BlockCache) -> Result<PathBuf> {
         let kept = files.join(kept_name(object));
         if !cache.has(&kept, object)? {
@@ -134,7 +138,7 @@ impl<B: Backend> Repository<B> {
         Ok(kept)
     }
 
-    /// Brings a file to its place.
+    /// Downloads or links a file to its path. Returns the size of the file.
     async fn place(&self, wanted: &Wanted, cache: Option<&Path>) -> Result<u64> {
         let size = wanted.object.size_bytes;
         let Some(cache) = cache else {
@@ -150,10 +154,11 @@ impl<B: Backend> Repository<B> {
         Ok(size)
     }
 
-    /// Downloads an object. The file appears when its digest was compared.
+    /// Downloads an object. The file appears after its digest was verified.
     ///
     /// # Errors
-    /// As for [`read_object`](Self::read_object); [`ErrorKind::Io`].
+    /// Fails for the same reasons as [`read_object`](Self::read_object), and with [`ErrorKind::Io`]
+    /// if the file cannot be written.
     pub async fn download(&self, object: &Object, target: &Path) -> Result<()> {
         let mut temporary = target.as_os_str().to_owned();
         temporary.push(format!(".temp-{}", self.upload_id()));
@@ -177,10 +182,10 @@ impl<B: Backend> Repository<B> {
     }
 }
 
-/// A download, which returns the number of bytes.
+/// A download, which returns the number of downloaded bytes.
 type Call<'a> = Pin<Box<dyn Future<Output = Result<u64>> + Send + 'a>>;
 
-/// Waits for downloads, many at once.
+/// Runs downloads, many concurrently.
 async fn run<'a, F>(calls: Vec<F>, watch: &Watch<'a>) -> Result<()>
 where
     F: Future<Output = Result<u64>>,
@@ -198,7 +203,7 @@ where
     Ok(())
 }
 
-/// A view that is being written, under another name.
+/// A view that is written under a temporary name.
 struct NewView<'a> {
     directory: &'a Path,
     temporary: PathBuf,
@@ -229,12 +234,12 @@ impl<'a> NewView<'a> {
     }
 }
 
-/// Returns the name of an object in a directory of kept files.
+/// Returns the file name of an object in a directory of kept files.
 pub(crate) fn kept_name(object: &Object) -> String {
     object.name.replace('/', "-")
 }
 
-/// Links a file into a view. Two uploads of one pack are one in a view.
+/// Links a file into a view. If a pack was uploaded twice, the view contains it once.
 fn link(from: &Path, to: &Path) -> Result<()> {
     match fs::hard_link(from, to) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
@@ -242,8 +247,8 @@ fn link(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// Returns the files of a repository at `directory` that are objects of the store, without the packs
-/// themselves that `is_ranged` takes.
+/// Returns the files of a repository at `directory` that are objects of the store, without the
+/// packs that `is_ranged` accepts.
 fn wanted(manifest: &Manifest, directory: &Path, is_ranged: &dyn Fn(&Pack) -> bool) -> Vec<Wanted> {
     let mut all = Vec::new();
     let packs = directory.join("objects/pack");
@@ -325,7 +330,7 @@ fn write_skeleton(manifest: &Manifest, config: &[u8], directory: &Path) -> Resul
     Ok(())
 }
 
-/// Returns the configuration: the object format, and what servers read of the manifest's.
+/// Returns the configuration: the object format, and the keys of the manifest that servers read.
 fn config(manifest: &Manifest) -> Result<Vec<u8>> {
     let mut text = String::from("[core]\n\trepositoryformatversion = 1\n\tbare = true\n");
     text.push_str("[extensions]\n\trefStorage = reftable\n");

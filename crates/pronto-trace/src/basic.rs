@@ -1,10 +1,10 @@
-//! `GIT_TRACE`: the command that runs, and the processes that it starts.
+//! `GIT_TRACE`: the command, and the processes that it starts.
 
 use crate::clock;
 use crate::quote;
 use crate::record::{Event, Record};
 
-/// The column of the message.
+/// The column at which the message starts.
 const MESSAGE_COLUMN: usize = 40;
 
 pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {
@@ -32,7 +32,7 @@ pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {
     Some(format!("{place}trace: {message}"))
 }
 
-/// Formats the time and place before a message; empty if these are left out.
+/// Formats the time and the source position before a message, or an empty string if `is_brief`.
 pub(crate) fn place(file: &str, line: u32, is_brief: bool) -> String {
     if is_brief {
         return String::new();

@@ -1,4 +1,4 @@
-//! Events of child processes, as the lower crates send them.
+//! Receives the events of child processes from the libraries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::record::Event;
 use crate::thread;
 use crate::traces::Traces;
 
-/// The fields of an event of target `pronto::child`: one with `argv` is a start, one with `pid`
-/// an end.
+/// The fields of an event with the target `pronto::child`. An event with `argv` is the start of a
+/// process, and an event with `pid` is its end.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
     id: u64,

@@ -1,7 +1,7 @@
-//! A trace for chrome://tracing and Perfetto.
+//! Writes a trace for chrome://tracing and Perfetto.
 //!
-//! Format: "Trace Event Format", array form. The closing bracket may be missing, so the trace of an
-//! interrupted process can be opened, too.
+//! The format is "Trace Event Format", in its array form. The closing bracket may be missing, so
+//! the trace of an interrupted process can be opened, too.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::json::Object;
 use crate::record::{Event, Record};
 
-/// The file under construction.
+/// The trace file.
 #[derive(Debug)]
 pub(crate) struct Chrome(Mutex<State>);
 
@@ -52,7 +52,7 @@ impl Chrome {
             state.line(&line);
         }
         if matches!(record.event, Event::AtExit { .. } | Event::Signal { .. }) {
-            // A trace that cannot be written does not stop the command.
+            // A failure to write the trace does not stop the command.
             let _ = state
                 .out
                 .write_all(b"{}]\n")
@@ -67,12 +67,12 @@ impl Chrome {
 
 impl State {
     fn line(&mut self, object: &str) {
-        // A trace that cannot be written does not stop the command.
+        // A failure to write the trace does not stop the command.
         let _ = writeln!(self.out, "{object},");
     }
 }
 
-/// Adds the fields that all events have.
+/// Adds the fields that every event has.
 fn head(object: &mut Object, phase: &str, thread: i64, at: Duration) {
     object.text("ph", phase);
     object.number("pid", std::process::id().into());

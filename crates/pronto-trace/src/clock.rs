@@ -1,4 +1,4 @@
-//! Times in the formats of Git's traces.
+//! Formats times as Git's traces do.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,12 +10,12 @@ pub(crate) fn local_time() -> String {
     Zoned::now().strftime("%H:%M:%S.%6f").to_string()
 }
 
-/// `2026-11-20T20:00:44.290635Z`.
+/// Returns the UTC time with separators: `2026-11-20T20:00:44.290635Z`.
 pub(crate) fn utc_time() -> String {
     utc("%Y-%m-%dT%H:%M:%S.%6fZ")
 }
 
-/// `20261120T200044.290614Z`.
+/// Returns the UTC time without separators: `20261120T200044.290614Z`.
 pub(crate) fn utc_compact() -> String {
     utc("%Y%m%dT%H%M%S.%6fZ")
 }
@@ -25,7 +25,7 @@ fn utc(format: &str) -> String {
     now.to_zoned(TimeZone::UTC).strftime(format).to_string()
 }
 
-/// Seconds with microseconds.
+/// Formats a duration in seconds with six decimals.
 pub(crate) fn seconds(duration: Duration) -> String {
     format!("{}.{:06}", duration.as_secs(), duration.subsec_micros())
 }

@@ -1,4 +1,5 @@
-//! The destination of a trace: standard error, a descriptor, a file, a directory, or a socket.
+//! The destination of a trace: standard error, an inherited descriptor, a file, a directory, or a
+//! socket.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -11,13 +12,13 @@ use std::sync::{Mutex, PoisonError};
 use crate::settings::{Settings, Target};
 use crate::warning::Warning;
 
-/// The file that stops new traces in a directory that already has too many.
+/// The name of the file that marks a directory with too many traces (`trace2.maxFiles`).
 const SENTINEL: &str = "git-trace2-discard";
 
 const ATTEMPTS: usize = 10;
 
-/// An open destination. Each line is written by one system call, so processes may share the
-/// destination. The first failure closes it.
+/// An open destination. Each line is written with one system call, so that several processes can
+/// share the destination. The first failure closes it.
 #[derive(Debug, Default)]
 pub(crate) struct Destination {
     sink: Mutex<Option<Sink>>,
@@ -33,7 +34,7 @@ enum Sink {
 }
 
 impl Destination {
-    /// Opens the destination that `target` names. Problems are added to `warnings`.
+    /// Opens the destination of `target`. Adds failures to `warnings`.
     pub(crate) fn open(
         target: &Target,
         settings: &Settings,
@@ -149,7 +150,7 @@ fn open(
     }
 }
 
-/// Creates a file named after this session, unless the directory is full.
+/// Creates a file with the session id as its name, unless the directory is full.
 fn open_in(directory: &Path, sid: &str, max_files: usize) -> io::Result<Option<Sink>> {
     let create = |path: PathBuf| OpenOptions::new().write(true).create_new(true).open(path);
     if max_files > 0 {

@@ -1,6 +1,6 @@
-//! `GIT_TRACE2_EVENT`: one JSON object for each line.
+//! `GIT_TRACE2_EVENT`: one JSON object in each line.
 //!
-//! Format: api-trace2, "The Event Format Target", version 4.
+//! The format is that of api-trace2, "The Event Format Target", version 4.
 
 use crate::clock;
 use crate::json::Object;
@@ -8,7 +8,7 @@ use crate::record::{Event, Record, Region};
 
 const FORMAT_VERSION: &str = "4";
 
-/// Formats the object, unless it belongs to a region deeper than `nesting_limit`.
+/// Formats the event, or returns `None` if its region is nested deeper than `nesting_limit`.
 pub(crate) fn line(record: &Record<'_>, is_brief: bool, nesting_limit: usize) -> Option<String> {
     let event = &record.event;
     let is_nested = matches!(

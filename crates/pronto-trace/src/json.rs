@@ -1,11 +1,11 @@
-//! One JSON object on one line.
+//! Writes JSON objects on one line.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::clock;
 
-/// A JSON object under construction, in the order of the calls.
+/// A JSON object that is being written. The members are in the order of the calls.
 #[derive(Debug)]
 pub(crate) struct Object(String);
 

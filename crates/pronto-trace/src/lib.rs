@@ -1,18 +1,19 @@
-//! Traces of a process in Git's formats and in Chrome's.
+//! Writes the traces of a process, in Git's formats and in Chrome's.
 //!
-//! Libraries emit `tracing` spans with target `pronto::region` and events with the targets
-//! `pronto::data` and `pronto::child`. If a trace is requested, a front end starts a [`Session`],
-//! which writes them. Otherwise no subscriber is installed and nothing is computed.
+//! Libraries emit `tracing` spans with the target `pronto::region`, and events with the targets
+//! `pronto::data` and `pronto::child`. If a trace is requested, the front end starts a [`Session`],
+//! which writes the trace. Otherwise no subscriber is installed, and spans and events cost almost
+//! nothing.
 //!
 //! | variable | format |
 //! |---|---|
 //! | `GIT_TRACE2` | one line for each step of the process |
 //! | `GIT_TRACE2_PERF` | columns: regions, data and the time they took |
-//! | `GIT_TRACE2_EVENT` | a JSON object a line |
+//! | `GIT_TRACE2_EVENT` | one JSON object in each line |
 //! | `GIT_TRACE` | the command, and the processes that it starts |
 //! | `GIT_TRACE_PERFORMANCE` | one line for each region that ended |
 //!
-//! Passwords in addresses are left out, unless `GIT_TRACE2_REDACT` is false.
+//! Passwords in URLs are redacted, unless `GIT_TRACE2_REDACT` is false.
 //!
 //! ```
 //! let settings = pronto_trace::Settings::from_variables(&|_| None);
@@ -47,7 +48,7 @@ pub use settings::{Duplicate, Settings};
 pub use traces::Program;
 pub use warning::Warning;
 
-/// Makes an id for a session without traces. `parent` is the value of `GIT_TRACE2_PARENT_SID`.
+/// Creates the id of a session without traces. `parent` is the value of `GIT_TRACE2_PARENT_SID`.
 pub fn session_id(parent: Option<&std::ffi::OsString>) -> String {
     sid::Sid::new(parent.filter(|parent| !parent.is_empty())).text
 }

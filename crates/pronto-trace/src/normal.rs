@@ -1,12 +1,12 @@
-//! `GIT_TRACE2`: a line for each step of the process; regions and data are left out.
+//! `GIT_TRACE2`: one line for each step of the process, without regions and data.
 //!
-//! Format: api-trace2, "The Normal Format Target".
+//! The format is that of api-trace2, "The Normal Format Target".
 
 use crate::clock;
 use crate::quote;
 use crate::record::{Event, Record};
 
-/// The column of the message if time and place precede it.
+/// The column at which the message starts, after the time and the source position.
 const MESSAGE_COLUMN: usize = 50;
 
 pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {

@@ -1,6 +1,6 @@
 //! `GIT_TRACE2_PERF`: columns with durations.
 //!
-//! Format: api-trace2, "The Performance Format Target".
+//! The format is that of api-trace2, "The Performance Format Target".
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -56,8 +56,8 @@ fn category<'a>(event: &'a Event<'_>) -> Cow<'a, str> {
     category.into()
 }
 
-/// Formats the times since the start of the process and since the start of the region or child, if
-/// the event has them.
+/// Formats the time since the start of the process, and the time since the start of the region or
+/// child process, if the event has them.
 fn times(record: &Record<'_>) -> (String, String) {
     let relative = match &record.event {
         Event::Version

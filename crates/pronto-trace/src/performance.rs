@@ -1,4 +1,4 @@
-//! `GIT_TRACE_PERFORMANCE`: one line for each region that ended, and one for the command.
+//! `GIT_TRACE_PERFORMANCE`: one line for each region that has ended, and one for the command.
 
 use std::time::Duration;
 
@@ -6,8 +6,7 @@ use crate::basic::place;
 use crate::quote;
 use crate::record::{Event, Record, Region};
 
-/// Formats the line of a region that ended. `nesting` counts the surrounding regions and the
-/// command.
+/// Formats the line of a region that has ended.
 pub(crate) fn region(record: &Record<'_>, is_brief: bool) -> Option<String> {
     let Event::RegionLeave { region, lasted } = &record.event else {
         return None;
@@ -29,7 +28,7 @@ fn line(place: &str, lasted: Duration, label: &str) -> String {
     format!("{place}performance: {seconds}.{nanos:09} s: {label}")
 }
 
-/// Returns Git's name of the region in this trace, which is older than the names of trace2.
+/// Returns Git's name of the region in this trace, which differs from that in trace2.
 fn label(region: &Region) -> String {
     let name = match (region.category.as_str(), region.label) {
         ("index", "do_read_index") => "read cache",

@@ -1,6 +1,6 @@
-//! Arguments quoted for a shell.
+//! Quotes arguments for a shell.
 
-/// Appends `text`, quoted for a shell if that is needed.
+/// Appends `text`, quoted for a shell if necessary.
 pub(crate) fn pretty(text: &str, out: &mut String) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+,-./:=@_^".contains(&byte);
     if text.is_empty() {
@@ -19,7 +19,7 @@ pub(crate) fn pretty(text: &str, out: &mut String) {
     }
 }
 
-/// Joins all `arguments` with spaces, each quoted if needed.
+/// Joins `arguments` with spaces. Each argument is quoted if necessary.
 pub(crate) fn arguments<S: AsRef<str>>(arguments: &[S]) -> String {
     let mut out = String::new();
     for (at, argument) in arguments.iter().enumerate() {

@@ -1,17 +1,17 @@
-//! Events of a trace, independent of a format.
+//! The events of a trace, independent of a format.
 
 use std::time::Duration;
 
-/// The position of a thread when it records an event.
+/// The state of a thread when it records an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadPosition<'a> {
     /// The name of the thread.
     pub(crate) name: &'a str,
-    /// The number of open regions, the thread itself included.
+    /// The number of open regions, including the thread itself.
     pub(crate) nesting: usize,
 }
 
-/// An event.
+/// An event of a trace.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
     Version,
@@ -87,14 +87,14 @@ pub(crate) enum Event<'a> {
     },
 }
 
-/// A setting that the trace was asked to record.
+/// A setting to be recorded in the trace (`trace2.configParams`, `trace2.envVars`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// The scope of the configured variable; `command` for the environment.
+    /// The scope of the configured variable, or `command` for an environment variable.
     pub scope: &'static str,
     /// The name of the setting.
     pub name: String,
-    /// Its value. A configured variable may have none.
+    /// The value, or `None` for a configured variable without a value.
     pub value: Option<String>,
 }
 
@@ -106,27 +106,27 @@ pub(crate) struct Region {
     pub(crate) detail: String,
 }
 
-/// An event with its time and place.
+/// An event with its time and source position.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) event: Event<'a>,
     pub(crate) file: &'a str,
     pub(crate) line: u32,
     pub(crate) thread: &'a str,
-    /// The number of open regions of the thread, the thread itself included.
+    /// The number of open regions of the thread, including the thread itself.
     pub(crate) nesting: usize,
-    /// The time since the process began.
+    /// The time since the start of the process.
     pub(crate) absolute: Duration,
     /// Whether a repository was open.
     pub(crate) has_repository: bool,
-    /// The number of parent processes that write traces.
+    /// The number of ancestor processes that write traces.
     pub(crate) depth: usize,
     pub(crate) sid: &'a str,
     pub(crate) version: &'a str,
 }
 
 impl Event<'_> {
-    /// Returns the name of the event in the formats that have one.
+    /// Returns the name of the event (`event` in `GIT_TRACE2_EVENT`).
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Event::Version => "version",
@@ -153,7 +153,7 @@ impl Event<'_> {
         }
     }
 
-    /// Returns whether the event concerns a repository rather than the process.
+    /// Returns whether the event belongs to a repository rather than to the process.
     pub(crate) fn is_of_repository(&self) -> bool {
         matches!(
             self,

@@ -1,11 +1,11 @@
-//! Removes passwords from URLs before traces show them.
+//! Redacts passwords in URLs.
 
 use std::borrow::Cow;
 
 /// The text that replaces a password.
 const REDACTED: &str = "<REDACTED>";
 
-/// Returns `argument` without the password, if it is an HTTP URL with one.
+/// Returns `argument` without its password, if it is an HTTP URL with a password.
 pub(crate) fn redacted(argument: &str) -> Cow<'_, str> {
     let rest = ["https://", "http://"]
         .iter()

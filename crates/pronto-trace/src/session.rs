@@ -1,4 +1,4 @@
-//! A session: the trace of one process.
+//! The trace session of a process.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::traces::{Program, Traces};
 use crate::warning::Warning;
 use crate::{performance, redact, thread};
 
-/// A trace that is being written. Clones share it. `Send + Sync`: every method writes to each open
-/// trace and may be called from any thread.
+/// A running trace session. Clones share the session. `Send + Sync`: every method writes to each
+/// open trace, and may be called from any thread.
 #[derive(Clone, Debug)]
 pub struct Session(Arc<Traces>);
 
 impl Session {
-    /// Opens the traces, makes the calling thread the main one, records the start of the process,
-    /// and subscribes to the events of libraries. Problems with destinations are returned as
-    /// warnings; a trace that cannot be written never stops a command.
+    /// Opens the traces, registers the calling thread as the main thread, records the start of the
+    /// process, and subscribes to the events of libraries. Failures of destinations are returned as
+    /// warnings: a trace that cannot be written never stops a command.
     pub fn begin(settings: &Settings, mut program: Program) -> (Self, Vec<Warning>) {
         if !settings.shows_passwords {
             program.arguments = redact::all(&program.arguments);
@@ -40,17 +40,19 @@ impl Session {
         if !names.is_empty() {
             thread::emit(&traces, Event::Ancestry { names: &names }, file!(), line!());
         }
-        // In tests another subscriber may be installed; it then receives the regions.
+        // In tests another subscriber may be installed, which then receives the regions.
         let _ = tracing::subscriber::set_global_default(Listener::new(Arc::clone(&traces)));
         (Session(traces), warnings)
     }
 
-    /// Returns the id of the session, after those of its parents.
+    /// Returns the session id, which includes the ids of the parent sessions
+    /// (`GIT_TRACE2_PARENT_SID`).
     pub fn id(&self) -> &str {
         &self.0.sid.text
     }
 
-    /// Returns the variables that the environment of child processes must contain.
+    /// Returns the variables to set for child processes (`GIT_TRACE2_PARENT_SID`,
+    /// `GIT_TRACE2_PARENT_NAME`).
     pub fn child_variables(&self, command: &str) -> [(&'static str, OsString); 2] {
         [
             ("GIT_TRACE2_PARENT_SID", self.0.sid.text.clone().into()),
@@ -65,7 +67,7 @@ impl Session {
         }
     }
 
-    /// Records the command, with the arguments that follow its name.
+    /// Records the name and the arguments of the command (`cmd_name`).
     pub fn command_name(&self, name: &str, arguments: &[String]) {
         let hierarchy = self.hierarchy(name);
         thread::emit(
@@ -80,18 +82,18 @@ impl Session {
         );
     }
 
-    /// Records the mode of the command.
+    /// Records the mode of the command (`cmd_mode`).
     pub fn command_mode(&self, mode: &str) {
         thread::emit(&self.0, Event::CommandMode { mode }, file!(), line!());
     }
 
-    /// Records the repository of the command by its worktree.
+    /// Records the worktree of the repository (`def_repo`).
     pub fn repository(&self, worktree: &str) {
         self.0.has_repository.store(true, Relaxed);
         thread::emit(&self.0, Event::Repository { worktree }, file!(), line!());
     }
 
-    /// Records a setting that the trace was asked to record. Passwords in a URL are left out.
+    /// Records a setting (`def_param`). A password in a URL is redacted.
     pub fn parameter(&self, mut parameter: Parameter) {
         if let Some(value) = parameter.value.take() {
             let shown = self.0.shown(&[value]).first().cloned();
@@ -101,30 +103,31 @@ impl Session {
         thread::emit(&self.0, Event::Parameter { parameter }, file!(), line!());
     }
 
-    /// Records that `alias` expanded to `arguments`.
+    /// Records that `alias` was expanded to `arguments` (`alias`).
     pub fn alias(&self, alias: &str, arguments: &[String]) {
         let arguments = &*self.0.shown(arguments);
         thread::emit(&self.0, Event::Alias { alias, arguments }, file!(), line!());
     }
 
-    /// Records that an error was reported.
+    /// Records an error message (`error`).
     pub fn error(&self, message: &str) {
         thread::emit(&self.0, Event::Error { message }, file!(), line!());
     }
 
-    /// Records that the process is about to execute another program.
+    /// Records that the process is about to execute another program (`exec`).
     pub fn exec(&self, arguments: &[String]) {
         let arguments = &*self.0.shown(arguments);
         thread::emit(&self.0, Event::Exec { arguments }, file!(), line!());
     }
 
-    /// Records that a signal is about to end the process. Nothing is written afterwards.
+    /// Records that a signal is about to end the process (`signal`). Later events are not written.
     pub fn signal(&self, number: i32) {
         thread::emit(&self.0, Event::Signal { number }, file!(), line!());
         self.0.is_over.store(true, Relaxed);
     }
 
-    /// Records that the process is about to exit with `code`. Nothing is written afterwards.
+    /// Records that the process is about to exit with `code` (`exit`, `atexit`). Later events are
+    /// not written.
     pub fn exit(&self, code: u8) {
         let code = i32::from(code);
         thread::emit(&self.0, Event::Exit { code }, file!(), line!());
@@ -138,7 +141,7 @@ impl Session {
     }
 }
 
-/// Returns the names of the parent processes, nearest first.
+/// Returns the names of the ancestor processes, the parent first.
 fn ancestry() -> Vec<String> {
     const DEPTH_LIMIT: usize = 10;
     let mut names = Vec::new();

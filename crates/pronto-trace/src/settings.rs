@@ -6,10 +6,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Duplicates an inherited descriptor that is given by its number.
+/// Duplicates the inherited descriptor with the given number.
 pub type Duplicate = fn(i32) -> io::Result<OwnedFd>;
 
-/// The traces requested by the environment and the command line.
+/// The traces that the environment and the command line request.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
@@ -18,12 +18,13 @@ pub struct Settings {
     pub(crate) event: Target,
     pub(crate) basic: Target,
     pub(crate) performance: Target,
-    /// The deepest level of regions that `GIT_TRACE2_EVENT` contains.
+    /// The maximum nesting of regions in `GIT_TRACE2_EVENT` (`GIT_TRACE2_EVENT_NESTING`).
     pub(crate) event_nesting: usize,
-    /// A directory that holds this many files gets no new trace.
+    /// The maximum number of files in a trace directory (`GIT_TRACE2_MAX_FILES`); zero for no
+    /// limit.
     pub(crate) max_files: usize,
     pub(crate) warns: bool,
-    /// Whether passwords in URLs are shown.
+    /// Whether passwords in URLs are shown (`GIT_TRACE2_REDACT` is false).
     pub(crate) shows_passwords: bool,
     pub(crate) parent_sid: Option<OsString>,
     pub(crate) parent_name: Option<OsString>,
@@ -31,7 +32,8 @@ pub struct Settings {
     pub(crate) chrome: Option<PathBuf>,
 }
 
-/// The settings of one trace: its destination, and whether time and place are left out.
+/// The settings of one trace: its destination, and whether the time and the source position are
+/// omitted.
 #[derive(Debug, Default)]
 pub(crate) struct Target {
     pub(crate) variable: &'static str,
@@ -42,7 +44,7 @@ pub(crate) struct Target {
 type Get<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 impl Settings {
-    /// Reads the settings from environment variables. `None` if they request no trace.
+    /// Reads the settings from environment variables. Returns `None` if no trace is requested.
     pub fn from_variables(get: Get<'_>) -> Option<Self> {
         let target = |variable: &'static str, brief: &str| {
             let value = get(variable).filter(|value| !is_off(value))?;
@@ -75,7 +77,7 @@ impl Settings {
         Some(settings)
     }
 
-    /// Reads the other variables without a trace of Git's formats, for
+    /// Reads the settings without any of Git's traces, for use with
     /// [`with_chrome`](Self::with_chrome).
     pub fn unasked(get: Get<'_>) -> Self {
         let number = |name: &str| get(name)?.to_str()?.trim().parse::<usize>().ok();
@@ -92,14 +94,15 @@ impl Settings {
         }
     }
 
-    /// Sets how descriptors that are named by number are duplicated.
+    /// Sets the function that duplicates inherited descriptors, for destinations that are
+    /// descriptor numbers.
     #[must_use]
     pub fn with_duplicate(mut self, duplicate: Duplicate) -> Self {
         self.duplicate = Some(duplicate);
         self
     }
 
-    /// Also writes a trace for Chrome and Perfetto to the file `path`.
+    /// Adds a trace for Chrome and Perfetto in the file `path`.
     #[must_use]
     pub fn with_chrome(mut self, path: PathBuf) -> Self {
         self.chrome = Some(path);
@@ -107,7 +110,7 @@ impl Settings {
     }
 }
 
-/// Returns whether `value` switches a trace off.
+/// Returns whether `value` disables a trace.
 pub(crate) fn is_off(value: &OsString) -> bool {
     let bytes = value.as_bytes();
     bytes.is_empty() || bytes == b"0" || bytes.eq_ignore_ascii_case(b"false")

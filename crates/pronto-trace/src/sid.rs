@@ -1,4 +1,4 @@
-//! Session ids: time, host and process, after the ids of the parents.
+//! Session ids: the ids of the parent sessions, followed by time, host and process id.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -8,11 +8,11 @@ use sha1::{Digest, Sha1};
 
 use crate::clock;
 
-/// The ids of this session and its parents, separated by slashes.
+/// The ids of the parent sessions and of this session, separated by slashes.
 #[derive(Debug)]
 pub(crate) struct Sid {
     pub(crate) text: String,
-    /// The number of parent processes that write traces.
+    /// The number of ancestor processes that write traces.
     pub(crate) depth: usize,
 }
 
@@ -38,7 +38,7 @@ impl Sid {
         }
     }
 
-    /// Returns the part that identifies this process, which also serves as a file name.
+    /// Returns the id of this session without its parents, which is also used as a file name.
     pub(crate) fn own(&self) -> &str {
         self.text.rsplit('/').next().unwrap_or_default()
     }

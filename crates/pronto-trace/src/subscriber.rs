@@ -1,4 +1,4 @@
-//! The `tracing` subscriber, which passes events of libraries to the session.
+//! The `tracing` subscriber, which receives the events of libraries.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ const REGION: &str = "pronto::region";
 const DATA: &str = "pronto::data";
 const CHILD: &str = "pronto::child";
 
-/// A subscriber without layers. It accepts regions, data and child processes.
+/// A subscriber without layers, for regions, data and child processes.
 #[derive(Debug)]
 pub(crate) struct Listener {
     traces: Arc<Traces>,

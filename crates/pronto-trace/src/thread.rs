@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::record::{Event, Region, ThreadPosition};
 use crate::traces::Traces;
 
-/// Longer names are cut, as in Git.
+/// The maximum length of a thread name. Longer names are truncated, as in Git.
 const NAME_LENGTH_LIMIT: usize = 24;
 
 thread_local! {
@@ -25,7 +25,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Returns where the thread is now, as records state it.
+    /// Returns the state of the thread for a record.
     pub(crate) fn position(&self) -> ThreadPosition<'_> {
         ThreadPosition {
             name: &self.name,
@@ -33,7 +33,7 @@ impl Thread {
         }
     }
 
-    /// Returns the time since the innermost open region began.
+    /// Returns the time since the start of the innermost open region.
     pub(crate) fn within(&self) -> Duration {
         self.open
             .last()
@@ -45,7 +45,7 @@ impl Thread {
         self.open.push((id, region, Instant::now()));
     }
 
-    /// Closes the region `id`, and regions inside it that were not closed.
+    /// Closes the region `id`, and the regions inside of it that are still open.
     pub(crate) fn leave(&mut self, id: u64) -> Option<(Region, Duration)> {
         let at = self.open.iter().rposition(|(open, _, _)| *open == id)?;
         self.open.truncate(at + 1);
@@ -65,7 +65,7 @@ impl Drop for Thread {
     }
 }
 
-/// Makes the calling thread the main one.
+/// Registers the calling thread as the main thread.
 pub(crate) fn set_main(traces: Weak<Traces>, begun: Instant) {
     THREAD.with_borrow_mut(|thread| {
         let name = "main".to_owned();
@@ -79,7 +79,7 @@ pub(crate) fn set_main(traces: Weak<Traces>, begun: Instant) {
     });
 }
 
-/// Calls `act` with the state of this thread. Records the start of the thread first if it is new.
+/// Calls `act` with the state of this thread. Records the start of a new thread first.
 pub(crate) fn with<R>(traces: &Arc<Traces>, act: impl FnOnce(&mut Thread) -> R) -> R {
     THREAD.with_borrow_mut(|slot| {
         let known = slot
@@ -109,7 +109,7 @@ pub(crate) fn with<R>(traces: &Arc<Traces>, act: impl FnOnce(&mut Thread) -> R) 
     })
 }
 
-/// Writes `event` for the calling thread.
+/// Records `event` for the calling thread.
 pub(crate) fn emit(traces: &Arc<Traces>, event: Event<'_>, file: &str, line: u32) {
     with(traces, |thread| {
         traces.emit_as(event, file, line, thread.position());

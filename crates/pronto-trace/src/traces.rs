@@ -1,4 +1,4 @@
-//! The open traces, and how an event is written to them.
+//! The open traces of a process.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -17,9 +17,9 @@ use crate::{basic, event, normal, perf, performance, redact};
 pub struct Program {
     /// The version of the program.
     pub version: String,
-    /// All arguments, including the name of the program.
+    /// All arguments, including the program name.
     pub arguments: Vec<String>,
-    /// The time at which the process began.
+    /// The time at which the process started.
     pub begun: Instant,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Opens the traces that `settings` names. Problems with destinations are returned as warnings.
+    /// Opens the traces in `settings`. Failures of destinations are returned as warnings.
     pub(crate) fn open(settings: &Settings, program: Program) -> (Self, Vec<Warning>) {
         let mut warnings = Vec::new();
         let sid = Sid::new(settings.parent_sid.as_ref());
@@ -82,7 +82,7 @@ impl Traces {
         (traces, warnings)
     }
 
-    /// Returns `arguments` in the form that traces show.
+    /// Returns `arguments`, with passwords redacted if necessary.
     pub(crate) fn shown<'a>(&self, arguments: &'a [String]) -> Cow<'a, [String]> {
         match self.shows_passwords {
             true => arguments.into(),
@@ -94,7 +94,7 @@ impl Traces {
         self.threads.fetch_add(1, Relaxed) + 1
     }
 
-    /// Writes `event` for `thread`.
+    /// Records `event` for `thread`.
     pub(crate) fn emit_as(
         &self,
         event: Event<'_>,
@@ -147,7 +147,7 @@ impl Traces {
     }
 }
 
-/// Shortens the path of a source file to crate and file, because the columns are narrow.
+/// Shortens the path of a source file to the crate and the file, because the columns are narrow.
 fn place(file: &str) -> String {
     file.strip_prefix("crates/")
         .unwrap_or(file)

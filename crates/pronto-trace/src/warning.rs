@@ -1,39 +1,39 @@
-//! Problems with the destinations of traces.
+//! Warnings about the destinations of traces.
 
 use std::fmt;
 
-/// A trace that is not written. [`Display`](fmt::Display) gives Git's message.
+/// The reason for which a trace is not written. [`Display`](fmt::Display) formats Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A variable of trace2 has a value that names no destination.
+    /// The value of a `GIT_TRACE2` variable is not a valid destination.
     UnknownValue {
-        /// The variable.
+        /// The name of the environment variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the environment variable.
         value: String,
     },
-    /// The variable of another trace has a value that names no destination.
+    /// The value of another trace variable is not a valid destination.
     UnknownTraceValue {
-        /// The variable.
+        /// The name of the environment variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the environment variable.
         value: String,
     },
-    /// A destination cannot be opened.
+    /// The destination cannot be opened.
     NotOpened {
-        /// The variable.
+        /// The name of the environment variable.
         variable: &'static str,
-        /// Its value.
+        /// The value of the environment variable.
         value: String,
-        /// The reason of the operating system.
+        /// The operating system's reason.
         reason: String,
     },
-    /// The file of the trace in Chrome's format cannot be made.
+    /// The file of the trace in Chrome's format cannot be created.
     NotCreated {
         /// The path of the file.
         path: String,
-        /// The reason of the operating system.
+        /// The operating system's reason.
         reason: String,
     },
 }

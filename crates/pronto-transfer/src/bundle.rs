@@ -1,10 +1,12 @@
-//! Bundles: files with refs and the objects that they lead to (`git bundle`).
+//! Creates and reads bundles: files with refs and the objects reachable from them (`git bundle`).
 //!
-//! [`create`] makes one, [`Bundle::open`] reads its header, [`verify`] compares it with a repository, and
-//! [`unbundle`] takes in its objects. The format is that of gitformat-bundle(5).
+//! [`create`] creates a bundle, [`Bundle::open`] reads the header of a bundle, [`verify`] checks
+//! its prerequisites in a repository, and [`unbundle`] stores its objects. The format is that of
+//! gitformat-bundle(5).
 //!
-//! Making a bundle costs selecting and writing a pack ([`pack_objects`](pronto_storage::pack_objects)), taking one
-//! in costs indexing it. Functions may run in several threads at once; a [`Bundle`] belongs to one.
+//! Creating a bundle costs selecting and writing a pack
+//! ([`pack_objects`](pronto_storage::pack_objects)); unbundling costs indexing that pack. Several
+//! threads may call the functions at once, but only one thread may use a [`Bundle`].
 
 mod create;
 mod limited;
@@ -39,7 +41,8 @@ impl Bundle {
     /// Opens the file at the path `name` and reads its header.
     ///
     /// # Errors
-    /// There is no such file, or its header is malformed. The messages are Git's.
+    /// Fails with [`ErrorKind::InvalidInput`] or [`ErrorKind::Io`] and Git's message if the file
+    /// cannot be read or its header is malformed.
     pub fn open(name: &BStr, environment: &Environment) -> Result<Self> {
         let path = environment.absolute(crate::path::borrow(name));
         let file: File = untrusted::open(&path, Links::Follow).map_err(|error| {
@@ -52,11 +55,11 @@ impl Bundle {
         Self::read(Box::new(BufReader::new(file)), name)
     }
 
-    /// Reads the header of the bundle in `source`, which messages call `name`. The pack stays in
-    /// `source` until [`unbundle`].
+    /// Reads the header of the bundle in `source`. `name` is its name in messages. The pack remains
+    /// in `source` until [`unbundle`].
     ///
     /// # Errors
-    /// The header is malformed.
+    /// Fails with [`ErrorKind::InvalidInput`] if the header is malformed.
     pub fn read(mut source: Box<dyn BufRead + Send>, name: &BStr) -> Result<Self> {
         let header = Header::read(&mut *source).map_err(|bad| {
             let message = match bad {
@@ -70,16 +73,17 @@ impl Bundle {
         Ok(Bundle { header, source })
     }
 
-    /// The header.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 }
 
-/// Takes the objects of `bundle` into `repository`, which has what the bundle requires.
+/// Stores the objects of `bundle` in `repository` (`git bundle unbundle`). The caller has checked
+/// that the repository has the prerequisites of the bundle.
 ///
 /// # Errors
-/// The pack is malformed, or the objects cannot be stored. Nothing stays then.
+/// Fails if the pack is malformed or the objects cannot be stored. No object is stored then.
 pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>) -> Result<()> {
     let Bundle { header, source } = bundle;
     land(repository, header, source, None, watch)?
@@ -87,11 +91,11 @@ pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>)
         .map_err(from_store)
 }
 
-/// Puts the objects of `pack`, which follows `header` in a bundle, into a quarantine of `repository`. `inspect`
-/// sees each of them.
+/// Stores the objects of `pack`, which follows `header` in a bundle, in a quarantine of
+/// `repository`. `inspect` is called for each object.
 ///
 /// # Errors
-/// As for [`unbundle`].
+/// The same as for [`unbundle`].
 pub(crate) fn land(
     repository: &Repository,
     header: &Header,
@@ -116,7 +120,7 @@ pub(crate) fn land(
     Ok(quarantine)
 }
 
-/// The refs of a bundle that have one of `names`, or all.
+/// Returns the refs of a bundle that have one of `names`; all refs if `names` is empty.
 pub fn selected<'a>(
     header: &'a Header,
     names: &'a [BString],

@@ -1,17 +1,19 @@
-//! Bundles to start from: a clone or a fetch takes them before it asks the server for the rest.
+//! Bundle URIs: a clone or a fetch downloads bundles before it requests the remaining objects from
+//! the server.
 //!
-//! An address leads to a bundle or to a list of bundles ([`List`]), whose entries can be lists again.
-//! [`fetch`] and [`fetch_list`] store the objects of each bundle that fits, and write its refs as
-//! `refs/bundles/…`, which the negotiation offers to the server. A bundle that cannot be used is reported to
-//! the progress of the [`Watch`]; its objects then come from the server.
+//! A bundle URI is the URL of a bundle or of a bundle list ([`List`]), whose entries can be lists
+//! again. [`fetch`] and [`fetch_list`] store the objects of each bundle whose prerequisites exist,
+//! and write its refs as `refs/bundles/…`, which the negotiation sends as haves. A bundle that
+//! cannot be used is reported to the progress of the [`Watch`]; its objects are then fetched from
+//! the server.
 //!
 //! # Untrusted addresses
 //!
-//! A list from a network can name web addresses only, and only those that the user's settings allow without
-//! asking the user (`protocol.<name>.allow`). Passwords are looked up for each address by itself.
-//! Headers (`http.extraHeader`) and `~/.netrc` are for the origin that the user named; if the user named a
-//! path, or a server of another protocol, no address gets them. A bundle is taken only if the repository then
-//! has every object to which the objects of the bundle link.
+//! A list from a network may contain only HTTP URLs, and only those that the user's settings allow
+//! without a prompt (`protocol.<name>.allow`). Credentials are looked up for each URL separately.
+//! Headers (`http.extraHeader`) and `~/.netrc` are used only for the origin that the user named. If
+//! the user named a path, or a server of another protocol, they are used for no URL. A bundle is
+//! stored only if the repository then has all objects that the objects of the bundle link to.
 
 mod address;
 mod download;
@@ -30,34 +32,36 @@ use crate::{Repository, Result};
 pub use list::{BadList, Entry, Heuristic, List, Mode};
 use spool::{Section, Spool};
 
-/// The largest number of lists within lists, as in Git.
+/// The limit for the nesting of lists, as in Git.
 const MOST_NESTED: u32 = 4;
 
-/// The largest number of files that are downloaded for one address.
+/// The limit for the number of files that are downloaded for one bundle URI.
 const MOST_FILES: usize = 4096;
 
-/// The size that the headers of all bundles of one address may have. They are kept in memory.
+/// The limit for the total size of bundle headers for one bundle URI. The headers are kept in
+/// memory.
 const MOST_HEADER_BYTES: u64 = 128 << 20;
 
-/// The result of taking bundles.
+/// The result of fetching bundles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Whether the address could be used.
+    /// Whether the bundle URI could be used.
     pub succeeded: bool,
-    /// Whether later fetches should ask the same address (`fetch.bundleURI`).
+    /// Whether later fetches should use the same bundle URI (`fetch.bundleURI`).
     pub has_heuristic: bool,
 }
 
-/// Takes the bundles of `uri`, which the user named: a path or an address of a web server.
+/// Fetches the bundles of `uri`, which the user named (`--bundle-uri`): a path or an HTTP URL.
 ///
-/// Costs the download of at most 4,096 files into one temporary file beside the packs, and indexing the
-/// bundles. The headers of the bundles are in memory: at most 128 MiB of text. So is each list on the way from
-/// `uri` to a bundle: at most 16 MiB of text and 16 MiB of addresses.
+/// Costs the download of at most 4,096 files into one temporary file beside the packs, and indexing
+/// the bundles. The headers of the bundles are in memory: at most 128 MiB of text. Each list on the
+/// path from `uri` to a bundle is also in memory: at most 16 MiB of text and 16 MiB of URLs.
 ///
 /// # Errors
-/// The operation was interrupted, or a setting is malformed. All other failures cost bundles, and are reported
-/// to the progress of `watch` in Git's words.
+/// Fails with `ErrorKind::Interrupted` if the operation is interrupted, and with other kinds if a
+/// setting is malformed. All other failures only make bundles unusable, and are reported to the
+/// progress of `watch` in Git's words.
 pub fn fetch(repository: &Repository, uri: &BStr, watch: &Watch<'_>) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     if uri.is_empty() {
@@ -78,12 +82,13 @@ pub fn fetch(repository: &Repository, uri: &BStr, watch: &Watch<'_>) -> Result<O
     Ok(outcome)
 }
 
-/// Takes the bundles of `list`, which the server at `url` named. Returns whether that could be done.
+/// Fetches the bundles of `list`, which the server at `url` advertised (`transfer.bundleURI`).
+/// Returns whether that succeeded.
 ///
 /// Costs as much as [`fetch`].
 ///
 /// # Errors
-/// As for [`fetch`].
+/// The same as for [`fetch`].
 pub fn fetch_list(
     repository: &Repository,
     list: &List,
@@ -102,12 +107,14 @@ pub fn fetch_list(
     Ok(true)
 }
 
-/// The provenance of an address: it decides which files the address may name, and which secrets its server gets.
+/// The provenance of a URL. It decides which files the URL may name, and which credentials its
+/// server receives.
 #[derive(Clone, Debug)]
 struct Provenance {
-    /// Whether the user named the address, or a file of this machine did: then it may be a path.
+    /// Whether the user or a local file named the URL. Only then it may be a path.
     is_trusted: bool,
-    /// The only origin that gets the user's headers and logins. `None` if the user named no web address.
+    /// The only origin that receives the user's headers and credentials of `~/.netrc`. `None` if
+    /// the user named no HTTP URL.
     origin: Option<Origin>,
 }
 
@@ -119,7 +126,7 @@ impl Provenance {
         }
     }
 
-    /// The provenance of addresses that the server at `url` names.
+    /// Returns the provenance of URLs that the server at `url` advertises.
     fn of_server(url: &BStr) -> Self {
         let is_here = pronto_wire::address::is_local(url) || url.starts_with(b"file://");
         Provenance {
@@ -128,7 +135,8 @@ impl Provenance {
         }
     }
 
-    /// The provenance of addresses in the list at `uri`, whose own address has this provenance.
+    /// Returns the provenance of URLs in the list at `uri`, whose own URL has the provenance
+    /// `self`.
     fn of_list(&self, uri: &BStr) -> Self {
         Provenance {
             is_trusted: self.is_trusted && !address::is_web(uri),
@@ -142,7 +150,7 @@ fn origin(uri: &BStr) -> Option<Origin> {
     url.ok().map(|url| url.origin().clone())
 }
 
-/// An address with the name that a list gives it.
+/// A URL with its id in a list.
 #[derive(Clone, Copy, Debug)]
 struct Named<'l> {
     id: &'l BStr,
@@ -152,23 +160,23 @@ struct Named<'l> {
 /// A bundle that was downloaded.
 struct Downloaded {
     id: BString,
-    /// `None` once the bundle is landed or found unusable.
+    /// `None` when the bundle was landed or found to be unusable.
     waiting: Option<Waiting>,
 }
 
-/// A bundle that waits to be landed.
+/// A bundle that is not landed yet.
 struct Waiting {
     header: Header,
-    /// The place of its pack.
+    /// The position of its pack in the spool.
     pack: Section,
-    /// A commit that the bundle requires, and that the repository lacked at the last try.
+    /// A prerequisite of the bundle that the repository lacked at the last attempt.
     lacking: Option<ObjectId>,
 }
 
-/// The result of landing a bundle: of storing its objects and its refs in the repository.
+/// The result of landing a bundle, that is, storing its objects and its refs in the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Landing {
-    /// The repository lacks commits that the bundle requires. Another bundle may bring them.
+    /// The repository lacks prerequisites of the bundle. Another bundle may contain them.
     Waiting,
     /// The repository has the objects.
     Landed,
@@ -176,14 +184,14 @@ enum Landing {
     Unusable,
 }
 
-/// The result of one address.
+/// The result of downloading one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
-    /// A bundle, which is now the last of the downloaded ones.
+    /// A bundle, which is now the last one of the downloaded bundles.
     Bundle,
-    /// A list, of which everything possible was done.
+    /// A list, whose bundles were downloaded as far as possible.
     List,
-    /// Nothing that can be used.
+    /// The content cannot be used.
     Nothing,
 }
 
@@ -193,7 +201,7 @@ impl Taken {
     }
 }
 
-/// Bundles on their way into a repository.
+/// The state of fetching bundles into a repository.
 struct Taking<'a> {
     repository: &'a Repository,
     watch: &'a Watch<'a>,
@@ -201,7 +209,7 @@ struct Taking<'a> {
     bundles: Vec<Downloaded>,
     files_left: usize,
     header_bytes_left: u64,
-    /// Whether a list had tokens.
+    /// Whether a list had creation tokens.
     has_heuristic: bool,
 }
 
@@ -226,7 +234,7 @@ impl<'a> Taking<'a> {
         self.watch.progress().message(&format!("error: {text}"));
     }
 
-    /// Downloads the bundle at the address of `named`, or the bundles of the list there.
+    /// Downloads the bundle at the URL of `named`, or the bundles of the list at that URL.
     fn take(&mut self, named: Named<'_>, from: &Provenance, depth: u32) -> Result<Taken> {
         let uri = named.uri;
         let Some(left) = self.files_left.checked_sub(1) else {
@@ -274,7 +282,7 @@ impl<'a> Taking<'a> {
         Ok(Taken::Nothing)
     }
 
-    /// Takes the bundles of a list that was downloaded. Returns whether that could be done.
+    /// Fetches the bundles of a downloaded list. Returns whether that succeeded.
     fn take_nested(&mut self, list: &List, from: &Provenance, depth: u32) -> Result<bool> {
         self.warn_about_tokens(list);
         if list.heuristic == Some(Heuristic::CreationToken) {
@@ -285,7 +293,7 @@ impl<'a> Taking<'a> {
         Ok(true)
     }
 
-    /// Downloads the bundles of `list`: all, or one.
+    /// Downloads the bundles of `list`: all of them, or any one (`bundle.mode`).
     fn take_list(&mut self, list: &List, from: &Provenance, depth: u32) -> Result<()> {
         for named in list.in_order().into_iter().filter_map(Entry::named) {
             let is_taken = self.take(named, from, depth + 1)?.is_taken();
@@ -296,7 +304,7 @@ impl<'a> Taking<'a> {
         Ok(())
     }
 
-    /// Warns of tokens that are not numbers.
+    /// Warns of creation tokens that are not numbers.
     fn warn_about_tokens(&self, list: &List) {
         for value in &list.bad_tokens {
             self.warn(&format!(

@@ -1,4 +1,4 @@
-//! The repository that a server is asked for by its path.
+//! Opens the repository that a client requests by its path.
 
 use std::path::Path;
 
@@ -8,11 +8,13 @@ use pronto_config::safety;
 use crate::remote::connection::from_wire;
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 
-/// Finds the repository that `path` stands for, like Git's servers: at the path, or with one of the
-/// usual suffixes; never one above it. The variables that name another repository are removed.
+/// Opens the repository that `path` names, like Git's servers: at the path, or with one of the
+/// usual suffixes, but never in a parent directory. The environment variables that select another
+/// repository are removed.
 ///
 /// # Errors
-/// There is none, or it may not be used because it belongs to another user.
+/// Fails with [`ErrorKind::NotARepository`] if there is no repository, and with
+/// [`ErrorKind::Unsafe`] if it belongs to another user (`safe.directory`).
 pub(crate) fn enter(path: &Path, environment: &Environment) -> Result<Repository> {
     let mut environment = environment.clone();
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
@@ -42,7 +44,7 @@ pub(crate) fn enter(path: &Path, environment: &Environment) -> Result<Repository
     Err(Error::new(ErrorKind::NotARepository, message))
 }
 
-/// Converts an error of the client's bytes: what it sent is refused, unless the connection broke.
+/// Converts an error of the protocol: the request is refused, unless the connection broke.
 pub(crate) fn from_client(error: pronto_wire::Error) -> Error {
     use pronto_wire::ErrorKind as Wire;
     match error.kind() {

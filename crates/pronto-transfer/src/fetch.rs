@@ -1,8 +1,8 @@
-//! Getting new objects and refs from another repository: `git fetch`.
+//! Fetches new objects and refs from another repository: `git fetch`.
 //!
-//! Objects arrive in a quarantine and are published when they are complete and connected. Refs then
-//! change in one transaction. A fetch that finds nothing new compares ids and reads no object. See
-//! [`fetch`].
+//! Received objects are stored in a quarantine, and are published when they are complete and
+//! connected. Refs then change in one transaction. A fetch without changes compares ids and reads
+//! no object. See [`fetch`].
 
 mod download;
 mod follow_head;
@@ -44,74 +44,81 @@ pub use pack::{Packed, Rules, Selection, Sought, Tip, fetch_pack};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Refspecs to fetch instead of the configured ones.
+    /// The refspecs of the command line, which replace the configured ones (`remote.NAME.fetch`).
     pub refspecs: Vec<Refspec>,
-    /// The mapping of refs that `refspecs` name, instead of the configured one.
+    /// The refspecs that map the refs in `refspecs` to remote-tracking refs, instead of the
+    /// configured ones (`--refmap`).
     pub refmap: Option<Vec<Refspec>>,
-    /// Which tags to fetch, instead of the configured ones.
+    /// The tags to fetch (`--tags`, `--no-tags`). Unset, `remote.NAME.tagOpt` decides.
     pub tags: Option<Tags>,
-    /// Whether stale refs are removed, instead of the configured choice.
+    /// Delete stale remote-tracking refs (`--prune`). Unset, `remote.NAME.prune` or `fetch.prune`
+    /// decides.
     pub prune: Option<bool>,
-    /// Whether stale tags are removed, too.
+    /// Delete stale tags, too (`--prune-tags`). Unset, `remote.NAME.pruneTags` or `fetch.pruneTags`
+    /// decides.
     pub prune_tags: Option<bool>,
-    /// Whether updates need not be fast-forwards.
+    /// Allow updates that are not fast-forwards (`--force`).
     pub force: bool,
-    /// Whether `FETCH_HEAD` is appended to.
+    /// Append to `FETCH_HEAD` instead of overwriting it (`--append`).
     pub append: bool,
-    /// Whether refs stay unchanged.
+    /// Do not change refs (`--dry-run`).
     pub dry_run: bool,
-    /// Whether all refs are changed or none.
+    /// Update all refs or none (`--atomic`).
     pub atomic: bool,
-    /// Whether the current branch may be fetched into.
+    /// Allow updates of branches that are checked out (`--update-head-ok`).
     pub update_head: bool,
-    /// Whether to write `FETCH_HEAD`.
+    /// Write `FETCH_HEAD` (`--write-fetch-head`).
     pub write_fetch_head: bool,
-    /// The limits of a shallow history.
+    /// The limits of a shallow history (`--depth`, `--deepen`, `--shallow-since`,
+    /// `--shallow-exclude`).
     pub deepen: Deepen,
-    /// Whether the complete history is fetched.
+    /// Convert a shallow repository to a complete one (`--unshallow`).
     pub unshallow: bool,
-    /// Whether the shallow commits of the other side may be accepted.
+    /// Accept refs that need new shallow commits of the remote (`--update-shallow`).
     pub update_shallow: bool,
-    /// The filter of a partial clone, instead of the configured one.
+    /// The object filter of a partial clone, instead of the configured one (`--filter`).
     pub filter: Option<BString>,
-    /// Whether no filter applies, whatever is configured.
+    /// Ignore the configured filter (`--no-filter`).
     pub no_filter: bool,
-    /// Whether everything is fetched again, without negotiation.
+    /// Fetch all objects again, without negotiation (`--refetch`).
     pub refetch: bool,
-    /// The offer of a negotiation; as configured, or the history of all refs, by default.
+    /// The commits to send as haves in the negotiation (`--negotiation-restrict`,
+    /// `--negotiation-include`). By default, the configured ones, or the history of all refs.
     pub offer: OfferOptions,
-    /// Whether refs are stored below `refs/prefetch/`, and branches and tags stay as they are.
+    /// Store refs below `refs/prefetch/`, and do not update branches and tags (`--prefetch`).
     pub prefetch: bool,
-    /// Settings of the connection.
+    /// The settings of the connection, such as `--upload-pack`.
     pub settings: Settings,
-    /// Values for the hooks of the other side.
+    /// Protocol-specific values for the server (`--server-option`).
     pub server_options: Vec<BString>,
-    /// Whether progress is shown; if not, the other side need not send its own.
+    /// Show progress (`--progress`). If false, the server is asked not to send its own progress.
     pub show_progress: bool,
-    /// Whether progress is shown while a few objects become loose ones: Git shows it only on a
-    /// terminal, whatever the options.
+    /// Show progress while the objects of a small pack are unpacked. Git shows it only on a
+    /// terminal, for all options.
     pub show_unpacking: bool,
-    /// Whether a pack is kept, however few objects it has.
+    /// Keep the received pack, even if it is small (`--keep`).
     pub keep: bool,
-    /// Whether a pack gets a `.keep` file, which the caller removes when refs lead to the objects.
+    /// Create a `.keep` file for the pack, which the caller removes when refs point to the objects.
     pub lock_packs: bool,
-    /// Rules of `git fetch-pack` for what arrives, instead of those of `git fetch`.
+    /// The rules of `git fetch-pack` for received packs, instead of those of `git fetch`.
     pub rules: Option<Rules>,
-    /// Whether the pack may have deltas against objects that are here.
+    /// Accept a thin pack, with deltas against local objects (`--thin`).
     pub thin_pack: bool,
-    /// Whether unchanged refs are reported, too.
+    /// Report unchanged refs, too (`--verbose`).
     pub tell_unchanged: bool,
-    /// Whether to find out which updates are not fast-forwards, instead of the configured choice.
+    /// Check whether updates are fast-forwards (`--show-forced-updates`). Unset,
+    /// `fetch.showForcedUpdates` decides.
     pub show_forced_updates: Option<bool>,
-    /// The start of reflog messages: the command as it was called.
+    /// The start of reflog messages: the command line.
     pub action: BString,
 }
 
 impl Options {
-    /// Whether to find out which updates are not fast-forwards: as the options say, or `fetch.showForcedUpdates`.
+    /// Returns whether updates are checked for fast-forwards, from `show_forced_updates` or
+    /// `fetch.showForcedUpdates`.
     ///
     /// # Errors
-    /// The setting is not a boolean.
+    /// Fails if the setting is not a boolean.
     pub fn shows_forced_updates(&self, config: &Config) -> Result<bool> {
         match self.show_forced_updates {
             Some(set) => Ok(set),
@@ -166,26 +173,32 @@ struct Work<'a> {
     tags: Tags,
     /// All local refs.
     ours: HashMap<BString, ObjectId>,
-    /// Those of them that are symbolic.
+    /// The local refs that are symbolic.
     symbolic: HashSet<BString>,
-    /// The branches of worktrees, with their places.
+    /// The branches that worktrees have checked out, with the paths of the worktrees.
     checked_out: Vec<(BString, PathBuf)>,
-    /// The offer of a negotiation.
+    /// The commits to send as haves in the negotiation.
     offer: Offer,
     /// The local shallow commits.
     cut: BTreeSet<ObjectId>,
-    /// The displayed source, in `FETCH_HEAD` and tables.
+    /// The source URL, as shown in `FETCH_HEAD` and in tables.
     url: BString,
     /// Receives the progress, and stops the operation.
     watch: &'a Watch<'a>,
 }
 
-/// Fetches from `remote`.
+/// Fetches from `remote`, like `git fetch`.
 ///
 /// # Errors
-/// The remote is missing or refuses, a requested ref is missing, the pack is invalid or incomplete,
-/// or something cannot be written. No ref has changed then. A refused update is no error: see
-/// [`Outcome::failed`]. The messages are Git's.
+/// - [`ErrorKind::Transport`] if the remote cannot be reached or breaks the connection.
+/// - [`ErrorKind::Refused`] if the remote refuses.
+/// - [`ErrorKind::InvalidInput`] if options contradict each other, and `ErrorKind::UnknownRevision`
+///   if a requested ref is missing.
+/// - [`ErrorKind::Unsupported`] if only git supports a setting of the connection.
+/// - Other kinds if the pack is invalid or incomplete, or a file cannot be written.
+///
+/// No ref has changed after an error. A refused update is no error: see [`Outcome::failed`]. The
+/// messages are Git's.
 pub fn fetch(
     repository: &Repository,
     remote: &Remote,
@@ -236,7 +249,7 @@ pub fn fetch(
     }
     fetched.publish(&work)?;
     if let Some(client) = client {
-        // Everything has arrived; errors of closing do not matter.
+        // All objects are received; an error while closing the connection does not matter.
         let _ = client.close();
     }
     update::apply(&work, &all, &mut outcome)?;
@@ -249,11 +262,12 @@ pub fn fetch(
     Ok(outcome)
 }
 
-/// Fails with [`ErrorKind::Unsupported`] if a setting applies to the connection to `remote` that
-/// only git supports. Changes and sends nothing.
+/// Checks that pronto supports all settings for the connection to `remote`. Changes and sends
+/// nothing.
 ///
 /// # Errors
-/// As above. [`fetch()`] reports other errors of the settings.
+/// Fails with [`ErrorKind::Unsupported`] if only git supports a setting. [`fetch()`] reports other
+/// errors of the settings.
 pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Result<()> {
     let config = repository.config();
     let Some(url) = remote.urls.first() else {
@@ -269,7 +283,7 @@ pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Res
 /// Empties `FETCH_HEAD`, or creates it.
 ///
 /// # Errors
-/// It cannot be written.
+/// Fails with `ErrorKind::Io` if the file cannot be written.
 pub fn truncate(repository: &Repository) -> Result<()> {
     head_file::truncate(repository)
 }
@@ -345,7 +359,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns the relevant refs of the other side.
+    /// Returns the relevant refs of the remote.
     fn refs(&self, client: &mut Option<Client>) -> Result<Vec<RemoteRef>> {
         let Some(client) = client else {
             return Ok(Vec::new());
@@ -400,7 +414,7 @@ impl<'a> Work<'a> {
         Ok(fetched)
     }
 
-    /// Refuses to fetch into a branch that a worktree has checked out.
+    /// Rejects a fetch into a branch that a worktree has checked out.
     fn check_checked_out(&self, entries: &[Mapped]) -> Result<()> {
         let locals = entries.iter().filter_map(|entry| entry.local.as_ref());
         for local in locals {
@@ -416,7 +430,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Returns the branches that worktrees have checked out, rebase or bisect, with the places of those
+/// Returns the branches that worktrees have checked out, rebase or bisect, with the paths of those
 /// worktrees.
 fn checked_out(repository: &Repository) -> Result<Vec<(BString, PathBuf)>> {
     let mut found = Vec::new();

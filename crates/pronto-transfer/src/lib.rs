@@ -1,4 +1,5 @@
-//! Exchange with other Git repositories: remotes, fetch, and the serving side.
+//! Exchanges objects and refs with other Git repositories: remotes, fetch, push, bundles, and the
+//! serving side.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod bundle;
@@ -17,12 +18,12 @@ use pronto_repository::{
     linked, links, lock, objects, packs, path, quote, refs, revision, shallow, shared, walk,
 };
 
-/// The error of a request for which a budget has no room.
+/// Returns the error for a request that exceeds a memory budget.
 fn exhausted(by: pronto_io::budget::Exhausted) -> Error {
     Error::new(ErrorKind::Exhausted, by.to_string())
 }
 
-/// The error of an operation that was stopped.
+/// Returns the error for an interrupted operation.
 fn interrupted(reason: pronto_io::interrupt::Interrupted) -> Error {
     Error::new(ErrorKind::Interrupted, reason.to_string())
 }

@@ -1,4 +1,4 @@
-//! Progress of a server, as text for the client.
+//! Formats the progress of a server as text for the client.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ struct Shown {
 }
 
 impl Meters {
-    /// Shows `meter` from now on.
+    /// Adds `meter` to the shown meters.
     pub(crate) fn add(&self, meter: &Meter) {
         self.locked().push(Shown {
             meter: meter.clone(),

@@ -1,7 +1,7 @@
-//! Sends refs, with the objects they lead to, to another repository.
+//! Pushes refs, with the objects reachable from them, to another repository: `git push`.
 //!
-//! Costs: one exchange with the other side, which lists its refs; a pack of what it lacks, made and
-//! sent at once; and one transaction for the refs here that follow those there.
+//! Costs one connection to the server, which advertises its refs; a pack of the missing objects,
+//! which is sent while it is created; and one transaction for the remote-tracking refs.
 
 mod certificate;
 mod decide;
@@ -35,25 +35,25 @@ pub use refspec::PushSpec;
 
 use matching::{Matching, Mode};
 
-/// The refs to push, and the options of the push.
+/// Options of `git push`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The refspecs; the branches that both sides have if there is none.
+    /// The refspecs. If empty, all branches that exist on both sides (`:`).
     pub specs: Vec<PushSpec>,
-    /// Send all branches.
+    /// Push all branches (`--all`, `--branches`).
     pub all: bool,
-    /// Send all refs, and delete those that do not exist here.
+    /// Push all refs, and delete remote refs that do not exist locally (`--mirror`).
     pub mirror: bool,
-    /// Delete the refs of the other side that match and do not exist here.
+    /// Delete remote refs that match a refspec and do not exist locally (`--prune`).
     pub prune: bool,
-    /// Send annotated tags that lead into what is sent.
+    /// Push annotated tags that point into the pushed history, too (`--follow-tags`).
     pub follow_tags: bool,
-    /// Move refs to anything.
+    /// Allow updates that are not fast-forwards (`--force`).
     pub force: bool,
-    /// Send nothing.
+    /// Do everything except sending the updates (`--dry-run`).
     pub dry_run: bool,
-    /// All changes or none.
+    /// Update all refs or none (`--atomic`).
     pub atomic: bool,
     /// Do not send deltas against objects that the other side has (`--no-thin`).
     pub no_thin: bool,
@@ -61,17 +61,17 @@ pub struct Options {
     pub no_verify: bool,
     /// Let branches follow those they are sent to.
     pub set_upstream: bool,
-    /// Whether the commits that both sides have are negotiated first (`push.negotiate`).
+    /// Negotiate common commits before the pack is created (`push.negotiate`).
     pub negotiate: bool,
-    /// Whether the push is signed.
+    /// Sign the push (`--signed`, `push.gpgSign`).
     pub signed: Signed,
-    /// Values for the hooks of the other side.
+    /// The strings for the hooks of the remote (`--push-option`).
     pub push_options: Vec<BString>,
-    /// Which values refs of the other side must have.
+    /// The expected values of remote refs (`--force-with-lease`, `--force-if-includes`).
     pub leases: Leases,
-    /// Whether there is no progress to be sent.
+    /// Suppress progress from the remote side (`--quiet`).
     pub quiet: bool,
-    /// The program on the other side (`--receive-pack`).
+    /// The program on the remote side (`--receive-pack`).
     pub receive_pack: Option<BString>,
     /// The settings of the connection.
     pub connection: Settings,
@@ -117,49 +117,51 @@ impl Options {
     }
 }
 
-/// A ref of this side that is sent.
+/// A local ref or object that is pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name, or the expression that was given.
+    /// The name of the ref, or the given revision.
     pub name: BString,
-    /// Its object; null to delete.
+    /// The object id; null for a deletion.
     pub id: ObjectId,
 }
 
-/// The fate of a ref of the other side.
+/// The result of one ref update, as decided locally or as the remote reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
-    /// Nothing.
+    /// The ref is not updated.
     #[default]
     None,
-    /// The ref was changed.
+    /// The ref was updated.
     Ok,
-    /// The change would lose commits.
+    /// Rejected locally: the update is not a fast-forward.
     RejectNonFastForward,
-    /// The ref is a tag, which does not move.
+    /// Rejected locally: the tag already exists.
     RejectAlreadyExists,
-    /// The other side does not delete refs.
+    /// Rejected locally: the remote does not support deleting refs.
     RejectNoDelete,
-    /// Its object is not here.
+    /// Rejected locally: the old object of the ref does not exist locally, and must be fetched
+    /// first.
     RejectFetchFirst,
-    /// The ref is no commit, or would not be one.
+    /// Rejected locally: the old or the new object is not a commit.
     RejectNeedsForce,
-    /// The ref has another value than expected.
+    /// Rejected locally: the ref does not have the expected value (`--force-with-lease`).
     RejectStale,
-    /// The ref has moved since its commits were integrated here.
+    /// Rejected locally: the ref was updated, and the update was not integrated locally
+    /// (`--force-if-includes`).
     RejectRemoteUpdated,
-    /// The ref has the value already.
+    /// The ref already has the new value.
     UpToDate,
-    /// The other side refused.
+    /// The remote refused the update.
     RemoteReject,
-    /// The other side said nothing about it.
+    /// The remote has not reported a result.
     ExpectingReport,
-    /// The ref is not changed because another one cannot be.
+    /// The update was dropped because another update of the atomic push failed.
     AtomicPushFailed,
 }
 
 impl Status {
-    /// The number of the status in messages of Git.
+    /// Returns the number of the status in Git's messages.
     pub fn number(self) -> u8 {
         match self {
             Status::None => 0,
@@ -178,7 +180,7 @@ impl Status {
         }
     }
 
-    /// Whether this side does not even try.
+    /// Whether the update is rejected locally.
     fn is_rejection(self) -> bool {
         matches!(
             self,
@@ -192,34 +194,34 @@ impl Status {
         )
     }
 
-    /// Whether the ref is what it should be.
+    /// Whether the status is not a failure.
     fn is_fine(self) -> bool {
         matches!(self, Status::None | Status::Ok | Status::UpToDate)
     }
 }
 
-/// A ref of the other side.
+/// A ref of the remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushedRef {
-    /// Its full name.
+    /// The full name of the remote ref.
     pub name: BString,
-    /// Its value before; null if it did not exist.
+    /// The old value; null if the ref did not exist.
     pub old: ObjectId,
-    /// Its value afterwards; null if it is deleted.
+    /// The new value; null if the ref is deleted.
     pub new: ObjectId,
-    /// The ref or object that is sent to it.
+    /// The local ref or object that is pushed to the remote ref.
     pub peer: Option<Peer>,
-    /// Its fate.
+    /// The result of the update.
     pub status: Status,
-    /// Whether the change would be refused without force.
+    /// Whether the update is allowed only by `force`.
     pub forced_update: bool,
-    /// Whether it is deleted.
+    /// Whether the ref is deleted.
     pub deletes: bool,
-    /// The remark of the other side about it.
+    /// The message of the remote about the update.
     pub remark: Option<String>,
-    /// The changes that the other side made in place of the requested one.
+    /// The changes that the remote made instead of the requested one (hook `proc-receive`).
     pub rewrites: Vec<Rewritten>,
-    /// Whether its refspec forces the change.
+    /// Whether the refspec or `force` allows updates that are not fast-forwards.
     force: bool,
     lease: Option<lease::Held>,
 }
@@ -247,41 +249,41 @@ impl PushedRef {
     }
 }
 
-/// A branch that shall follow the one that it was sent to.
+/// An upstream to configure after a push (`--set-upstream`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// Its short name.
+    /// The name of the local branch, without `refs/heads/`.
     pub branch: BString,
-    /// The full name of the other one, on the other side.
+    /// The full name of the remote branch.
     pub followed: BString,
 }
 
-/// The treatment of refs that are ready to be sent by [`push_after`].
+/// The decision of the caller of [`push_after`] about the updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The refs are sent.
+    /// Send the updates.
     Send,
-    /// The other side is left as it is.
+    /// Do not change the remote.
     Keep,
 }
 
-/// The result of a push to one address.
+/// The result of a push to one URL.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The refs of the other side, and those that were created there.
+    /// The refs of the remote, including those that the push creates.
     pub refs: Vec<PushedRef>,
-    /// Whether something failed, apart from refs.
+    /// Whether the push failed, apart from single refs.
     pub failed: bool,
-    /// Whether refs were matched, so that there is something to show about them.
+    /// Whether refs were matched, so that their results can be shown.
     pub decided: bool,
-    /// The branches that shall follow those that they were sent to, if that was asked for.
+    /// The upstreams to configure, if `set_upstream` was requested.
     pub upstreams: Vec<Upstream>,
-    /// Why the commits that both sides have could not be negotiated ([`Options::negotiate`]).
+    /// The error because of which common commits could not be negotiated ([`Options::negotiate`]).
     pub not_negotiated: Option<crate::Error>,
-    /// Whether the push is not signed because the other side takes no signed pushes
+    /// Whether the push was not signed because the remote does not support signed pushes
     /// ([`Signed::IfAsked`]).
     pub unsigned: bool,
-    /// The updates of remote-tracking refs, in the order in which they were made.
+    /// The updates of remote-tracking refs, in order.
     pub tracked: Vec<TrackingUpdate>,
 }
 
@@ -291,28 +293,31 @@ pub struct Outcome {
 pub struct TrackingUpdate {
     /// The full name of the remote-tracking ref.
     pub name: BString,
-    /// The reason why it could not be updated; `None` if it was. The push itself is done.
+    /// The error because of which the ref could not be updated; `None` on success. The push itself
+    /// has succeeded.
     pub failure: Option<crate::Error>,
 }
 
 impl Outcome {
-    /// Whether all refs are what they should be.
+    /// Whether the push or the update of a ref failed.
     pub fn has_errors(&self) -> bool {
         self.failed || self.refs.iter().any(|it| !it.status.is_fine())
     }
 
-    /// Whether any ref was changed.
+    /// Whether any ref was updated.
     pub fn has_changes(&self) -> bool {
         let is_change = |it: &PushedRef| !matches!(it.status, Status::None | Status::UpToDate);
         self.refs.iter().any(is_change)
     }
 }
 
-/// Pushes to the repository at `url`, which is one of those of `destination`.
+/// Pushes to the repository at `url`, which is one of the URLs of `destination`.
 ///
 /// # Errors
-/// The other side cannot be reached or does not speak the protocol, an option is not supported by
-/// it, or an object cannot be read. What concerns single refs is no error but part of the outcome.
+/// Fails with `ErrorKind::Transport` if the remote cannot be reached or violates the protocol, with
+/// `ErrorKind::Refused` if the remote does not support an option, with [`ErrorKind::Interrupted`]
+/// if the operation is interrupted, and with other kinds if an object cannot be read. Failures of
+/// single refs are part of the outcome.
 pub fn push(
     repository: &Repository,
     destination: &Destination,
@@ -324,11 +329,12 @@ pub fn push(
     push_after(repository, destination, url, options, &mut send, watch)
 }
 
-/// Does the same as [`push`], and calls `prepare` before anything is sent, with the new values of all refs that
-/// something is to be sent to. It says whether they are sent. Costs as much as [`push`] and the call.
+/// Does the same as [`push`], and calls `prepare` before the updates are sent, with the new values
+/// of all refs to update. The result of `prepare` decides whether the updates are sent. Costs as
+/// much as [`push`] and the call.
 ///
 /// # Errors
-/// As [`push`]; or `prepare` fails.
+/// The same as for [`push`], and the errors of `prepare`.
 pub fn push_after(
     repository: &Repository,
     destination: &Destination,
@@ -397,8 +403,8 @@ pub fn push_after(
     Ok(outcome)
 }
 
-/// Sends the refs of `outcome`, after a negotiation if there is to be one. Returns false if something failed
-/// apart from single refs.
+/// Sends the updates of `outcome`, after a negotiation if the options request that. Returns false
+/// if the push failed apart from single refs.
 fn send_refs(
     sending: send::Sending<'_>,
     pusher: &mut Pusher,
@@ -414,7 +420,7 @@ fn send_refs(
     };
     let commons = match commons {
         Err(error) if *error.kind() != ErrorKind::Interrupted => {
-            // It would only have made the pack smaller.
+            // The negotiation would only have made the pack smaller.
             outcome.not_negotiated = Some(error);
             Vec::new()
         }
@@ -423,7 +429,7 @@ fn send_refs(
     sending.send(pusher, &mut outcome.refs, commons)
 }
 
-/// Ends the connection. Returns whether the program behind it ended well.
+/// Closes the connection. Returns whether the program of the transport succeeded.
 fn close(pusher: Pusher) -> Result<bool> {
     match pusher.close() {
         Ok(()) => Ok(true),
@@ -451,7 +457,7 @@ fn connect(
     connection::connect_to_push(url, &settings, repository, watch)
 }
 
-/// Runs the hook `pre-push`. Returns whether it accepted.
+/// Runs the hook `pre-push`. Returns whether the hook accepted the push.
 fn run_pre_push(
     repository: &Repository,
     destination: &Destination,
@@ -480,8 +486,8 @@ fn run_pre_push(
     let call = hooks::Call {
         arguments: vec![name.as_os_str(), crate::path::borrow(url).as_os_str()],
         input,
-        // Git collects the output of each hook, also of the only one, if several may run at once, and prints it on
-        // standard error.
+        // If several hooks may run at once, Git collects the output of each hook, even of a single
+        // one, and prints it on standard error.
         keeps_output: hooks::jobs(repository, "pre-push")? <= 1,
         needs_no_worktree: true,
         ..hooks::Call::default()

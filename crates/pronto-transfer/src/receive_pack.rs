@@ -1,12 +1,12 @@
-//! The server of a push: the other side of `gitprotocol-pack(5)`, "Pushing Data To a Server".
+//! The server of a push (`git receive-pack`), see `gitprotocol-pack(5)`, "Pushing Data To a
+//! Server".
 //!
 //! Received objects stay in a quarantine until they are complete, the hook `pre-receive` has
-//! accepted them, and everything they link to is known to be there. Refs change last, in one
-//! transaction.
+//! accepted them, and everything they link to exists. Refs change last, in one transaction.
 //!
-//! Costs of a push of one commit: one listing of refs for the advertisement, one pack or a few
-//! loose objects, and as many commits read as the pack has. The number of packs and, after the
-//! advertisement, the number of refs do not matter.
+//! A push of one commit costs one listing of refs for the advertisement, one pack or a few loose
+//! objects, and reading the commits of the pack. After the advertisement, the cost does not depend
+//! on the numbers of packs and refs.
 
 mod advertise;
 mod bands;
@@ -54,56 +54,58 @@ use settings::Settings;
 pub use bounds::{Bound, Bounds, Growth, Turn, object_bytes};
 pub use landing::{CheckedPush, Landing, Verdict};
 
-/// The options of serving one connection.
+/// The options for serving one connection.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The version that the client asked for; version 2 has no push, and counts as 0.
+    /// The protocol version that the client requested. Version 2 has no push, and counts as 0.
     pub version: Version,
-    /// Whether to send the advertisement: not for the second request over HTTP.
+    /// Send the advertisement. False for the second request over HTTP.
     pub advertises: bool,
-    /// Whether to take a request: not for the first one over HTTP.
+    /// Receive a request. False for the first request over HTTP (`--http-backend-info-refs`).
     pub receives: bool,
-    /// Whether no progress is sent, whatever the client wants.
+    /// Send no progress, even if the client requests it (`--quiet`).
     pub quiet: bool,
-    /// Whether links of received objects are trusted (`--skip-connectivity-check`).
+    /// Do not check the connectivity of received objects (`--skip-connectivity-check`).
     pub trusts_links: bool,
-    /// Whether thin packs are refused (`--reject-thin-pack-for-testing`).
+    /// Reject thin packs (`--reject-thin-pack-for-testing`).
     pub refuses_thin: bool,
-    /// The program that updates worktrees when called with the name of a command: pronto or git.
+    /// The program, pronto or git, that is called with subcommands to update worktrees.
     pub program: PathBuf,
-    /// The refs that may only be fast-forwarded, whatever the repository's settings allow, with the
-    /// reason that the client is told.
+    /// The refs that only accept fast-forwards, regardless of the repository's settings, with the
+    /// reason for the client.
     pub fast_forward_only: BTreeMap<BString, String>,
-    /// The largest commit, tree or tag that is received; larger blobs are made in files, not in memory.
-    /// Without it, all sizes are received, as by Git.
+    /// The size limit for commits, trees and tags; larger blobs are written to files instead of
+    /// memory. Unset, all sizes are accepted, as by Git.
     pub most_object_bytes: Option<u64>,
-    /// The size that the pack may have, if the repository's `receive.maxInputSize` is not smaller.
+    /// The size limit for the pack, if `receive.maxInputSize` of the repository is not smaller.
     pub pack_limit: Option<PackLimit>,
-    /// The most that the repository may hold. It is checked again when the objects are here, while no other push
-    /// with bounds can change the repository.
+    /// The quotas of the repository. They are checked again after the objects are received, while
+    /// no other push with bounds can change the repository.
     pub bounds: Bounds,
-    /// The time of the advertisement, if it was sent before on the same connection. A certificate must have the nonce
-    /// of that time then, as when [`advertises`](Self::advertises) is set: `receive.certNonceSlop` is for clients
-    /// that connect twice.
+    /// The time of the advertisement, if it was sent before on the same connection. In that case,
+    /// and if [`advertises`](Self::advertises) is set, a push certificate must have the nonce of
+    /// that time: `receive.certNonceSlop` is for clients that connect twice.
     pub advertised: Option<SystemTime>,
-    /// The memory that commands, the certificate and push options may take, charged before they are kept.
+    /// The memory budget for commands, the certificate and push options, charged before they are
+    /// kept.
     pub budget: Option<Arc<Budget>>,
-    /// The name of the repository in nonces (`receive.certNonceSeed`): the same at the advertisement and at
-    /// the request; the path of the repository if there is none.
+    /// The name of the repository in nonces (`receive.certNonceSeed`), the same at the
+    /// advertisement and at the request. Unset, the path of the repository is used.
     pub service: Option<BString>,
-    /// The time that a program may take to check the signature of a push.
+    /// The timeout for the program that checks the signature of a push.
     pub signature_limit: Option<Duration>,
     /// The id of this session, advertised with `transfer.advertiseSID`.
     pub session_id: Option<BString>,
-    /// The place where the push is recorded, if the repository is only a view of it. Received objects stay
-    /// a pack then, and what would be lost with the view is refused.
+    /// The receiver that records the push, if the repository is only a view of another one. In that
+    /// case received objects stay a pack, and operations whose result would be lost with the view
+    /// are refused.
     pub landing: Option<Arc<dyn Landing>>,
 }
 
 impl Options {
-    /// Serves a whole connection of protocol version 0: it advertises and receives. `program` updates
-    /// worktrees.
+    /// Returns options for a whole connection of protocol version 0, which advertises and receives.
+    /// `program` updates worktrees.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Options {
             version: Version::V0,
@@ -128,7 +130,7 @@ impl Options {
 }
 
 impl Options {
-    /// Charges a packet whose content is kept.
+    /// Charges the memory of a packet whose content is kept.
     fn charge(&self, packet: &Packet<'_>) -> Result<()> {
         let (Some(budget), Packet::Data(payload)) = (&self.budget, packet) else {
             return Ok(());
@@ -138,18 +140,18 @@ impl Options {
     }
 }
 
-/// The size that a pack may have.
+/// A size limit for a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackLimit {
-    /// The size.
+    /// The limit in bytes.
     pub bytes: u64,
     /// The error message for the client whose pack is larger.
     pub reason: String,
 }
 
 impl PackLimit {
-    /// Allows packs of `bytes`. `reason` is the error message for the client whose pack is larger.
+    /// Returns a limit of `bytes`. `reason` is the error message for a client whose pack is larger.
     pub fn new(bytes: u64, reason: impl Into<String>) -> Self {
         PackLimit {
             bytes,
@@ -160,42 +162,44 @@ impl PackLimit {
 
 /// The streams of one connection.
 pub struct Streams<'a> {
-    /// The bytes of the client; they are read in large pieces.
+    /// The input from the client, which is read in large pieces.
     pub input: &'a mut dyn Read,
-    /// The bytes for the client; the stream need not be buffered.
+    /// The output to the client. The writer need not be buffered.
     pub output: &'a mut (dyn Write + Send),
 }
 
 /// The result of serving one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Whether a request was answered, and automatic maintenance is wanted (`receive.autogc`).
+    /// Whether a request was served and automatic maintenance should run (`receive.autogc`).
     pub maintains: bool,
 }
 
-/// Finds the repository that `path` stands for, like `git receive-pack`: at the path, or with one
-/// of the usual suffixes; never one above it.
+/// Opens the repository that `path` names, like `git receive-pack`: at the path, or with one of the
+/// usual suffixes, but never in a parent directory.
 ///
 /// # Errors
-/// There is none, or it may not be used because it belongs to another user.
+/// Fails with [`ErrorKind::NotARepository`] if there is no repository, and with
+/// [`ErrorKind::Unsafe`] if it belongs to another user (`safe.directory`).
 pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     enter(path, environment)
 }
 
-/// Returns whether `repository` can be pushed to natively: not if its history is grafted, it is a partial clone, or its
-/// files are shared with other users (`core.sharedRepository`).
+/// Returns whether pronto can serve pushes to `repository`. It cannot if the history is grafted,
+/// the repository is a partial clone, or its files are shared with other users
+/// (`core.sharedRepository`).
 ///
 /// # Errors
-/// A value is not of its type, or a file cannot be read.
+/// Fails if a setting has an invalid value, or a file cannot be read.
 pub fn can_serve(repository: &Repository) -> Result<bool> {
     Ok(can_serve_view(repository)? && shared::configured(repository.config())? == Sharing::Umask)
 }
 
 /// Does the same as [`can_serve`] for a repository that is only a view of the one that is pushed to
-/// ([`Options::landing`]), in which no file stays.
+/// ([`Options::landing`]), and in which no file is kept.
 ///
 /// # Errors
-/// As for [`can_serve`].
+/// The same as for [`can_serve`].
 pub fn can_serve_view(repository: &Repository) -> Result<bool> {
     let grafts = std::fs::metadata(repository.git_path("info/grafts"));
     Ok(!grafts.is_ok_and(|file| file.len() > 0)
@@ -203,7 +207,7 @@ pub fn can_serve_view(repository: &Repository) -> Result<bool> {
         && !repository.has_promisor()?)
 }
 
-/// Refuses what [`serve`] lacks, so that no caller can forget to ask.
+/// Fails if [`serve`] does not support the repository, so that callers need not check that.
 fn check_support(repository: &Repository, options: &Options) -> Result<()> {
     let is_supported = match options.landing {
         Some(_) => can_serve_view(repository)?,
@@ -218,11 +222,13 @@ fn check_support(repository: &Repository, options: &Options) -> Result<()> {
     }
 }
 
-/// Serves one connection: advertises refs, receives commands and a pack, and changes refs.
+/// Serves one connection: advertises refs, receives commands and a pack, and updates refs.
 ///
 /// # Errors
-/// The client violates the protocol, the connection breaks, or it was interrupted. Refused commands
-/// are reported to the client and are no error. [`ErrorKind::Unsupported`]: [`can_serve`] says no.
+/// Fails with [`ErrorKind::Unsupported`] if [`can_serve`] returns false, with
+/// [`ErrorKind::Refused`] if the client violates the protocol or disconnects early, with
+/// [`ErrorKind::Transport`] if the output fails, and with [`ErrorKind::Interrupted`] if the
+/// operation is interrupted. Refused commands are reported to the client and are no error.
 pub fn serve(
     repository: &Repository,
     options: &Options,
@@ -326,26 +332,26 @@ fn read_options(
     }
 }
 
-/// One requested change of a ref, and its fate.
+/// One command of the client, a ref update, with its result.
 #[derive(Clone, Debug)]
 struct Command {
     old: ObjectId,
     new: ObjectId,
     name: BString,
-    /// Why it failed.
+    /// The reason why the command failed.
     error: Option<BString>,
-    /// Another command makes the change.
+    /// Whether another command makes the change.
     is_skipped: bool,
-    /// The ref to be deleted did not exist.
+    /// Whether the ref to delete did not exist.
     did_not_exist: bool,
     proc_receive: ProcReceive,
     /// The changes that the hook `proc-receive` reported.
     rewrites: Vec<Rewritten>,
-    /// The commits at which the history that it brings is cut off.
+    /// The shallow commits of the client that the new history needs.
     cuts: Vec<ObjectId>,
 }
 
-/// Whether the hook `proc-receive` makes a change.
+/// Whether the hook `proc-receive` executes a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProcReceive {
     No,
@@ -353,7 +359,7 @@ enum ProcReceive {
     Reported,
 }
 
-/// A change that the hook `proc-receive` made in place of the requested one.
+/// A change that the hook `proc-receive` made instead of the requested one.
 #[derive(Clone, Debug, Default)]
 struct Rewritten {
     name: Option<BString>,
@@ -385,7 +391,7 @@ impl Command {
         self.old.is_null()
     }
 
-    /// Whether it is still to be executed.
+    /// Whether the command is still to be executed.
     fn is_open(&self) -> bool {
         self.error.is_none() && !self.is_skipped
     }
@@ -397,7 +403,7 @@ impl Command {
     }
 }
 
-/// One push after its commands have arrived.
+/// One push, after its commands were received.
 struct Push<'a> {
     repository: &'a Repository,
     options: &'a Options,
@@ -407,18 +413,19 @@ struct Push<'a> {
     features: Features,
     has_pack: bool,
     commands: Vec<Command>,
-    /// The commits at which the client's history is cut off.
+    /// The shallow commits of the client.
     shallow: Vec<ObjectId>,
     push_options: Vec<BString>,
     certificate: Option<Received>,
     quarantine: Option<Quarantine>,
-    /// The file that keeps the received pack from being repacked before refs lead to it.
+    /// The `.keep` file, which protects the received pack from a repack until refs point to its
+    /// objects.
     keep: Option<pronto_io::cleanup::Guard>,
-    /// The received pack, where it is once it is published.
+    /// The path of the received pack after it is published.
     pack: Option<PathBuf>,
-    /// The ref that `HEAD` leads to, once objects are published.
+    /// The ref to which `HEAD` points, set when objects are published.
     head: Option<BString>,
-    /// The worktrees, once they were asked for.
+    /// The worktrees, read when they are first needed.
     occupied: OnceLock<Vec<checks::Occupied>>,
 }
 
@@ -427,7 +434,8 @@ impl Push<'_> {
         let (stop, stopped) = channel::<()>();
         let bands = self.bands;
         std::thread::scope(|scope| {
-            // Without the thread there are no progress and no signs of life, which is no failure.
+            // Without the thread, no progress and keep-alive packets are sent, which is not an
+            // error.
             let ticking = bands.is_banded().then(|| {
                 std::thread::Builder::new().spawn_scoped(scope, move || bands.tick_until(&stopped))
             });
@@ -469,7 +477,7 @@ impl Push<'_> {
         self.bands.end()
     }
 
-    /// The full name of a ref of the namespace.
+    /// Returns the full name of a ref of the namespace.
     fn full_name(&self, name: &BStr) -> BString {
         [self.repository.refs().namespace().as_bytes(), name]
             .concat()

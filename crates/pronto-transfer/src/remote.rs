@@ -1,4 +1,4 @@
-//! Remotes: other repositories, how to reach them, and what to fetch from them.
+//! Remotes: other repositories, with their URLs, refspecs and settings.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -50,78 +50,82 @@ pub use refspec::Refspec;
 pub use refspec::local_name;
 pub use stale::{Dangling, dangling_refs, stale_refs};
 
-/// Which tags a fetch takes.
+/// The tags that a fetch takes (`remote.NAME.tagOpt`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tags {
-    /// Those that point at what is fetched.
+    /// Fetch tags that point to fetched objects.
     #[default]
     Follow,
-    /// All.
+    /// Fetch all tags (`--tags`).
     All,
-    /// Only those that a refspec names.
+    /// Fetch only tags that a refspec matches (`--no-tags`).
     None,
 }
 
-/// When `refs/remotes/NAME/HEAD` follows the `HEAD` of the other side.
+/// The mode of updating `refs/remotes/NAME/HEAD` (`remote.NAME.followRemoteHEAD`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FollowHead {
-    /// Never: as Git did up to version 2.47.
+    /// Never update the ref (`never`), like Git up to version 2.47.
     Never,
-    /// Create it if it is missing.
+    /// Create the ref if it is missing (`create`).
     #[default]
     Create,
-    /// Keep it up to date.
+    /// Always update the ref (`always`).
     Always,
 }
 
-/// Another repository, as configured under `remote.NAME` or given by its address.
+/// Another repository, configured as `remote.NAME` or given by its URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
-    /// The name, or the address if it has none.
+    /// The name, or the URL if the remote has no name.
     pub name: BString,
-    /// The URLs, rewritten by `url.BASE.insteadOf`; the first one is fetched from.
+    /// The URLs (`remote.NAME.url`), rewritten by `url.BASE.insteadOf`. Fetches use the first one.
     pub urls: Vec<BString>,
-    /// The refspecs to fetch.
+    /// The fetch refspecs (`remote.NAME.fetch`).
     pub fetch: Vec<Refspec>,
-    /// The refspecs to push, as a file of the repository says.
+    /// The push refspecs from a file below `remotes/` or `branches/`.
     pub push: Vec<BString>,
-    /// Which tags to fetch.
+    /// The tags to fetch (`remote.NAME.tagOpt`).
     pub tags: Option<Tags>,
-    /// Whether to remove refs that the remote no longer has.
+    /// Delete stale remote-tracking refs in a fetch (`remote.NAME.prune`).
     pub prune: Option<bool>,
-    /// Whether that holds for tags too.
+    /// Delete stale tags in a fetch (`remote.NAME.pruneTags`).
     pub prune_tags: Option<bool>,
-    /// The program that serves on the other side.
+    /// The program on the remote side (`remote.NAME.uploadpack`).
     pub upload_pack: Option<BString>,
-    /// The HTTP proxy; an empty one means none.
+    /// The HTTP proxy; empty for no proxy (`remote.NAME.proxy`).
     pub proxy: Option<BString>,
-    /// Values for the hooks of the other side.
+    /// Protocol-specific values for the server (`remote.NAME.serverOption`).
     pub server_options: Vec<BString>,
-    /// The revisions, or patterns of refs, whose history a negotiation offers.
+    /// The revisions, or ref patterns, whose history is sent as haves in a negotiation
+    /// (`remote.NAME.negotiationRestrict`).
     pub negotiation_restrict: Vec<BString>,
-    /// The commits, or patterns of refs, that a negotiation always offers.
+    /// The commits, or ref patterns, that are always sent as haves in a negotiation
+    /// (`remote.NAME.negotiationInclude`).
     pub negotiation_include: Vec<BString>,
-    /// Whether it promises to have what is missing here.
+    /// Whether the remote is a promisor, which has the missing objects of a partial clone
+    /// (`remote.NAME.promisor`).
     pub promisor: bool,
-    /// The filter of a partial clone.
+    /// The filter of a partial clone (`remote.NAME.partialCloneFilter`).
     pub partial_clone_filter: Option<BString>,
-    /// Whether `fetch --all` leaves it out.
+    /// Skip the remote in `fetch --all` (`remote.NAME.skipFetchAll`).
     pub skip_fetch_all: bool,
-    /// The way in which its `HEAD` is followed.
+    /// The mode of updating `refs/remotes/NAME/HEAD` (`remote.NAME.followRemoteHEAD`).
     pub follow_head: FollowHead,
-    /// Whether its references have the same names here.
+    /// Whether the remote is a mirror (`remote.NAME.mirror`).
     pub is_mirror: bool,
-    /// The directory whose file describes it (`remotes` or `branches`), if one does.
+    /// The directory, `remotes` or `branches`, with the file that describes the remote, if there is
+    /// one.
     pub file: Option<&'static str>,
-    /// Whether it is configured, rather than given by its address.
+    /// Whether the remote is configured, and not given by its URL.
     pub is_configured: bool,
 }
 
 impl Remote {
-    /// The remote called `name`, or the one at that address if none is called so.
+    /// Returns the remote called `name`, or a remote with the URL `name` if there is none.
     ///
     /// # Errors
-    /// A configured value is malformed.
+    /// Fails if a setting is malformed.
     pub fn find(repository: &Repository, name: &BStr) -> Result<Self> {
         let mut remote = Self::known(repository, name)?;
         if remote.urls.is_empty() {
@@ -130,10 +134,10 @@ impl Remote {
         Ok(remote)
     }
 
-    /// Does the same as [`find`](Self::find) where there is no repository.
+    /// Does the same as [`find`](Self::find) without a repository.
     ///
     /// # Errors
-    /// A configured value is malformed.
+    /// Fails if a setting is malformed.
     pub fn find_without_repository(config: &Config, name: &BStr) -> Result<Self> {
         let mut remote = Self::configured(config, name)?;
         if remote.urls.is_empty() {
@@ -142,11 +146,11 @@ impl Remote {
         Ok(remote)
     }
 
-    /// The remote called `name`, as the configuration or a file of the repository describes it. One
-    /// that nothing describes has no address.
+    /// Returns the remote called `name`, as the configuration or a file below `remotes/` or
+    /// `branches/` describes it. An unknown remote has no URL.
     ///
     /// # Errors
-    /// A value is not well formed, or a file cannot be read.
+    /// Fails if a setting is malformed, or a file cannot be read.
     pub fn known(repository: &Repository, name: &BStr) -> Result<Self> {
         let mut remote = Self::configured(repository.config(), name)?;
         if remote.urls.is_empty() {
@@ -155,11 +159,11 @@ impl Remote {
         Ok(remote)
     }
 
-    /// The remote that a fetch without arguments uses: that of the current branch, which may be an
-    /// address, or the only one, or `origin`, which may have no address.
+    /// Returns the default remote for fetches: `branch.NAME.remote` of the current branch, which
+    /// may be a URL, or the only remote, or `origin`, which may have no URL.
     ///
     /// # Errors
-    /// `HEAD` or a file cannot be read, or a value is not well formed.
+    /// Fails if `HEAD` or a file cannot be read, or a setting is malformed.
     pub fn default_of(repository: &Repository) -> Result<Self> {
         match Self::name_of_branch(repository)? {
             Some(name) => Self::find(repository, name.as_bstr()),
@@ -177,10 +181,10 @@ impl Remote {
         Ok(name.map(BStr::to_owned))
     }
 
-    /// The remote called `name` with all that is configured for it.
+    /// Returns the remote called `name` with its settings in `config`.
     ///
     /// # Errors
-    /// A configured value is malformed.
+    /// Fails if a setting is malformed.
     pub fn configured(config: &Config, name: &BStr) -> Result<Self> {
         let key =
             |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();
@@ -234,11 +238,11 @@ impl Remote {
         Ok(remote)
     }
 
-    /// The name of the remote that a fetch without arguments uses: that of the current branch, or
-    /// the only one, or `origin`.
+    /// Returns the name of the default remote for fetches: that of the current branch, or the only
+    /// remote, or `origin`.
     ///
     /// # Errors
-    /// `HEAD` cannot be read.
+    /// Fails if `HEAD` cannot be read.
     pub fn default_name(repository: &Repository) -> Result<BString> {
         if let Some(name) = Self::name_of_branch(repository)? {
             return Ok(name);
@@ -258,7 +262,7 @@ impl Remote {
     /// Returns the URL to fetch from.
     ///
     /// # Errors
-    /// There is no address.
+    /// Fails with [`ErrorKind::InvalidInput`] if there is no URL.
     pub fn url(&self) -> Result<&BStr> {
         self.urls.first().map(|url| url.as_bstr()).ok_or_else(|| {
             let message = format!("no URL is configured for remote '{}'", self.name);
@@ -267,10 +271,10 @@ impl Remote {
     }
 }
 
-/// The values of `key`, after the last empty one.
+/// Returns the values of `key` after the last empty value.
 ///
 /// # Errors
-/// The last one has no value.
+/// Fails if the last entry has no value.
 fn revisions(config: &Config, key: Vec<u8>) -> Result<Vec<BString>> {
     config.string(&key)?;
     Ok(owned(config.list(key)))
@@ -280,7 +284,7 @@ fn owned(values: Vec<&BStr>) -> Vec<BString> {
     values.into_iter().map(BStr::to_owned).collect()
 }
 
-/// `url` with the longest `url.BASE.insteadOf` that it starts with replaced by its base.
+/// Returns `url` with the longest matching `url.BASE.insteadOf` prefix replaced by its base.
 pub fn rewritten(config: &Config, url: &BStr) -> BString {
     let mut best: Option<(usize, &BStr)> = None;
     for base in config.subsections("url") {
@@ -298,7 +302,7 @@ pub fn rewritten(config: &Config, url: &BStr) -> BString {
     }
 }
 
-/// Whether `name` can be the name of a remote.
+/// Whether `name` is a valid name of a remote.
 pub fn is_valid_name(name: &BStr) -> bool {
     let spec = [b"refs/remotes/", name.as_bytes(), b"/test"].concat();
     crate::refs::name::is_valid(spec.as_bstr(), crate::refs::name::Form::Full)

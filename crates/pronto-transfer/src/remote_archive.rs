@@ -1,4 +1,4 @@
-//! Archives that another machine makes: `git archive --remote`.
+//! Fetches archives from a server: `git archive --remote`.
 //!
 //! Costs one connection, and no memory for the archive.
 
@@ -14,14 +14,14 @@ use crate::remote::Remote;
 use crate::remote::connection::{self, Settings, from_wire};
 use crate::{Error, ErrorKind, Result};
 
-/// The end of a transfer.
+/// The result of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
     /// The archive is complete.
     Complete,
-    /// The server gave up. The text says why, as Git prints it, without control characters; it is empty if the
-    /// server has said nothing.
+    /// The server failed. Contains the reason, as Git prints it, without control characters; empty
+    /// if the server sent no reason.
     Failed(String),
 }
 
@@ -29,9 +29,9 @@ pub enum Ended {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Call<'a> {
-    /// The program that serves there in place of `git-upload-archive`.
+    /// The program on the remote side instead of `git-upload-archive` (`--exec`).
     pub program: Option<&'a BString>,
-    /// The arguments of `archive`.
+    /// The arguments of `git archive` to send.
     pub arguments: &'a [BString],
     /// The configuration.
     pub config: &'a Config,
@@ -40,7 +40,7 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Creates a request to the usual program.
+    /// Creates a request to `git-upload-archive`.
     pub fn new(arguments: &'a [BString], config: &'a Config, environment: &'a Environment) -> Self {
         Call {
             program: None,
@@ -51,12 +51,13 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Writes the archive that `remote` makes to `output`, on the calling thread. Needs no repository. Messages of the
-/// server go to the progress of `watch`, without control characters.
+/// Writes the archive of `remote` to `output`, on the calling thread. Needs no local repository.
+/// Messages of the server are sent to the progress of `watch`, without control characters.
 ///
 /// # Errors
-/// The remote cannot be reached or refuses, what it sends is malformed, or `output` fails.
-/// [`ErrorKind::Unsupported`] for remotes that git reaches with a helper, and for bundles.
+/// Fails with [`ErrorKind::Unsupported`] for remotes that git reaches with a remote helper, and for
+/// bundles; with `ErrorKind::Transport` if the remote cannot be reached, refuses or violates the
+/// protocol; and with `ErrorKind::Io` if `output` fails.
 pub fn fetch_archive(
     remote: &Remote,
     call: &Call<'_>,
@@ -75,7 +76,7 @@ pub fn fetch_archive(
     client.request(call.arguments).map_err(from_wire)?;
     let answer = client.receive(output, watch.progress());
     let answer = answer.map_err(from_wire)?;
-    // The program behind the connection prints all that it has to say before it ends.
+    // The program of the connection prints all its messages before it ends.
     let closed = client.close();
     Ok(match (answer, closed) {
         (Answer::Failed(line), _) => Ended::Failed(line),

@@ -1,11 +1,12 @@
-//! The server of a fetch: the other side of `gitprotocol-pack(5)` and `gitprotocol-v2(5)`.
+//! The server of a fetch (`git upload-pack`), see `gitprotocol-pack(5)` and `gitprotocol-v2(5)`.
 //!
-//! It takes bytes from any `Read` and gives bytes to any `Write`: [`answer`] serves a whole
-//! conversation on a pipe, or one request of a stateless transport, for which [`advertise`] makes
-//! the first response. No process is started, unless `uploadpack.packObjectsHook` names one.
+//! The server reads from any `Read` and writes to any `Write`: [`answer`] serves a whole
+//! conversation on a pipe, or one request of a stateless transport, for which [`advertise`] writes
+//! the first response. The server starts no process, unless `uploadpack.packObjectsHook` is set.
 //!
-//! Costs of a full clone: refs are read once, commits and trees once (or bitmaps), and the content
-//! of a single pack is sent from its map without a copy: 16 packets with one system call.
+//! A full clone costs reading the refs once, and reading commits and trees once (or bitmaps). The
+//! content of a single pack is sent from its memory map without a copy: 16 packets with one system
+//! call.
 
 mod bands;
 mod cache;
@@ -54,43 +55,46 @@ use shown::View;
 pub use v2::{MOST_PREFIX_BYTES, MOST_PREFIXES};
 use writer::Lines;
 
-/// The largest size of one request; a larger one is refused.
+/// The limit for the size of one request.
 const LARGEST_REQUEST_BYTES: usize = 256 << 20;
 
-/// The memory that an argument takes beside its bytes.
+/// The memory of an argument beside its bytes.
 const OVERHEAD_BYTES: usize = 64;
 
-/// More ids than these in one request are refused.
+/// The limit for the number of object ids in one request.
 pub const MOST_IDS: usize = 4 << 20;
 
-/// The form of a conversation.
+/// The options for serving a conversation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The version of the protocol: see [`requested_version`].
+    /// The protocol version: see
     pub version: Version,
-    /// Whether the transport is stateless (HTTP): [`answer`] reads one request, and nothing is
-    /// advertised before it.
+    /// Whether the transport is stateless (HTTP, `--stateless-rpc`): [`answer`] reads one request,
+    /// and sends no advertisement before it.
     pub is_stateless: bool,
-    /// Whether a client without side band gets no progress on the error output.
+    /// Whether progress is discarded for a client without sideband, instead of being written to
+    /// standard error.
     pub is_daemon: bool,
-    /// The name of this server (`agent=`).
+    /// The name and version of this server (capability `agent`).
     pub agent: BString,
     /// The id of this session, advertised with `transfer.advertiseSID`.
     pub session_id: Option<BString>,
-    /// The packs that equal requests share; each is made for one request without.
+    /// The cache of packs that equal requests share. Unset, each pack is created for one request.
     pub packs: Option<Arc<dyn PackCache>>,
-    /// The selections of objects that equal requests share; each is made for one request without.
+    /// The selections of objects that equal requests share. Unset, each selection is made for one
+    /// request.
     pub selections: Option<Arc<Selections>>,
-    /// The lists of refs that equal requests share.
+    /// The cache of ref lists that equal requests share.
     pub listings: Option<Arc<dyn ListingCache>>,
-    /// The path of the repository that this one is a view of; `None` if it is no view. The refs of a view never change,
-    /// so that the path of the view identifies their state, and lists of refs are found without reading the refs.
+    /// The path of the repository of which this one is a view; `None` if it is not a view. The refs
+    /// of a view never change. The path of the view therefore identifies their state, and ref lists
+    /// are found in the cache without reading the refs.
     pub view_of: Option<PathBuf>,
-    /// The memory that the arguments of a request may take, charged before they are kept.
+    /// The memory budget for the arguments of a request, charged before they are kept.
     pub budget: Option<Arc<Budget>>,
-    /// The bundles from which clones may start, unless the configuration of the repository says which
-    /// (`uploadpack.advertiseBundleURIs`).
+    /// The source of bundles for clones, unless the configuration of the repository sets bundle
+    /// URIs (`uploadpack.advertiseBundleURIs`).
     pub bundles: Option<Arc<dyn BundleSource>>,
 }
 
@@ -112,43 +116,43 @@ impl Default for Options {
     }
 }
 
-/// The bytes of both sides.
+/// The streams of the connection.
 pub struct Streams<'a> {
-    /// Is read in large pieces.
+    /// The input from the client, which is read in large pieces.
     pub input: &'a mut dyn Read,
-    /// Need not be buffered.
+    /// The output to the client. The writer need not be buffered.
     pub output: &'a mut (dyn Write + Send),
 }
 
-/// The end of a conversation.
+/// The result of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The client has all it asked for.
+    /// All requests were served.
     Served,
-    /// The client wants something that it may not have, and was told so. The message is for the
-    /// log of the server.
+    /// The client requested an object that is not allowed, and received an error. The message is
+    /// for the log of the server.
     Refused(BString),
-    /// The pack could not be made, and the client was told so. The text is what Git prints.
+    /// The pack could not be created, and the client received an error. Contains Git's message.
     Aborted(BString),
 }
 
-/// One conversation.
+/// The state of one conversation.
 struct Session<'a> {
     repository: &'a Repository,
-    /// The same without grafts, which count in the negotiation only.
+    /// The repository without grafts, which only affect the negotiation.
     stored: &'a Repository,
     options: &'a Options,
     settings: Settings,
     packets: PacketReader<&'a mut (dyn Read + 'a)>,
-    /// The number of bytes of the current request that were read.
+    /// The number of bytes of the current request that were read so far.
     request_bytes: usize,
-    /// The names of the promisor remotes that the client can use.
+    /// The names of the promisor remotes that the client has accepted.
     promisors: Vec<BString>,
     out: &'a mut (dyn Write + Send + 'a),
     interrupt: &'a Interrupt,
 }
 
-/// Returns the version that `GIT_PROTOCOL` requests: the highest known one.
+/// Returns the protocol version that `GIT_PROTOCOL` requests: the highest known version in it.
 pub fn requested_version(variable: Option<&[u8]>) -> Version {
     let keys = variable.unwrap_or_default().split_str(":");
     let versions = keys.filter_map(|key| match key {
@@ -159,11 +163,13 @@ pub fn requested_version(variable: Option<&[u8]>) -> Version {
     versions.max().unwrap_or(Version::V0)
 }
 
-/// Finds the repository that `path` stands for, like Git's servers: at the path, or with one of
-/// the usual suffixes; never one above it. `~` and `~USER` stand for home directories.
+/// Opens the repository that `path` names, like Git's servers: at the path, or with one of the
+/// usual suffixes, but never in a parent directory. `~` and `~USER` are expanded to home
+/// directories.
 ///
 /// # Errors
-/// There is none, or it may not be used because it belongs to another user (`safe.directory`).
+/// Fails with [`ErrorKind::NotARepository`] if there is no repository, and with
+/// [`ErrorKind::Unsafe`] if it belongs to another user (`safe.directory`).
 pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     Search {
         is_strict: false,
@@ -172,10 +178,10 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
     .find(path, environment)
 }
 
-/// Finds the repository at exactly `path` (`--strict`).
+/// Opens the repository at exactly `path` (`--strict`).
 ///
 /// # Errors
-/// As [`find`].
+/// The same as for [`find`].
 pub fn find_strict(path: &Path, environment: &Environment) -> Result<Repository> {
     Search {
         is_strict: true,
@@ -184,11 +190,12 @@ pub fn find_strict(path: &Path, environment: &Environment) -> Result<Repository>
     .find(path, environment)
 }
 
-/// Finds the repository for `git upload-pack`: as [`find`], or at exactly `path` (`--strict`). It may belong
-/// to any user, because a fetch runs no program that the repository names.
+/// Opens the repository for `git upload-pack`: like [`find`], or at exactly `path` (`--strict`).
+/// The repository may belong to any user, because a fetch runs no program that the repository
+/// configures.
 ///
 /// # Errors
-/// There is none.
+/// Fails with [`ErrorKind::NotARepository`] if there is no repository.
 pub fn find_to_send(path: &Path, is_strict: bool, environment: &Environment) -> Result<Repository> {
     Search {
         is_strict,
@@ -199,9 +206,9 @@ pub fn find_to_send(path: &Path, is_strict: bool, environment: &Environment) -> 
 
 /// The rules by which a path is resolved.
 struct Search {
-    /// The path is taken as it is.
+    /// Whether only the exact path is tried.
     is_strict: bool,
-    /// A repository of another user is refused.
+    /// Whether a repository of another user is refused.
     checks_owner: bool,
 }
 
@@ -224,7 +231,7 @@ impl Search {
 
     fn at(&self, path: &Path, environment: &Environment) -> Result<Option<Repository>> {
         let mut environment = environment.clone();
-        // What is stored is sent, and the path says which repository is meant.
+        // Stored objects are sent without replacement, and only the path selects the repository.
         environment.set("GIT_NO_REPLACE_OBJECTS", "1");
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
             environment.remove(name);
@@ -238,7 +245,7 @@ impl Search {
         for suffix in suffixes {
             let mut candidate = [given, suffix.as_bytes()].concat();
             if candidate.is_empty() {
-                // The root directory, not the current one.
+                // An empty path means the root directory, not the current one.
                 candidate.extend(path.first());
             }
             let Some(found) = Repository::resolve_git_dir(candidate.as_bstr(), &environment)?
@@ -263,10 +270,11 @@ impl Search {
     }
 }
 
-/// Writes what the server offers: the refs of versions 0 and 1, or the capabilities of version 2.
+/// Writes the advertisement: the refs and capabilities of versions 0 and 1, or the capabilities of
+/// version 2.
 ///
 /// # Errors
-/// References or the configuration cannot be read, or `output` fails.
+/// Fails if refs or the configuration cannot be read, or `output` fails.
 pub fn advertise(repository: &Repository, options: &Options, output: &mut dyn Write) -> Result<()> {
     let settings = Settings::read(repository.config())?;
     let bytes = advertisement(repository, options, &settings)?;
@@ -287,12 +295,13 @@ fn advertisement(
     }
 }
 
-/// Serves the client: [`advertises`](advertise), unless the transport is stateless, and answers its
-/// requests. Errors are sent to the client first, where the protocol has a way.
+/// Serves the client: sends the [advertisement](advertise), unless the transport is stateless, and
+/// answers the requests. Errors are sent to the client first, if the protocol permits that.
 ///
 /// # Errors
-/// The client violates the protocol, an object cannot be read, the connection breaks, or the
-/// operation was interrupted.
+/// Fails with [`ErrorKind::Refused`] if the client violates the protocol or disconnects early, with
+/// [`ErrorKind::Transport`] if the output fails, with [`ErrorKind::Interrupted`] if the operation
+/// is interrupted, and with other kinds if an object cannot be read.
 pub fn answer(
     repository: &Repository,
     options: &Options,
@@ -349,7 +358,7 @@ impl Session<'_> {
         written.map_err(unwritable)
     }
 
-    /// Sends the lines, and forgets them.
+    /// Sends the lines, and removes them from `lines`.
     fn send_lines(&mut self, lines: &mut Lines) -> Result<()> {
         let bytes = std::mem::take(&mut lines.bytes);
         match bytes.is_empty() {
@@ -358,7 +367,7 @@ impl Session<'_> {
         }
     }
 
-    /// The next packet.
+    /// Reads the next packet.
     fn input(&mut self) -> Result<Input> {
         let Some(packet) = self.packets.next_or_end().map_err(from_client)? else {
             return Ok(Input::End);
@@ -382,7 +391,8 @@ impl Session<'_> {
         }
     }
 
-    /// The history that a client gets for which it is `cut`; `None` if that is the whole.
+    /// Returns the repository with the history that is `cut` for the client; `None` if the client
+    /// receives the complete history.
     fn view_of(&self, cut: &Cut) -> Result<Option<Repository>> {
         if cut.commits.is_empty() {
             return Ok(None);
@@ -392,13 +402,14 @@ impl Session<'_> {
         self.stored.with_history_cut_at(all).map(Some)
     }
 
-    /// Whether an object is here.
+    /// Whether an object exists.
     fn is_present(&self, id: &ObjectId) -> Result<bool> {
         let store = self.repository.objects()?;
         store.contains(id).map_err(crate::objects::from_odb)
     }
 
-    /// Records the id that the client gave its session, if the server told its own.
+    /// Records the session id of the client, if the server has sent its own
+    /// (`transfer.advertiseSID`).
     fn record_client_session(&self, id: &[u8]) {
         if self.settings.session_id {
             let id = id.to_str_lossy();
@@ -407,7 +418,8 @@ impl Session<'_> {
     }
 }
 
-/// The client violates the protocol, or wants what it may not have.
+/// Returns the error for a client that violates the protocol, or requests an object that is not
+/// allowed.
 #[cold]
 fn broken(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Refused, message.into())

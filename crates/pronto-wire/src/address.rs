@@ -1,4 +1,4 @@
-//! Addresses of repositories: URLs, the `host:path` of scp, and paths, distinguished as in Git.
+//! Addresses of repositories: URLs, scp-like `host:path`, and paths, distinguished as in Git.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -6,22 +6,22 @@ use crate::error::{Error, ErrorKind};
 use crate::escapes::decoded;
 use crate::url::Url;
 
-/// An address taken apart.
+/// The parsed address of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Address {
     /// A repository on this machine: a path, or `file://` and a path.
     File {
-        /// The path, as it stood.
+        /// The path as it was given.
         path: BString,
     },
-    /// `git://`: a daemon without encryption or login.
+    /// `git://`: a git daemon, without encryption or authentication.
     Git {
-        /// Name or number of the host, without brackets.
+        /// The name or IP address of the host, without brackets.
         host: String,
-        /// The port, if it is not the usual one.
+        /// The port, if it was given.
         port: Option<u16>,
-        /// The path on that host.
+        /// The path on the host.
         path: BString,
     },
     /// `ssh://` and `host:path`.
@@ -30,12 +30,12 @@ pub enum Address {
         host: String,
         /// The port, if one is given.
         port: Option<u16>,
-        /// The path on that host.
+        /// The path on the host.
         path: BString,
     },
     /// `http://` and `https://`.
     Http {
-        /// The URL, user and password included.
+        /// The URL, including user and password.
         url: Url,
     },
 }
@@ -44,7 +44,8 @@ impl Address {
     /// Parses `text`. Does not check whether a path exists.
     ///
     /// # Errors
-    /// The scheme is unknown, there is no path, or a program could treat a part as an option.
+    /// Fails with [`ErrorKind::Unsupported`] if the scheme is unknown, or [`ErrorKind::Address`] if
+    /// there is no path, or a program could treat a part of the address as an option.
     pub fn parse(text: &BStr) -> Result<Self, Error> {
         if let Some(helper) = helper_name(text) {
             let message = format!("remote helper '{helper}' is not supported");
@@ -78,7 +79,7 @@ impl Address {
         }
     }
 
-    /// The name by which settings know the transport (`protocol.NAME.allow`).
+    /// Returns the name of the transport in `protocol.NAME.allow`.
     pub fn protocol(&self) -> &'static str {
         match self {
             Address::File { .. } => "file",
@@ -90,7 +91,7 @@ impl Address {
     }
 }
 
-/// Whether `text` starts with a scheme and `://`.
+/// Returns whether `text` starts with a scheme and `://`.
 pub fn is_url(text: &BStr) -> bool {
     match text.find("://") {
         Some(end) if end > 0 => text[..end]
@@ -100,7 +101,7 @@ pub fn is_url(text: &BStr) -> bool {
     }
 }
 
-/// Whether `text` is a path rather than `host:path`: no colon before the first slash.
+/// Returns whether `text` is a path instead of `host:path`: no colon precedes the first slash.
 pub fn is_local(text: &BStr) -> bool {
     match (text.find_byte(b':'), text.find_byte(b'/')) {
         (None, _) => true,
@@ -109,10 +110,10 @@ pub fn is_local(text: &BStr) -> bool {
     }
 }
 
-/// `text` without the login in its URL, for messages and for what is written to disk.
+/// Returns `text` without user and password, for messages and files.
 ///
-/// Texts that are not URLs, or not clear ones, are taken as well; what may be a login is left out
-/// of them: all up to the last `@` before the path.
+/// Accepts texts that are not valid URLs, too. In these everything that may be a login is removed: all
+/// up to the last `@` before the path.
 pub fn without_credentials(text: &BStr) -> BString {
     let Some((scheme, rest)) = text.split_once_str("://") else {
         return text.into();
@@ -173,7 +174,7 @@ fn scp(text: &BStr) -> Result<Address, Error> {
     Ok(Address::Ssh { host, port, path })
 }
 
-/// `/~user/x` means the home of `user`.
+/// Removes the slash before `~user`, so that the path is relative to the home directory of the user.
 fn home_relative(path: &[u8]) -> &BStr {
     match path {
         [b'/', rest @ ..] if rest.starts_with(b"~") => rest.as_bstr(),
@@ -181,7 +182,7 @@ fn home_relative(path: &[u8]) -> &BStr {
     }
 }
 
-/// The end of `[...]` around the host, or 0.
+/// Returns the end of the `[...]` around the host, or 0.
 fn bracket_end(text: &[u8]) -> usize {
     let start = text.find(b"@[").map_or(0, |at| at + 1);
     if text.get(start) != Some(&b'[') {
@@ -203,7 +204,7 @@ fn host_and_port(text: &[u8]) -> Result<(String, Option<u16>), Error> {
         let port = text[end..].strip_prefix(':').unwrap_or("");
         let user = &text[..start];
         match inner.split_once(':') {
-            // `[host:port]:path`, but not `[::1]:path`.
+            // The brackets contain host and port: `[host:port]:path`, but not `[::1]:path`.
             Some((host, port)) if !port.contains(':') => (format!("{user}{host}"), port),
             _ => (format!("{user}{inner}"), port),
         }
@@ -229,8 +230,8 @@ fn host_and_port(text: &[u8]) -> Result<(String, Option<u16>), Error> {
     }
 }
 
-/// Splits a host and the port after its first colon. Text that is not a number is part of the host,
-/// as in an IPv6 address without brackets, or after a login with a password.
+/// Splits the port after the first colon off a host. Text that is not a number is part of the host, as
+/// in an IPv6 address without brackets, or after a login with a password.
 fn port_after_host(text: &str) -> (String, &str) {
     match text.split_once(':') {
         Some((host, port)) if port.is_empty() || port.parse::<u16>().is_ok() => {

@@ -1,5 +1,5 @@
-//! The refs of the other side: the advertisement of versions 0 and 1, the greeting of version 2,
-//! and its `ls-refs` command (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
+//! The refs of the remote side: the ref advertisement of versions 0 and 1, the capability advertisement
+//! of version 2, and its `ls-refs` command (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
@@ -10,62 +10,64 @@ use crate::capabilities::{AGENT, Capabilities};
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
-/// The protocol that both sides speak.
+/// The version of the protocol (`protocol.version`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Version {
-    /// References at once, then one negotiation.
+    /// A ref advertisement, then one negotiation.
     V0,
     /// Like [`V0`](Self::V0), with an additional first line.
     V1,
-    /// Commands.
+    /// A capability advertisement, then commands.
     #[default]
     V2,
 }
 
-/// One reference of the other side.
+/// One ref of the remote side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteRef {
-    /// Its full name: `HEAD`, `refs/heads/main`.
+    /// The full name of the ref, for example `HEAD` or `refs/heads/main`.
     pub name: BString,
-    /// The object it points to; `None` for a `HEAD` whose branch has no commit yet.
+    /// The object to which the ref points; `None` for a `HEAD` that points to an unborn branch.
     pub id: Option<ObjectId>,
-    /// The object to which the tag finally points, if the reference points to a tag.
+    /// The peeled object, if the ref points to an annotated tag.
     pub peeled: Option<ObjectId>,
-    /// The target of a symbolic ref, if the other side names one. An invalid name counts as none.
+    /// The target of a symref, if the remote side reports it. An invalid name is ignored.
     pub symref_target: Option<RefName>,
 }
 
-/// The content of the first message of the other side.
+/// The first message of the remote side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// The version it chose.
+    /// The version that the remote side chose.
     pub version: Version,
     /// The capabilities.
     pub capabilities: Capabilities,
-    /// The hash function of its repository.
+    /// The hash function of the remote repository (`object-format`).
     pub object_format: Kind,
-    /// Its references; always empty in version 2.
+    /// The refs of the remote side; always empty in version 2.
     pub refs: Vec<RemoteRef>,
-    /// Commits whose parents it does not have (versions 0 and 1).
+    /// The shallow commits of the remote side (versions 0 and 1).
     pub shallow: Vec<ObjectId>,
-    /// Objects that it has without showing a ref that leads to them (`.have`).
+    /// Objects that the remote side has without a visible ref (`.have`).
     pub haves: Vec<ObjectId>,
 }
 
 /// The maximum length of all capabilities together. Version 2 sends a few hundred bytes.
 const MOST_CAPABILITY_BYTES: usize = 1 << 20;
 
-/// The maximum number of capabilities: each ref of version 0 is searched among them.
+/// The maximum number of capabilities. In version 0 they are searched for the symref target of each
+/// ref.
 const MOST_CAPABILITIES: usize = 1024;
 
-/// Takes the first message packet by packet.
+/// Parses the first message packet by packet.
 #[derive(Debug)]
 pub struct GreetingParser {
     room: Room,
     capability_room: Room,
     seen_service: bool,
     started: bool,
-    /// Within the line that says over HTTP which service answers, and the flush after it.
+    /// Whether the parser is in the line `# service=…`, which HTTP sends first, or before the flush
+    /// packet after it.
     in_service: bool,
     version: Option<Version>,
     capabilities: Option<Capabilities>,
@@ -94,10 +96,11 @@ impl Default for GreetingParser {
 }
 
 impl GreetingParser {
-    /// Takes one packet; returns the whole once it is the last one.
+    /// Takes one packet. Returns the message after its last packet.
     ///
     /// # Errors
-    /// If the packet cannot stand there.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the packet is not valid at
+    /// its position or limits are exceeded.
     pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Greeting>, Error> {
         let line = match packet {
             Packet::Flush if self.in_service => {
@@ -206,21 +209,22 @@ fn check_count(capabilities: &Capabilities) -> Result<(), Error> {
     }
 }
 
-/// The arguments of `ls-refs`.
+/// The arguments of the command `ls-refs`.
 #[derive(Clone, Debug, Default)]
 pub struct LsRefs {
-    /// Only references whose names start with one of these; all if there are none. A hint: the
-    /// other side may send more.
+    /// Request only refs whose names start with one of these prefixes (`ref-prefix`); all refs if the
+    /// list is empty. The remote side may send others as well.
     pub prefixes: Vec<BString>,
-    /// Values for the other side's hooks (`--server-option`).
+    /// Options for the server (`--server-option`).
     pub server_options: Vec<BString>,
 }
 
 impl LsRefs {
-    /// Appends the command to `out`, for a side that greeted with `capabilities`.
+    /// Appends the command to `out`, for a server that sent `capabilities`.
     ///
     /// # Errors
-    /// If a value is longer than a packet.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if a value is longer than a
+    /// packet.
     pub fn write(&self, capabilities: &Capabilities, out: &mut Vec<u8>) -> Result<(), Error> {
         write_command("ls-refs", capabilities, &self.server_options, None, out)?;
         pktline::write(out, b"peel\n")?;
@@ -236,7 +240,7 @@ impl LsRefs {
     }
 }
 
-/// Appends the head of a version 2 command up to and with the delimiter.
+/// Appends the start of a version 2 command, including the delimiter packet.
 pub(crate) fn write_command(
     name: &str,
     capabilities: &Capabilities,
@@ -263,10 +267,10 @@ pub(crate) fn write_command(
     Ok(())
 }
 
-/// Parses one line of the answer to `ls-refs`.
+/// Parses one line of the response to `ls-refs`.
 ///
 /// # Errors
-/// If it is not such a line.
+/// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if `line` is not a valid ref line.
 pub fn parse_ref_line(line: &[u8], format: Kind) -> Result<RemoteRef, Error> {
     let mut fields = line.split_str(" ");
     let id = match fields.next() {
@@ -294,7 +298,7 @@ pub fn parse_ref_line(line: &[u8], format: Kind) -> Result<RemoteRef, Error> {
     Ok(parsed)
 }
 
-/// Parses a full hexadecimal id of hash function `format`.
+/// Parses a full hexadecimal object id of the hash function `format`.
 pub(crate) fn parse_id(hex: &[u8], format: Kind) -> Result<ObjectId, Error> {
     pronto_hash::parse_hex(hex)
         .ok()

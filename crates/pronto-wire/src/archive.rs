@@ -1,5 +1,5 @@
-//! Requests for archives: arguments as packets, a confirmation, and the archive in a side band
-//! (`git-upload-archive(1)`).
+//! Requests for archives (`git-upload-archive(1)`): arguments as packets, an acknowledgement, and the
+//! archive in a side band.
 
 use std::io::{Read, Write};
 
@@ -15,21 +15,23 @@ use crate::sanitize::sanitized;
 use crate::sideband::Messages;
 use crate::transport::{self, Connection, Options, Service, http};
 
-/// The most arguments that a server takes, as in Git.
+/// The maximum number of arguments that a server accepts, as in Git.
 pub const MOST_ARGUMENTS: usize = 64;
 
 /// The word before each argument.
 const TOKEN: &[u8] = b"argument ";
 
-/// Reads the arguments of a request. It is bounded by [`MOST_ARGUMENTS`] and the length of a packet.
+/// Reads the arguments of a request. The number is limited by [`MOST_ARGUMENTS`], and the length of
+/// each by that of a packet.
 ///
 /// # Errors
-/// A packet is malformed or no argument, there are too many, or the stream ends.
+/// Fails with [`ErrorKind::Malformed`] if a packet is malformed or there are too many arguments, or
+/// [`ErrorKind::Disconnected`] if the stream ends early.
 pub fn read_arguments<R: Read>(packets: &mut PacketReader<R>) -> Result<Vec<BString>, Error> {
     let mut arguments = Vec::new();
     loop {
         let Some(Packet::Data(payload)) = packets.peek()? else {
-            // Any packet without a content ends the list.
+            // Any packet without a payload ends the list.
             return packets.next_packet().map(|_| arguments);
         };
         let line = payload.strip_suffix(b"\n").unwrap_or(payload);
@@ -43,34 +45,35 @@ pub fn read_arguments<R: Read>(packets: &mut PacketReader<R>) -> Result<Vec<BStr
         }
         let argument = line.strip_prefix(TOKEN);
         let argument = argument.ok_or_else(|| malformed("'argument' token or flush expected"))?;
-        // Git's arguments are strings that end at the first zero.
+        // Git's arguments are strings that end at the first NUL.
         let end = argument.find_byte(0).unwrap_or(argument.len());
         arguments.push(argument[..end].into());
         packets.next_packet()?;
     }
 }
 
-/// A connection to a repository whose archives can be fetched.
+/// A connection to a repository from which archives can be requested.
 pub struct Client {
     packets: PacketReader<Box<dyn Connection>>,
     interrupt: Interrupt,
 }
 
-/// The end of an answer.
+/// The end of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
     /// The archive is complete.
     Complete,
-    /// The server broke off. The text says why, without control characters of the server.
+    /// The server failed. The text is its reason, without control characters.
     Failed(String),
 }
 
 impl Client {
-    /// Connects to `address`. Over HTTP, `settings` says what the user has set for a URL.
+    /// Connects to `address`. Over HTTP, `settings` provides the user's settings for each URL.
     ///
     /// # Errors
-    /// The connection cannot be made; over HTTP also if the server does not speak version 2.
+    /// Fails with [`ErrorKind::Connection`] or another kind of [`transport::connect`] if the connection
+    /// cannot be made; over HTTP also if the server does not support version 2.
     pub fn connect(
         address: &Address,
         options: &Options,
@@ -90,10 +93,12 @@ impl Client {
         })
     }
 
-    /// Sends the arguments, and waits until the server confirms that it will answer.
+    /// Sends the arguments, and waits for the acknowledgement of the server.
     ///
     /// # Errors
-    /// An argument is too long, the server refuses, or the connection breaks.
+    /// Fails with [`ErrorKind::Remote`] if the server refuses, [`ErrorKind::Malformed`] if an argument
+    /// is too long, or [`ErrorKind::Disconnected`] or [`ErrorKind::Connection`] if the connection
+    /// breaks.
     pub fn request(&mut self, arguments: &[BString]) -> Result<(), Error> {
         let mut request = Vec::new();
         for argument in arguments {
@@ -101,7 +106,7 @@ impl Client {
         }
         pktline::write_flush(&mut request);
         match self.packets.source_mut().send(&request) {
-            // The server may have said why it does not read.
+            // The server may have sent the reason before it stopped reading.
             Err(error) if *error.kind() == ErrorKind::Disconnected => {}
             sent => sent?,
         }
@@ -123,10 +128,11 @@ impl Client {
         }
     }
 
-    /// Writes the archive to `output`. Messages of the server go to `progress`.
+    /// Writes the archive to `output`. Messages of the server are passed to `progress`.
     ///
     /// # Errors
-    /// The stream breaks or is malformed, `output` fails, or the operation is interrupted.
+    /// Fails with [`ErrorKind::Malformed`] or [`ErrorKind::Connection`] if the stream is malformed or
+    /// breaks, [`ErrorKind::Local`] if `output` fails, or with [`ErrorKind::Interrupted`].
     pub fn receive(
         &mut self,
         output: &mut dyn Write,
@@ -155,7 +161,7 @@ impl Client {
                     messages.finish();
                     return Ok(Answer::Failed(format!("remote: {}", sanitized(text))));
                 }
-                // As in Git, any packet without a content ends the answer.
+                // As in Git, any packet without a payload ends the response.
                 Packet::Flush | Packet::Delimiter | Packet::ResponseEnd => {
                     messages.finish();
                     output.flush().map_err(unwritable)?;
@@ -175,10 +181,10 @@ impl Client {
         }
     }
 
-    /// Ends the connection and waits for the program behind it.
+    /// Closes the connection and waits for its program.
     ///
     /// # Errors
-    /// The program reports that it failed.
+    /// Fails with [`ErrorKind::Connection`] if the program failed.
     pub fn close(mut self) -> Result<(), Error> {
         self.packets.source_mut().close()
     }

@@ -1,12 +1,12 @@
-//! Limits for data of the other side that are kept in memory.
+//! Limits for data of the remote side that are kept in memory.
 
 use crate::error::{Error, malformed};
 
-/// The memory that the references of one answer, with the cut of versions 0 and 1, may take: enough
-/// for five million references.
+/// The memory limit for the refs of one response, including shallow lines of versions 0 and 1. It
+/// suffices for five million refs.
 pub(crate) const MOST_REF_BYTES: usize = 1 << 30;
 
-/// The rest of an allowance.
+/// The remaining part of a limit.
 #[derive(Debug)]
 pub(crate) struct Room {
     left: usize,
@@ -19,10 +19,10 @@ impl Room {
         Room { left, what }
     }
 
-    /// Takes `count` away.
+    /// Subtracts `count` from the remaining part.
     ///
     /// # Errors
-    /// If that is more than is left.
+    /// Fails with `ErrorKind::Malformed` if less than `count` remains.
     pub(crate) fn take(&mut self, count: usize) -> Result<(), Error> {
         match self.left.checked_sub(count) {
             Some(left) => {

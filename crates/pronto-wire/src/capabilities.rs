@@ -1,4 +1,4 @@
-//! Capabilities of the other side.
+//! Capabilities of the remote side.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
@@ -8,12 +8,14 @@ use crate::error::{Error, ErrorKind};
 /// The name of pronto in the protocol (`agent=`).
 pub const AGENT: &str = concat!("pronto/", env!("CARGO_PKG_VERSION"));
 
-/// Names with values, in the order in which they came. A name may come more than once.
+/// The names and values of capabilities, in the order in which they were received. A name may occur
+/// several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(Vec<(BString, Option<BString>)>);
 
 impl Capabilities {
-    /// Parses words divided by spaces, as they follow the first reference in versions 0 and 1.
+    /// Parses capabilities that are separated by spaces, as they follow the first ref in versions 0 and
+    /// 1.
     pub fn from_words(words: &[u8]) -> Self {
         let mut capabilities = Self::default();
         for word in words.fields() {
@@ -31,12 +33,12 @@ impl Capabilities {
         self.0.push((name.into(), value));
     }
 
-    /// Whether `name` is there, with or without a value.
+    /// Returns whether the capability `name` is present, with or without a value.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(found, _)| found == name)
     }
 
-    /// The first value of `name`.
+    /// Returns the first value of `name`.
     pub fn value(&self, name: &str) -> Option<&BStr> {
         let found = self
             .0
@@ -45,7 +47,7 @@ impl Capabilities {
         found.1.as_ref().map(|value| value.as_bstr())
     }
 
-    /// All values of `name`.
+    /// Returns all values of `name`.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a BStr> {
         self.0
             .iter()
@@ -53,16 +55,17 @@ impl Capabilities {
             .filter_map(|(_, value)| value.as_ref().map(|value| value.as_bstr()))
     }
 
-    /// Whether `feature` is one of the words in the value of `name`: `fetch=shallow filter`.
+    /// Returns whether `feature` is one of the words in the value of `name`, as in
+    /// `fetch=shallow filter`.
     pub fn has_feature(&self, name: &str, feature: &str) -> bool {
         self.values(name)
             .any(|value| value.fields().any(|word| word == feature.as_bytes()))
     }
 
-    /// The hash function of the repository on the other side.
+    /// Returns the hash function of the remote repository (`object-format`).
     ///
     /// # Errors
-    /// If it is one that is not known here.
+    /// Fails with [`ErrorKind::Unsupported`] if the hash function is unknown.
     pub fn object_format(&self) -> Result<Kind, Error> {
         let Some(format) = self.value("object-format") else {
             return Ok(Kind::Sha1);
@@ -82,7 +85,7 @@ impl Capabilities {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no capabilities.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,29 +1,29 @@
-//! The certificate of a signed push (`gitprotocol-pack(5)`, "Push Certificate").
+//! Push certificates of signed pushes (`gitprotocol-pack(5)`, "Push Certificate").
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use crate::error::{Error, malformed};
 
-/// The length from which a nonce is not signed.
+/// The length from which a nonce is rejected, in bytes.
 const NONCE_LIMIT: usize = 256;
 
-/// The certificate that a client signs.
+/// The content of a push certificate that a client signs (`git push --signed`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft<'a> {
     /// The key of the pusher.
     pub key: BString,
-    /// The time of the push, with its zone, as Git writes it.
+    /// The time of the push with its time zone, in Git's format.
     pub time: String,
-    /// The address of the repository, without a password; it is left out if it is empty.
+    /// The URL of the repository, without a password; omitted if it is empty.
     pub pushee: BString,
-    /// The nonce of the server; it is left out if it is empty.
+    /// The nonce of the server; omitted if it is empty.
     pub nonce: BString,
     /// The push options.
     pub options: &'a [BString],
 }
 
-/// A change of a ref, as a certificate names it.
+/// The update of a ref in a push certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
     /// The value of the ref before.
@@ -35,7 +35,7 @@ pub struct Change<'a> {
 }
 
 impl Draft<'_> {
-    /// Returns the text to be signed. The signature is appended to it.
+    /// Returns the text to sign, to which the caller appends the signature.
     pub fn encode<'a>(&self, changes: impl IntoIterator<Item = Change<'a>>) -> Vec<u8> {
         let mut out = b"certificate version 0.1\n".to_vec();
         let mut field = |name: &str, value: &[u8]| {
@@ -65,10 +65,12 @@ impl Draft<'_> {
     }
 }
 
-/// Checks a nonce that a server wants to be signed: it is short, and cannot be taken for other text.
+/// Checks a nonce that a server requests to be signed: it must be short, and must not be confusable
+/// with other text.
 ///
 /// # Errors
-/// It is not.
+/// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the nonce is too long or has
+/// other characters.
 pub fn check_nonce(nonce: &[u8]) -> Result<(), Error> {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-./+=_".contains(byte);
     if nonce.len() < NONCE_LIMIT && nonce.iter().all(is_plain) {
@@ -80,21 +82,22 @@ pub fn check_nonce(nonce: &[u8]) -> Result<(), Error> {
     )))
 }
 
-/// A received certificate: fields, changes and a signature.
+/// A received push certificate: header fields, ref updates and a signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     text: BString,
-    /// The offset of the changes.
+    /// The offset of the ref updates.
     body: usize,
     /// The offset of the signature.
     signature: usize,
 }
 
 impl Certificate {
-    /// Finds the parts of a certificate. Reads the text once.
+    /// Locates the parts of a certificate. Reads the text once.
     ///
     /// # Errors
-    /// No empty line precedes the changes, or there is a NUL byte.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if no empty line precedes the
+    /// ref updates, or the text contains a NUL.
     pub fn parse(text: BString) -> Result<Self, Error> {
         let body = text.find("\n\n").filter(|_| !text.contains(&0));
         let Some(body) = body else {
@@ -119,7 +122,7 @@ impl Certificate {
         self.text.get(..self.signature).unwrap_or_default()
     }
 
-    /// Returns the signature; it is empty if there is none.
+    /// Returns the signature; empty if there is no signature.
     pub fn signature(&self) -> &[u8] {
         self.text.get(self.signature..).unwrap_or_default()
     }
@@ -134,7 +137,7 @@ impl Certificate {
         self.fields("push-option")
     }
 
-    /// Returns the lines of the changes, which are not parsed yet.
+    /// Returns the lines of the ref updates without parsing them.
     pub fn changes(&self) -> impl Iterator<Item = &[u8]> {
         let body = self.text.get(self.body..self.signature);
         body.unwrap_or_default()
@@ -145,9 +148,9 @@ impl Certificate {
             })
     }
 
-    /// The values of the fields of this name.
+    /// Returns the values of the header fields with this name.
     fn fields<'a>(&'a self, name: &'static str) -> impl Iterator<Item = &'a BStr> {
-        // The last field has its line end in the empty line.
+        // The line end of the last field is part of the empty line.
         let head = self.text.get(..self.body.saturating_sub(1));
         let lines = head.unwrap_or_default().split_str("\n");
         lines.filter_map(move |line| {

@@ -24,37 +24,40 @@ pub use common::IsEnough;
 
 use crate::transport::{self, Connection, Options, Readiness, Service, http};
 
-/// A connection to a repository from which to fetch.
+/// A connection to a repository for fetching.
 pub struct Client {
     peer: Peer,
     greeting: Greeting,
     interrupt: Interrupt,
-    /// The id of the session of this side, which is told to a side that tells its own.
+    /// The session id of this side (`transfer.advertiseSID`), which is sent if the remote side sends
+    /// its own.
     session: Option<BString>,
 }
 
-/// The other side.
+/// The remote side: a server or a bundle.
 enum Peer {
     Server(Server),
     Bundle(bundle::Source),
 }
 
-/// A program that speaks the protocol.
+/// A server that speaks the protocol.
 struct Server {
     packets: PacketReader<Box<dyn Connection>>,
-    /// Whether it waits for a request, so that it must be notified of the end.
+    /// Whether the server waits for a request, so that a flush packet must end the connection.
     is_open: bool,
 }
 
-/// The packets of the other side's share of one round of negotiation.
+/// The maximum number of packets in a response of one negotiation round.
 const MOST_PACKETS: usize = 1 << 24;
 
 impl Client {
-    /// Connects to `address` and reads the greeting. Over HTTP, `settings` says what the user has
-    /// set for a URL.
+    /// Connects to `address` and reads the first message. Over HTTP, `settings` provides the user's
+    /// settings for each URL.
     ///
     /// # Errors
-    /// If the connection cannot be made, or what answers does not speak the protocol.
+    /// Fails as [`transport::connect`] does if the connection cannot be made, or with
+    /// [`ErrorKind::NotFound`], [`ErrorKind::Disconnected`] or [`ErrorKind::Malformed`] if the server
+    /// does not speak the protocol.
     pub fn connect(
         address: &Address,
         options: &Options,
@@ -74,10 +77,11 @@ impl Client {
         Ok(client)
     }
 
-    /// Reads the greeting from `connection`.
+    /// Reads the first message from `connection`.
     ///
     /// # Errors
-    /// If what answers does not speak the protocol.
+    /// Fails with [`ErrorKind::NotFound`], [`ErrorKind::Disconnected`] or [`ErrorKind::Malformed`] if
+    /// the server does not speak the protocol.
     pub fn over(connection: Box<dyn Connection>, interrupt: &Interrupt) -> Result<Self, Error> {
         let mut packets = PacketReader::new(connection);
         let greeting = read_greeting(&mut packets, interrupt)?;
@@ -92,22 +96,22 @@ impl Client {
         })
     }
 
-    /// The version that is spoken.
+    /// Returns the version of the protocol.
     pub fn version(&self) -> Version {
         self.greeting.version
     }
 
-    /// Returns the capabilities of the other side.
+    /// Returns the capabilities of the remote side.
     pub fn capabilities(&self) -> &Capabilities {
         &self.greeting.capabilities
     }
 
-    /// The hash function of the repository on the other side.
+    /// Returns the hash function of the remote repository.
     pub fn object_format(&self) -> Kind {
         self.greeting.object_format
     }
 
-    /// Whether the other side can leave objects out.
+    /// Returns whether the remote side supports object filters (`filter`).
     pub fn can_filter(&self) -> bool {
         match self.greeting.version {
             Version::V2 => v2::Conversation::can_filter(&self.greeting),
@@ -115,20 +119,22 @@ impl Client {
         }
     }
 
-    /// Whether refs can be wanted by their names.
+    /// Returns whether refs can be requested by name (`ref-in-want`).
     pub fn accepts_refs(&self) -> bool {
         self.greeting.version == Version::V2 && v2::Conversation::accepts_refs(&self.greeting)
     }
 
-    /// The shallow commits of the other side, if it announced them.
+    /// Returns the shallow commits of the remote side, if it has advertised them.
     pub fn shallow(&self) -> &[pronto_hash::ObjectId] {
         &self.greeting.shallow
     }
 
-    /// The references of the other side, filtered by `request` only where it can filter.
+    /// Returns the refs of the remote side. The prefixes of `request` only apply if the server supports
+    /// them (version 2).
     ///
     /// # Errors
-    /// If the connection breaks or the answer is malformed.
+    /// Fails with [`ErrorKind::Malformed`] if the response is malformed, [`ErrorKind::Disconnected`] or
+    /// [`ErrorKind::Connection`] if the connection breaks, or with [`ErrorKind::Interrupted`].
     pub fn refs(&mut self, request: &LsRefs) -> Result<Vec<RemoteRef>, Error> {
         let server = match &mut self.peer {
             Peer::Server(server) if self.greeting.version == Version::V2 => server,
@@ -154,12 +160,14 @@ impl Client {
         }
     }
 
-    /// Requests a pack and negotiates its content with the other side. A bundle always gives its whole
-    /// pack, whatever the request.
+    /// Requests a pack, and negotiates its content with the remote side. A bundle always yields its
+    /// whole pack, regardless of `request`.
     ///
     /// # Errors
-    /// The other side does not support the request or refuses, the connection breaks, or the
-    /// negotiator fails.
+    /// Fails with [`ErrorKind::Unsupported`] if the remote side does not support the request,
+    /// [`ErrorKind::Remote`] if it refuses, [`ErrorKind::Malformed`] if a response is malformed,
+    /// [`ErrorKind::Disconnected`] or [`ErrorKind::Connection`] if the connection breaks,
+    /// [`ErrorKind::Local`] if the negotiator fails, or with [`ErrorKind::Interrupted`].
     pub fn fetch<'a>(
         &'a mut self,
         request: &Request,
@@ -209,10 +217,10 @@ impl Client {
         })
     }
 
-    /// Says goodbye and waits for the other side, so that all it prints is printed.
+    /// Ends the connection and waits for its program, so that all output of the program is printed.
     ///
     /// # Errors
-    /// If the program behind the connection reports that it failed.
+    /// Fails with [`ErrorKind::Connection`] if the program failed.
     pub fn close(self) -> Result<(), Error> {
         let Peer::Server(mut server) = self.peer else {
             return Ok(());
@@ -221,14 +229,14 @@ impl Client {
         if server.is_open && !stateless {
             let mut out = Vec::new();
             pktline::write_flush(&mut out);
-            // A side that is gone already does not miss it.
+            // The failure is ignored if the remote side has closed the connection already.
             let _ = server.packets.source_mut().send(&out);
         }
         server.packets.source_mut().close()
     }
 }
 
-/// The request for a pack, and the answers up to the pack.
+/// The request for a pack, and the responses up to the pack.
 struct Exchange<'a> {
     server: &'a mut Server,
     greeting: &'a Greeting,
@@ -292,7 +300,7 @@ impl Exchange<'_> {
                 room.take(1)?;
                 let packet = match self.server.packets.next_or_end()? {
                     Some(packet) => packet,
-                    // A stateless server gets another request, so it sends no more than necessary.
+                    // A stateless server gets another request, so it may end its response early.
                     None if stateless && conversation.may_end() => break,
                     None => return Err(hung_up()),
                 };
@@ -313,10 +321,11 @@ fn tell(steps: Vec<String>, progress: &dyn Progress) {
     }
 }
 
-/// Reads the first message of the other side.
+/// Reads the first message of the remote side.
 ///
 /// # Errors
-/// What answers does not speak the protocol, or the operation is interrupted.
+/// Fails with [`ErrorKind::NotFound`], [`ErrorKind::Disconnected`] or [`ErrorKind::Malformed`] if the
+/// server does not speak the protocol, or with [`ErrorKind::Interrupted`].
 pub(crate) fn read_greeting(
     packets: &mut PacketReader<Box<dyn Connection>>,
     interrupt: &Interrupt,
@@ -337,7 +346,7 @@ pub(crate) fn read_greeting(
     }
 }
 
-/// Records the version that is spoken, and the id of the session of the other side.
+/// Writes the version of the protocol and the session id of the remote side to the trace.
 pub(crate) fn trace_greeting(greeting: &Greeting) {
     let version = match greeting.version {
         Version::V0 => "0",
@@ -371,16 +380,16 @@ fn interrupted(interrupt: &Interrupt) -> Result<(), Error> {
         .map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"))
 }
 
-/// The answer of the other side.
+/// The response to a fetch.
 pub struct Response<'a> {
-    /// The information before the pack.
+    /// The information that precedes the pack.
     pub announced: Announced,
     /// The pack.
     pub pack: Pack<'a>,
 }
 
-/// The bytes of a pack as they arrive. Through [`BufRead`] they are seen where they were
-/// received. Ends with an error once the operation is interrupted.
+/// The bytes of a pack as they arrive. [`BufRead`] gives access to them in the receive buffer without a
+/// copy. Reading fails after an interrupt.
 pub struct Pack<'a> {
     stream: Stream<'a>,
     interrupt: Interrupt,
@@ -394,11 +403,12 @@ enum Stream<'a> {
 }
 
 impl Pack<'_> {
-    /// Reads what follows the pack, so that late messages are shown. `surplus` is what reading has
-    /// given beyond the end of the pack.
+    /// Reads the rest of the response after the pack, so that late messages are shown. `surplus` are
+    /// the bytes that were read beyond the end of the pack.
     ///
     /// # Errors
-    /// If there is more data, or the connection breaks.
+    /// Fails with [`ErrorKind::Malformed`] if there are data after the pack, or
+    /// [`ErrorKind::Disconnected`] or [`ErrorKind::Connection`] if the connection breaks.
     pub fn finish(&mut self, surplus: &[u8]) -> Result<(), Error> {
         let rest = match &mut self.stream {
             Stream::Sideband(stream) => {
@@ -414,8 +424,8 @@ impl Pack<'_> {
         Err(malformed("protocol error: data after the end of the pack"))
     }
 
-    /// Returns a function that reports whether more of the pack has arrived; `None` if that cannot
-    /// be known.
+    /// Returns a function that reports whether more bytes of the pack have arrived; `None` if the
+    /// connection does not support this query.
     pub fn readiness(&self) -> Option<Readiness> {
         match &self.stream {
             Stream::Sideband(stream) => stream.source().readiness(),
@@ -424,7 +434,7 @@ impl Pack<'_> {
         }
     }
 
-    /// The error behind the last [`io::Error`] that reading gave, with its kind.
+    /// Removes and returns the error that caused the last [`io::Error`] of a read, with its kind.
     pub fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
     }
@@ -458,7 +468,7 @@ impl BufRead for Pack<'_> {
             self.failure = Some(error);
             return Err(shown);
         }
-        // The bytes have arrived by now; this call only borrows them.
+        // The bytes have arrived already; this call only borrows them.
         self.data()
             .map_err(|error| io::Error::other(error.to_string()))
     }
@@ -472,10 +482,10 @@ impl BufRead for Pack<'_> {
     }
 }
 
-/// Takes `text` apart and connects: [`Address::parse`] and [`Client::connect`].
+/// Parses `text` and connects: [`Address::parse`] and [`Client::connect`].
 ///
 /// # Errors
-/// Those of the two.
+/// As for [`Address::parse`] and [`Client::connect`].
 pub fn connect(
     text: &BStr,
     options: &Options,

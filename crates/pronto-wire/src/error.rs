@@ -1,42 +1,42 @@
 //! Errors of transports and protocols.
 
-/// The sorts of errors of this crate.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The other side sent bytes that are not the protocol.
+    /// The remote side violated the protocol.
     Malformed,
-    /// The other side refused and said why.
+    /// The remote side refused with a message.
     Remote,
-    /// The connection ended in the middle of something.
+    /// The connection ended in the middle of a message.
     Disconnected,
-    /// The connection could not be made, or broke.
+    /// The connection could not be made, or failed.
     Connection,
-    /// There is no repository at that address.
+    /// There is no repository at the address.
     NotFound,
-    /// The other side wants credentials that it was not given, or did not accept them.
+    /// The remote side requires credentials, or rejected those that were sent.
     Authentication,
-    /// The address is not one that can be used: unknown scheme, or parts that look like options.
+    /// The address cannot be used: it is malformed, or a part looks like an option.
     Address,
-    /// The settings of the user forbid this transport.
+    /// The user's settings forbid this transport (`protocol.allow`).
     Forbidden,
-    /// The other side cannot do what was asked for.
+    /// The remote side or this build does not support the request.
     Unsupported,
-    /// The caller's code that supplies local objects or receives new ones failed.
+    /// A callback of the caller failed, or local data could not be read or written.
     Local,
-    /// The operation was asked to stop.
+    /// The operation was interrupted.
     Interrupted,
 }
 
 /// The error of this crate.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
-/// The other side broke the rules of the protocol.
+/// Creates the error for a violation of the protocol.
 pub(crate) fn malformed(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Malformed, message)
 }
 
-/// The connection ended where more had to come.
+/// Creates the error for a connection that ended too early.
 pub(crate) fn hung_up() -> Error {
     Error::new(
         ErrorKind::Disconnected,

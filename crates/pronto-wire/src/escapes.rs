@@ -1,9 +1,9 @@
-//! Escapes of URLs, and leaving passwords out of messages.
+//! Escapes of URLs, and removal of passwords from messages.
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// `text` without anything up to its last `@`, for messages about texts that are not URLs: where
-/// a password ends in them is not known.
+/// Removes everything up to the last `@` from `text`, for messages about texts that are not valid URLs.
+/// The end of a password in such a text is not known.
 pub(crate) fn redacted(text: &BStr) -> BString {
     match (text.find(b"://"), text.rfind_byte(b'@')) {
         (Some(scheme), Some(at)) if scheme < at => {
@@ -14,7 +14,7 @@ pub(crate) fn redacted(text: &BStr) -> BString {
     }
 }
 
-/// `text` with `%XX` replaced; what is not two digits stays.
+/// Decodes `%XX` in `text`. Other percent signs are kept.
 pub(crate) fn decoded(text: &[u8]) -> BString {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -1,8 +1,8 @@
-//! Requesting a pack: wants, haves, and the negotiation.
+//! Requests for a pack: wants, haves, and the negotiation.
 //!
-//! [`v2::Conversation`] and [`v0::Conversation`] implement the protocol versions. Both are used in
-//! the same way and access no socket: write a request, then pass in the packets of the response one
-//! by one until the [next](Next) step is returned.
+//! [`v2::Conversation`] and [`v0::Conversation`] implement the protocol versions. Both are used in the
+//! same way and access no socket: write a request, then pass the packets of the response one by one
+//! until the [next](Next) step is returned.
 
 use bstr::BString;
 use pronto_hash::{Kind, ObjectId, oid};
@@ -14,53 +14,53 @@ pub mod common;
 pub mod v0;
 pub mod v2;
 
-/// The depth that means the whole history (`--unshallow`).
+/// The depth that stands for the complete history (`--unshallow`).
 pub const INFINITE_DEPTH: u32 = 0x7fff_ffff;
 
-/// The objects to fetch, and the options of the fetch.
+/// The wants of a fetch, and its options.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// Objects that are wanted, each once; not empty unless refs are wanted.
+    /// The wanted objects, without duplicates. Must not be empty unless `wanted_refs` is used.
     pub wants: Vec<ObjectId>,
-    /// Refs of the other side whose objects are wanted, whatever they are by now; for a side that
+    /// Refs of the remote side whose current objects are wanted (`want-ref`). Requires a server that
     /// [accepts](crate::client::Client::accepts_refs) them.
     pub wanted_refs: Vec<BString>,
-    /// Commits that are here, which are named before those of the negotiator.
+    /// Local commits that are sent as haves before those of the negotiator (`--negotiation-include`).
     pub includes: Vec<ObjectId>,
-    /// Commits at which the history here is cut off.
+    /// The shallow commits of the local repository.
     pub shallow: Vec<ObjectId>,
-    /// The new shallow boundary, if the history is to be cut.
+    /// The new shallow boundary, if the history is deepened or shortened.
     pub deepen: Deepen,
-    /// Which objects to leave out (`blob:none`), as the other side understands it.
+    /// The object filter, in the form in which it is sent (`--filter`).
     pub filter: Option<BString>,
-    /// Send tags that point at what is sent.
+    /// Send annotated tags that point to sent objects (`include-tag`).
     pub include_tag: bool,
-    /// Deltas may be against objects that are here already.
+    /// Accept deltas against objects that the receiver has (`thin-pack`).
     pub thin_pack: bool,
-    /// The other side shall not report its progress.
+    /// Suppress progress messages of the remote side (`no-progress`).
     pub no_progress: bool,
-    /// Values for the other side's hooks (`--server-option`).
+    /// Options for the server (`--server-option`).
     pub server_options: Vec<BString>,
-    /// Whether each step of a negotiation in version 0 or 1 is told to the progress.
+    /// Whether each step of a negotiation in version 0 or 1 is reported to the progress (`--verbose`).
     pub tells_steps: bool,
 }
 
-/// The new shallow boundary. By default the history is not cut.
+/// The new shallow boundary. By default the boundary is not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deepen {
-    /// The maximum number of commits from each want, or from the present shallow commits if
+    /// The maximum number of commits from each want (`--depth`), or from the current shallow commits if
     /// `relative`.
     pub depth: Option<u32>,
-    /// `depth` counts from the present cut.
+    /// Whether `depth` is relative to the current shallow boundary (`--deepen`).
     pub relative: bool,
-    /// Nothing older than this, in seconds since the epoch.
+    /// The oldest committer date, in seconds since 1970 (`--shallow-since`).
     pub since: Option<i64>,
-    /// Nothing that can be reached from these references of the other side.
+    /// Refs of the remote side whose history is excluded (`--shallow-exclude`).
     pub not: Vec<BString>,
 }
 
 impl Deepen {
-    /// Whether nothing is to be cut.
+    /// Returns whether the boundary is not changed.
     pub fn is_none(&self) -> bool {
         self.depth.is_none() && self.since.is_none() && self.not.is_empty()
     }
@@ -69,19 +69,19 @@ impl Deepen {
 /// The changes of the shallow boundary by a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShallowUpdate {
-    /// Commits whose parents will be missing.
+    /// Commits that become shallow: their parents will be missing.
     pub shallow: Vec<ObjectId>,
-    /// Commits whose parents are no longer missing.
+    /// Commits that are not shallow any more.
     pub unshallow: Vec<ObjectId>,
 }
 
 impl ShallowUpdate {
-    /// Whether nothing changes.
+    /// Returns whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.shallow.is_empty() && self.unshallow.is_empty()
     }
 
-    /// Takes `shallow ID` or `unshallow ID`; whether the line was one of them.
+    /// Takes a line `shallow ID` or `unshallow ID`. Returns `false` for other lines.
     fn push(&mut self, line: &[u8], format: Kind) -> Result<bool, Error> {
         if let Some(id) = line.strip_prefix(b"shallow ") {
             self.shallow.push(parse_id(id, format)?);
@@ -94,40 +94,40 @@ impl ShallowUpdate {
     }
 }
 
-/// A ref that was wanted by its name, and the object that it names.
+/// A ref that was requested by name, and its object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedRef {
-    /// The full name.
+    /// The full name of the ref.
     pub name: BString,
-    /// The object.
+    /// The object to which the ref points.
     pub id: ObjectId,
 }
 
-/// The information of the other side that precedes a pack.
+/// The information that the remote side sends before the pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Announced {
     /// The changes of the shallow boundary.
     pub shallow: ShallowUpdate,
-    /// The objects of the refs that were wanted by name.
+    /// The objects of the refs that were requested by name.
     pub wanted_refs: Vec<WantedRef>,
 }
 
-/// Finds out what both sides have.
+/// A negotiator, which selects the haves to offer (`fetch.negotiationAlgorithm`).
 pub trait Negotiator {
-    /// Returns the next local object that the other side may have, or `None` if there are no more.
+    /// Returns the next have, or `None` if there are no more.
     ///
     /// # Errors
-    /// The search fails.
+    /// Fails with [`ErrorKind::Local`] if a commit cannot be read.
     fn next_have(&mut self) -> Result<Option<ObjectId>, Error>;
 
-    /// Records that the other side has `id`. Returns whether that was known.
+    /// Records that the remote side has `id`. Returns whether this was known before.
     ///
     /// # Errors
-    /// It cannot be recorded.
+    /// Fails with [`ErrorKind::Local`] if a commit cannot be read.
     fn acknowledge(&mut self, id: &oid) -> Result<bool, Error>;
 }
 
-/// A negotiator without commits: for a clone.
+/// A negotiator without haves, for a clone (`fetch.negotiationAlgorithm=noop`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 
@@ -144,23 +144,23 @@ impl Negotiator for Nothing {
 /// The next step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another packet.
+    /// Receive another packet.
     Receive,
-    /// To write another request.
+    /// Write another request.
     Send,
-    /// Nothing more: the pack follows.
+    /// Receive the pack, which follows.
     Pack {
-        /// Whether it comes in side bands.
+        /// Whether the pack is sent in a side band.
         sideband: bool,
     },
 }
 
-/// The number of haves without an acknowledgement, after the first common commit, at which
-/// negotiation ends.
+/// The number of haves without an acknowledgement, after the first common commit, at which the
+/// negotiation is given up.
 const MAX_IN_VAIN: usize = 256;
 const FIRST_HAVES: usize = 16;
 
-/// Returns the number of haves in the round after one of `count`, if each round costs a request.
+/// Returns the number of haves in the round after one of `count`, if each round is a separate request.
 fn next_stateless(count: usize) -> usize {
     const LARGE: usize = 16_384;
     if count < LARGE {
@@ -181,15 +181,15 @@ fn next_stateful(count: usize) -> usize {
     }
 }
 
-/// One answer to the haves.
+/// One acknowledgement of haves.
 enum Acknowledgment {
-    /// Nothing common in this round.
+    /// No common commit in this round.
     Nak,
-    /// The last word in versions 0 and 1.
+    /// The final acknowledgement in versions 0 and 1.
     Final(ObjectId),
-    /// Common, and more haves are welcome.
+    /// A common commit; further haves are expected.
     Common(ObjectId),
-    /// Enough is known to make a pack.
+    /// The server has enough common commits to create the pack.
     Ready(Option<ObjectId>),
 }
 

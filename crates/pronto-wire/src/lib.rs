@@ -1,15 +1,14 @@
-//! Git's smart protocol as state machines over bytes, and the transports under it.
+//! Git's smart protocol as state machines over bytes, and its transports.
 //!
 //! - [`pktline`], [`reader`], [`sideband`]: framing.
-//! - [`capabilities`], [`advertisement`]: the refs and features of the other side.
-//! - [`fetch`], [`negotiate`]: agreeing on a pack.
-//! - [`request`]: what a server reads.
-//! - [`push`], [`receive`]: the two sides of a push.
-//! - [`certificate`]: the text that a signed push sends in place of its commands.
-//! - [`url`], [`address`], [`policy`], [`transport`]: reaching the other side.
-//! - [`archive`]: the two sides of a request for an archive.
-//! - [`client`]: the blocking client on top of all.
-//!
+//! - [`capabilities`], [`advertisement`]: the refs and capabilities of the remote side.
+//! - [`fetch`], [`negotiate`]: requesting a pack, and negotiating its content.
+//! - [`request`]: parsing the request lines of a fetch in a server.
+//! - [`push`], [`receive`]: the sending and the receiving side of a push.
+//! - [`certificate`]: the push certificate, which a signed push sends instead of its commands.
+//! - [`url`], [`address`], [`policy`], [`transport`]: connections to the remote side.
+//! - [`archive`]: both sides of a request for an archive.
+//! - [`client`]: the blocking client that combines these modules.
 //! The crate reads no configuration and no environment: callers pass all settings.
 //!
 //! ```

@@ -1,5 +1,5 @@
-//! Selects the commits to offer. [`Consecutive`] does it like Git's default negotiator: newest first;
-//! ancestors of common commits are never offered.
+//! Negotiators, which select the haves to offer (`fetch.negotiationAlgorithm`). [`Consecutive`] is
+//! Git's default: it offers the newest commits first, and never ancestors of common commits.
 
 mod skipping;
 
@@ -12,41 +12,41 @@ use crate::fetch::{Negotiator, Nothing};
 
 pub use skipping::Skipping;
 
-/// The commits that are here.
+/// The local commits.
 pub trait Commits {
-    /// Date and parents of `id`; `None` if it is not here or not a commit. Parents beyond the
-    /// cut of a shallow repository are left out.
+    /// Returns the date and the parents of `id`; `None` if the object does not exist or is not a
+    /// commit. Shallow commits have no parents.
     ///
     /// # Errors
-    /// If the object is there but cannot be read.
+    /// Fails if the object exists and cannot be read.
     fn commit(&mut self, id: &oid) -> Result<Option<Commit>, Error>;
 }
 
 /// The properties of a commit that negotiation needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// The committer's time, in seconds since the epoch.
+    /// The committer date, in seconds since 1970.
     pub time: i64,
     /// Its parents.
     pub parents: Vec<ObjectId>,
 }
 
-/// A negotiator that can be given the commits with which it begins.
+/// A negotiator to which the starting points of its walk can be added.
 pub trait Tips: Negotiator {
     /// Offers `id` and its ancestors.
     ///
     /// # Errors
-    /// The commit cannot be read.
+    /// Fails if the commit cannot be read.
     fn add_tip(&mut self, id: &oid) -> Result<(), Error>;
 
-    /// Records that both sides have `id`, the value of a ref of the other side.
+    /// Records that both sides have `id`, the target of a ref of the remote side.
     ///
     /// # Errors
-    /// The commit cannot be read.
+    /// Fails if the commit cannot be read.
     fn add_known_common(&mut self, id: &oid) -> Result<(), Error>;
 }
 
-/// Offers nothing, as Git's negotiator `noop`.
+/// The negotiator `noop`, which offers no commit.
 impl Tips for Nothing {
     fn add_tip(&mut self, _id: &oid) -> Result<(), Error> {
         Ok(())
@@ -67,14 +67,14 @@ impl<C: Commits> Tips for Consecutive<C> {
     }
 }
 
-/// The negotiator that walks from the newest commits to the oldest.
+/// The negotiator `consecutive`, which walks from the newest commits to the oldest.
 ///
-/// Reads each commit at most once; memory grows with the commits walked.
+/// Reads each commit at most once. The memory grows with the number of walked commits.
 pub struct Consecutive<C> {
     commits: C,
     nodes: HashMap<ObjectId, Node>,
     queue: BinaryHeap<Queued>,
-    /// Commits in the queue that are not known to be common; when none is left the walk is over.
+    /// The number of queued commits that are not known to be common. The walk ends when it is zero.
     uncommon_queued: usize,
     issued: u64,
 }
@@ -82,9 +82,11 @@ pub struct Consecutive<C> {
 #[derive(Default)]
 struct Node {
     commit: Option<Commit>,
-    /// The other side has it and that is no news: neither it nor its ancestors are offered.
+    /// Whether the remote side is known to have the commit: neither the commit nor its ancestors are
+    /// offered.
     common: bool,
-    /// The other side has it as the value of a reference: offered once, its ancestors are not.
+    /// Whether the commit is the target of a remote ref: the commit is offered once, its ancestors are
+    /// not.
     common_ref: bool,
     seen: bool,
     popped: bool,
@@ -93,13 +95,13 @@ struct Node {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Queued {
     time: i64,
-    /// Of equally old ones the first queued comes first.
+    /// The order of queueing; among equal dates the first commit comes first.
     order: std::cmp::Reverse<u64>,
     id: ObjectId,
 }
 
 impl<C: Commits> Consecutive<C> {
-    /// A negotiator over `commits` with nothing to offer yet.
+    /// Creates a negotiator over `commits` without starting points.
     pub fn new(commits: C) -> Self {
         Consecutive {
             commits,
@@ -113,16 +115,16 @@ impl<C: Commits> Consecutive<C> {
     /// Offers `id` and its ancestors.
     ///
     /// # Errors
-    /// If the commit cannot be read.
+    /// Fails if the commit cannot be read.
     pub fn add_tip(&mut self, id: &oid) -> Result<(), Error> {
         self.push(id, false)
     }
 
-    /// Both sides are known to have `id`, the value of a reference of the other side: it is
+    /// Records that both sides have `id`, the target of a ref of the remote side. The commit is
     /// offered, its ancestors are not.
     ///
     /// # Errors
-    /// If the commit cannot be read.
+    /// Fails if the commit cannot be read.
     pub fn add_known_common(&mut self, id: &oid) -> Result<(), Error> {
         if self.nodes.get(id).is_some_and(|node| node.seen) {
             return Ok(());
@@ -161,7 +163,7 @@ impl<C: Commits> Consecutive<C> {
             .unwrap_or_default()
     }
 
-    /// Marks a commit as common. Returns whether it was not yet.
+    /// Marks a commit as common. Returns whether it was not marked before.
     fn mark(&mut self, id: &oid) -> bool {
         let node = self.nodes.entry(id.to_owned()).or_default();
         if std::mem::replace(&mut node.common, true) {
@@ -171,15 +173,15 @@ impl<C: Commits> Consecutive<C> {
         true
     }
 
-    /// Marks those ancestors of `id` as common that were walked or queued, and their parents.
+    /// Marks the walked or queued ancestors of `id`, and their parents, as common.
     ///
-    /// The parents are marked when their child is taken, as in Git: the order decides which of two equally
-    /// old commits is offered first.
+    /// As in Git, parents are marked when their child is removed from the queue. The order decides
+    /// which of two commits with equal dates is offered first.
     fn mark_ancestors(&mut self, id: &oid) -> Result<(), Error> {
         let mut left = vec![id.to_owned()];
         while let Some(id) = left.pop() {
             if !self.nodes.get(&id).is_some_and(|node| node.seen) {
-                // Queued, so that the walk learns of its ancestors when it gets there.
+                // The commit is queued, so that the walk marks its ancestors later.
                 self.push(&id, false)?;
                 continue;
             }
@@ -214,7 +216,8 @@ impl<C: Commits> Negotiator for Consecutive<C> {
                         self.mark(parent);
                         self.push(parent, false)?;
                     }
-                    // It was a tip, or comes from another child: Git offers it, but not its ancestors.
+                    // The parent was a tip or has another child: as in Git it is offered, but not its
+                    // ancestors.
                     (true, true) => {
                         if !self.nodes.get(parent).is_some_and(|node| node.common) {
                             self.mark_ancestors(parent)?;

@@ -1,18 +1,18 @@
-//! Names and passwords of the file `.netrc`, by host.
+//! Names and passwords in the file `.netrc`, by host.
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// A name and a password of the file.
+/// A login in the file.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Login {
-    /// The name.
+    /// The user name.
     pub user: BString,
     /// The password.
     pub password: BString,
 }
 
-/// Finds the first login for `host`: that of its `machine`, or of `default`. With a `user`, only one of
-/// this name. Entries without a name or a password are left out.
+/// Finds the first login for `host`: that of its `machine` entry or of `default`. With a `user`, only
+/// logins of this user match. Entries without a name or a password are skipped.
 pub fn find(text: &[u8], host: &str, user: Option<&BStr>) -> Option<Login> {
     let mut words = Words { rest: text };
     let mut entry: Option<(Login, bool)> = None;
@@ -49,8 +49,8 @@ pub fn find(text: &[u8], host: &str, user: Option<&BStr>) -> Option<Login> {
     is_found(&entry)
 }
 
-/// The words of the file: separated by white space, or in quotes with backslashes. A line that begins
-/// with `#` is a comment.
+/// The words of the file: separated by white space, or quoted with backslash escapes. A line that
+/// begins with `#` is a comment.
 struct Words<'a> {
     rest: &'a [u8],
 }
@@ -84,7 +84,7 @@ impl Words<'_> {
         self.rest = self.rest.get(end..).unwrap_or_default();
     }
 
-    /// Skips a macro: it ends at an empty line.
+    /// Skips a macro, which ends at an empty line.
     fn skip_macro(&mut self) {
         self.skip_line();
         while !self.rest.is_empty() && !matches!(self.rest, [b'\n', ..] | [b'\r', b'\n', ..]) {
@@ -92,7 +92,7 @@ impl Words<'_> {
         }
     }
 
-    /// Reads a word in quotes.
+    /// Reads a quoted word.
     fn quoted(&mut self) -> BString {
         let mut word = BString::default();
         let mut bytes = self.rest.iter().enumerate().skip(1);

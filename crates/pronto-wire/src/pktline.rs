@@ -1,30 +1,30 @@
 //! Packet lines: four hexadecimal digits of length, and the payload.
 //!
-//! The format is that of `gitprotocol-common(5)`. The only parser is [`parse`]. It borrows from its
+//! The format is that of `gitprotocol-common(5)`. [`parse`] is the only parser and borrows from its
 //! input.
 
 use crate::error::{Error, malformed};
 
-/// The most bytes a packet line may have, its four digits included.
+/// The maximum length of a packet line in bytes, including the four digits.
 pub const MAX_LINE: usize = 65_520;
-/// The most bytes of payload in one packet line.
+/// The maximum length of the payload of a packet line in bytes.
 pub const MAX_PAYLOAD: usize = MAX_LINE - 4;
 
 /// One packet line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// A payload, perhaps an empty one.
+    /// A payload, which may be empty.
     Data(&'a [u8]),
     /// `0000`: the end of a message.
     Flush,
     /// `0001`: the end of a section.
     Delimiter,
-    /// `0002`: the end of a response of a stateless connection.
+    /// `0002`: the end of a response over a stateless connection.
     ResponseEnd,
 }
 
 impl<'a> Packet<'a> {
-    /// The payload without one final line feed, if this is a data packet.
+    /// Returns the payload of a data packet without a final line feed.
     pub fn text(self) -> Option<&'a [u8]> {
         match self {
             Packet::Data(payload) => Some(payload.strip_suffix(b"\n").unwrap_or(payload)),
@@ -36,16 +36,16 @@ impl<'a> Packet<'a> {
 /// The result of [`parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
-    /// A packet that takes up `length` bytes.
+    /// A complete packet of `length` bytes.
     Complete {
         /// The packet.
         packet: Packet<'a>,
-        /// The length in bytes, header included.
+        /// The length in bytes, including the header.
         length: usize,
     },
-    /// The packet needs `length` bytes in all, which are not there yet.
+    /// An incomplete packet.
     Incomplete {
-        /// The least number of bytes that can be parsed with success.
+        /// The smallest number of bytes for which parsing can succeed.
         length: usize,
     },
 }
@@ -53,7 +53,8 @@ pub enum Parsed<'a> {
 /// Parses the packet line at the start of `bytes`. O(1): the payload is not read.
 ///
 /// # Errors
-/// The length is not four hexadecimal digits, or is invalid.
+/// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the length is not four
+/// hexadecimal digits, or is invalid.
 pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Error> {
     let Some(header) = bytes.first_chunk::<4>() else {
         return Ok(Parsed::Incomplete { length: 4 });
@@ -94,15 +95,17 @@ fn bad_header(header: &[u8; 4]) -> Error {
 /// Appends a data packet with `payload`.
 ///
 /// # Errors
-/// If the payload is longer than [`MAX_PAYLOAD`].
+/// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the payload is longer than
+/// [`MAX_PAYLOAD`].
 pub fn write(out: &mut Vec<u8>, payload: &[u8]) -> Result<(), Error> {
     write_parts(out, &[payload])
 }
 
-/// Appends a data packet whose payload is all of `parts`, one after the other.
+/// Appends a data packet with the concatenation of `parts` as its payload.
 ///
 /// # Errors
-/// If they are longer than [`MAX_PAYLOAD`] together.
+/// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the payload is longer than
+/// [`MAX_PAYLOAD`].
 pub fn write_parts(out: &mut Vec<u8>, parts: &[&[u8]]) -> Result<(), Error> {
     let payload: usize = parts.iter().map(|part| part.len()).sum();
     if payload > MAX_PAYLOAD {
@@ -118,12 +121,12 @@ pub fn write_parts(out: &mut Vec<u8>, parts: &[&[u8]]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Appends `0000`.
+/// Appends a flush packet, `0000`.
 pub fn write_flush(out: &mut Vec<u8>) {
     out.extend_from_slice(b"0000");
 }
 
-/// Appends `0001`.
+/// Appends a delimiter packet, `0001`.
 pub fn write_delimiter(out: &mut Vec<u8>) {
     out.extend_from_slice(b"0001");
 }

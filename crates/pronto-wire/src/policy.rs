@@ -1,22 +1,23 @@
-//! Which transports the user allows (`protocol.allow`, `GIT_ALLOW_PROTOCOL`).
+//! The transports that the user allows (`protocol.allow`, `GIT_ALLOW_PROTOCOL`).
 
 use std::collections::HashMap;
 
 use crate::error::{Error, ErrorKind};
 
-/// When a transport may be used.
+/// The condition under which a transport may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allow {
-    /// Always allowed.
+    /// Always (`always`).
     Always,
-    /// Not at all.
+    /// Never (`never`).
     Never,
-    /// If the user named it, not if a repository did (a submodule, a redirect).
+    /// If the user named the URL, but not if a repository did, as for a submodule or a redirect
+    /// (`user`).
     User,
 }
 
 impl Allow {
-    /// Parses a value of `protocol.allow`.
+    /// Parses a value of `protocol.allow`. Returns `None` if it is unknown.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "always" => Some(Allow::Always),
@@ -27,16 +28,16 @@ impl Allow {
     }
 }
 
-/// The user's settings about transports.
+/// The user's settings for transports.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// `GIT_ALLOW_PROTOCOL`: if set, only these, whatever else is set.
+    /// The only allowed transports (`GIT_ALLOW_PROTOCOL`), which overrides all other settings.
     pub only: Option<Vec<String>>,
-    /// `protocol.NAME.allow`.
+    /// The settings for single transports (`protocol.<name>.allow`).
     pub by_name: HashMap<String, Allow>,
-    /// `protocol.allow`.
+    /// The default (`protocol.allow`).
     pub default: Option<Allow>,
-    /// Whether the address comes from the user (`GIT_PROTOCOL_FROM_USER`).
+    /// Whether the URL comes from the user (`GIT_PROTOCOL_FROM_USER`).
     pub from_user: bool,
 }
 
@@ -52,7 +53,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Whether the transport called `name` may be used.
+    /// Returns whether the transport `name` may be used.
     pub fn allows(&self, name: &str) -> bool {
         self.allows_for(name, self.from_user)
     }
@@ -78,10 +79,10 @@ impl Policy {
         }
     }
 
-    /// Fails unless the transport called `name` may be used.
+    /// Checks that the transport `name` may be used.
     ///
     /// # Errors
-    /// If it may not.
+    /// Fails with [`ErrorKind::Forbidden`] if the transport is not allowed.
     pub fn check(&self, name: &str) -> Result<(), Error> {
         match self.allows(name) {
             true => Ok(()),
@@ -89,12 +90,11 @@ impl Policy {
         }
     }
 
-    /// Checks whether a server may redirect to the transport called `name`: only HTTP, and a
-    /// redirect does not count as requested by the user.
+    /// Checks that a server may redirect to the transport `name`: only HTTP is possible, and a redirect
+    /// does not count as requested by the user.
     ///
     /// # Errors
-    /// It may not.
-    /// If it may not.
+    /// Fails with [`ErrorKind::Forbidden`] if the redirect is not allowed.
     pub fn check_redirect(&self, name: &str) -> Result<(), Error> {
         match matches!(name, "http" | "https") && self.allows_for(name, false) {
             true => Ok(()),

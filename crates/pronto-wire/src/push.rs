@@ -20,37 +20,37 @@ use crate::transport::{self, Connection, Options, Service, http};
 
 pub use report::{Report, ReportParser, Reported, Rewritten};
 
-/// One requested change of a ref.
+/// A requested update of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The value that the other side advertised; null for a ref to be created.
+    /// The advertised value; null to create the ref.
     pub old: ObjectId,
-    /// The value that the ref is to have; null for a ref to be deleted.
+    /// The new value; null to delete the ref.
     pub new: ObjectId,
     /// The full name of the ref.
     pub name: BString,
 }
 
-/// A request: everything that precedes the pack.
+/// The request of a push, which precedes the pack.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The changes, in their order.
+    /// The ref updates, in order.
     pub commands: Vec<Command>,
-    /// The features that are chosen, as words.
+    /// The requested capabilities, separated by spaces.
     pub features: String,
-    /// The commits at which the history of this side is cut off.
+    /// The shallow commits of the local repository.
     pub shallow: Vec<ObjectId>,
-    /// Push options, if that feature is chosen.
+    /// The push options, if `push-options` is requested (`--push-option`).
     pub options: Option<Vec<BString>>,
-    /// The signed certificate that takes the place of the commands.
+    /// The signed push certificate, which replaces the commands (`--signed`).
     pub certificate: Option<BString>,
 }
 
 impl Request {
-    /// The bytes of the request.
+    /// Encodes the request.
     ///
     /// # Errors
-    /// A line is longer than a packet.
+    /// Fails with [`ErrorKind::Malformed`] if a line is longer than a packet.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         for id in &self.shallow {
@@ -100,10 +100,10 @@ impl Request {
     }
 }
 
-/// Produces a pack: called with where to write it.
+/// A callback that writes a pack to the given writer.
 pub type Produce<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
 
-/// A connection to a repository to push to.
+/// A connection to a repository for a push.
 pub struct Pusher {
     packets: PacketReader<Box<dyn Connection>>,
     greeting: Greeting,
@@ -111,23 +111,25 @@ pub struct Pusher {
     is_open: bool,
 }
 
-/// The answer of the other side to a request.
+/// The response of the remote side to a push.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its report; `None` if it gives none, or none that could be read.
+    /// The status report; `None` if there is none or it could not be read.
     pub report: Option<Report>,
-    /// Why the pack could not be produced or sent.
+    /// The error because of which the pack could not be created or sent.
     pub unsent: Option<io::Error>,
-    /// Why the report could not be read.
+    /// The error because of which the report could not be read.
     pub unread: Option<Error>,
 }
 
 impl Pusher {
-    /// Connects to `address` and reads the greeting. Over HTTP, `settings` says what the user has
-    /// set for a URL.
+    /// Connects to `address` and reads the first message. Over HTTP, `settings` provides the user's
+    /// settings for each URL.
     ///
     /// # Errors
-    /// The connection cannot be made, or what answers does not speak the protocol.
+    /// Fails as [`transport::connect`] does if the connection cannot be made, or with
+    /// [`ErrorKind::NotFound`], [`ErrorKind::Disconnected`] or [`ErrorKind::Malformed`] if the server
+    /// does not speak the protocol.
     pub fn connect(
         address: &Address,
         options: &Options,
@@ -152,16 +154,18 @@ impl Pusher {
         })
     }
 
-    /// The refs and features of the other side.
+    /// Returns the refs and capabilities of the remote side.
     pub fn greeting(&self) -> &Greeting {
         &self.greeting
     }
 
-    /// Sends `request` and the pack that `produce` makes, and reads the report if `reports` and the
-    /// other side gives one. Messages of the other side go to `progress` while they arrive.
+    /// Sends `request` and the pack that `produce` writes, and reads the status report if one was
+    /// requested (`report-status`). Messages of the remote side are passed to `progress` as they
+    /// arrive.
     ///
     /// # Errors
-    /// The request cannot be sent.
+    /// Fails with [`ErrorKind::Connection`] or [`ErrorKind::Disconnected`] if the request cannot be
+    /// sent.
     pub fn push(
         &mut self,
         request: &Request,
@@ -188,7 +192,8 @@ impl Pusher {
                 "unable to write to remote",
             ));
         };
-        // The other side may talk while the pack is on its way: both directions move at once.
+        // The remote side may send messages during the upload, so that both directions are served at
+        // the same time.
         std::thread::scope(|scope| {
             let sending = scope.spawn(move || {
                 let produced = produce(&mut *writer).and_then(|()| writer.flush());
@@ -224,7 +229,7 @@ impl Pusher {
             });
             let mut body = encoded.chain(pipe);
             let sent = self.packets.source_mut().upload(&mut body);
-            // A producer whose pack nobody reads ends with a broken pipe.
+            // If the pack is not read completely, the producer ends with a broken pipe.
             drop(body);
             let unsent = joined(producing.join()).err();
             match (sent, unsent) {
@@ -276,51 +281,52 @@ impl Pusher {
             true => report::read(&mut PacketReader::new(&mut stream), hash).map(Some),
             false => Ok(None),
         };
-        // Why the bands broke says more than that the report ended too early.
+        // An error of the side band is more specific than an incomplete report.
         if let Some(failure) = stream.failure.take() {
             return Err(failure);
         }
         let report = report?;
-        // Hooks may talk after the report.
+        // Hooks may send messages after the report.
         stream.bands.drain()?;
         Ok(report)
     }
 
-    /// Leaves without a request, and waits for the other side, so that all it prints is printed.
+    /// Closes the connection without a request, and waits for its program, so that all output of the
+    /// program is printed.
     pub fn abandon(mut self) {
-        // It may be gone.
+        // The remote side may have closed the connection already.
         let _ = self.packets.source_mut().close();
     }
 
-    /// Ends the connection and waits for the other side, so that all it prints is printed.
+    /// Closes the connection and waits for its program, so that all output of the program is printed.
     ///
     /// # Errors
-    /// The program behind the connection reports that it failed.
+    /// Fails with [`ErrorKind::Connection`] if the program failed.
     pub fn close(mut self) -> Result<(), Error> {
         let stateless = self.packets.source_mut().is_stateless();
         if self.is_open && !stateless {
             let mut out = Vec::new();
             pktline::write_flush(&mut out);
-            // A side that is gone already does not miss it.
+            // The failure is ignored if the remote side has closed the connection already.
             let _ = self.packets.source_mut().send(&out);
         }
         self.packets.source_mut().close()
     }
 }
 
-/// The result of a thread; one that panicked has failed.
+/// Returns the result of a thread. A panic counts as a failure.
 fn joined(ended: std::thread::Result<io::Result<()>>) -> io::Result<()> {
     ended.unwrap_or_else(|_| Err(io::Error::other("the pack could not be made")))
 }
 
-/// The form of an answer.
+/// The form of the response, according to the requested capabilities.
 #[derive(Clone, Copy)]
 struct Reading {
     is_banded: bool,
     reports: bool,
 }
 
-/// The data of band 1 as a stream.
+/// The data of side band 1 as a stream.
 struct Banded<'a> {
     bands: Demultiplexer<'a, Box<dyn Connection>>,
     failure: Option<Error>,

@@ -1,4 +1,4 @@
-//! Reads packets from a byte stream, parsed in place in the receive queue.
+//! Reads packets from a byte stream, and parses them in place in the receive buffer.
 
 use std::io::{ErrorKind as ErrorCode, Read};
 
@@ -7,21 +7,22 @@ use pronto_io::queue::ReceiveQueue;
 use crate::error::{Error, ErrorKind, hung_up};
 use crate::pktline::{self, MAX_LINE, Packet, Parsed};
 
-/// The queue holds two packets of the greatest length, so that one read can bring the rest of one
-/// and all of the next.
+/// The size of the receive buffer. It holds two packets of maximum length, so that one read can return
+/// the rest of one packet and all of the next.
 const QUEUE_LIMIT: usize = 2 * 65_536;
 
-/// Reads packets from `R`. A packet borrows from the queue and lives until the next call.
+/// Reads packets from `R`. A packet borrows from the receive buffer until the next call.
 #[derive(Debug)]
 pub struct PacketReader<R> {
     source: R,
     queue: ReceiveQueue,
-    /// Bytes at the front of the queue that were handed out and can go at the next call.
+    /// The number of bytes at the front of the buffer that were returned and are released in the next
+    /// call.
     used: usize,
 }
 
 impl<R: Read> PacketReader<R> {
-    /// A reader of the packets that come from `source`.
+    /// Creates a reader of packets from `source`.
     pub fn new(source: R) -> Self {
         const { assert!(QUEUE_LIMIT >= MAX_LINE) };
         PacketReader {
@@ -31,18 +32,20 @@ impl<R: Read> PacketReader<R> {
         }
     }
 
-    /// The next packet. An `ERR` packet becomes an error that says what the other side said.
+    /// Returns the next packet. An `ERR` packet becomes an error with the message of the remote side.
     ///
     /// # Errors
-    /// If the bytes are not packets, the stream ends or breaks, or the other side reports one.
+    /// Fails with [`ErrorKind::Malformed`] if the bytes are not a packet, [`ErrorKind::Disconnected`]
+    /// if the stream ends, [`ErrorKind::Connection`] if reading fails, or [`ErrorKind::Remote`] for an
+    /// `ERR` packet.
     pub fn next_packet(&mut self) -> Result<Packet<'_>, Error> {
         self.next_or_end()?.ok_or_else(hung_up)
     }
 
-    /// The next packet, or `None` if the stream ended before its first byte.
+    /// Returns the next packet, or `None` if the stream ends before its first byte.
     ///
     /// # Errors
-    /// As [`next_packet`](Self::next_packet).
+    /// As for [`next_packet`](Self::next_packet).
     pub fn next_or_end(&mut self) -> Result<Option<Packet<'_>>, Error> {
         let Some(length) = self.fill()? else {
             return Ok(None);
@@ -57,10 +60,10 @@ impl<R: Read> PacketReader<R> {
         Ok(Some(packet))
     }
 
-    /// The packet that [`next_packet`](Self::next_packet) would return, left in its place.
+    /// Returns the packet that [`next_packet`](Self::next_packet) would return, without removing it.
     ///
     /// # Errors
-    /// Like [`next_packet`](Self::next_packet), `ERR` packets aside.
+    /// As for [`next_packet`](Self::next_packet), except for `ERR` packets.
     pub fn peek(&mut self) -> Result<Option<Packet<'_>>, Error> {
         match self.fill()? {
             Some(_) => self.front().map(Some),
@@ -68,16 +71,16 @@ impl<R: Read> PacketReader<R> {
         }
     }
 
-    /// The payload handed out last, as long as nothing else was read.
+    /// Returns the bytes of the last packet, as long as no further call has read from the stream.
     pub(crate) fn current(&self) -> &[u8] {
         &self.queue.bytes()[..self.used]
     }
 
-    /// Bytes as they come, without framing: for a pack that is sent without a side band. Empty at
+    /// Returns the next bytes without framing, for a pack that is sent without a side band. Empty at
     /// the end of the stream.
     ///
     /// # Errors
-    /// If the stream breaks.
+    /// Fails with [`ErrorKind::Connection`] if reading fails.
     pub fn raw(&mut self) -> Result<&[u8], Error> {
         self.release();
         if self.queue.is_empty() {
@@ -86,30 +89,30 @@ impl<R: Read> PacketReader<R> {
         Ok(self.queue.bytes())
     }
 
-    /// Takes `count` of the bytes that [`raw`](Self::raw) showed.
+    /// Removes `count` of the bytes that [`raw`](Self::raw) has returned.
     ///
     /// # Panics
-    /// If that is more than it showed.
+    /// Panics if `count` is larger than the number of these bytes.
     pub fn consume_raw(&mut self, count: usize) {
         self.queue.consume(count);
     }
 
-    /// The stream under the packets.
+    /// Returns the underlying stream.
     pub fn source(&self) -> &R {
         &self.source
     }
 
-    /// The stream under the packets, to write to.
+    /// Returns the underlying stream for writing.
     pub fn source_mut(&mut self) -> &mut R {
         &mut self.source
     }
 
-    /// Returns the stream. Packets that were read ahead are lost.
+    /// Returns the underlying stream. Packets that were read ahead are lost.
     pub fn into_source(self) -> R {
         self.source
     }
 
-    /// Whether bytes were read that are not yet handed out.
+    /// Returns whether there are bytes that were read and not returned yet.
     pub fn has_buffered(&self) -> bool {
         self.queue.len() > self.used
     }
@@ -118,7 +121,7 @@ impl<R: Read> PacketReader<R> {
         self.queue.consume(std::mem::take(&mut self.used));
     }
 
-    /// Brings a whole packet to the front of the queue; its length, or `None` at a clean end.
+    /// Reads a complete packet into the buffer. Returns its length, or `None` at the end of the stream.
     fn fill(&mut self) -> Result<Option<usize>, Error> {
         self.release();
         loop {

@@ -1,5 +1,5 @@
-//! The receiving side of a push (`gitprotocol-pack(5)`, "Pushing Data To a Server"): the
-//! advertisement, the request and the report, over bytes.
+//! The receiving side of a push (`gitprotocol-pack(5)`, "Pushing Data To a Server"): the ref
+//! advertisement, the request and the status report, over bytes.
 
 mod end;
 mod report;
@@ -15,92 +15,93 @@ use crate::pktline::{self, Packet};
 pub use end::{Parts, PushEnd};
 pub use report::{Reply, Rewrite, write_report};
 
-/// The memory that the commands, shallow lines and the certificate of one push may take where nobody else counts:
-/// enough for a million commands.
+/// The default memory limit for the commands, shallow lines and the certificate of one push. It
+/// suffices for a million commands.
 pub const MOST_REQUEST_BYTES: usize = 256 << 20;
 
-/// The memory that the push options of one push may take.
+/// The memory limit for the push options of one push.
 pub const MOST_OPTION_BYTES: usize = 4 << 20;
 
-/// One requested change of a ref.
+/// A requested update of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The value that the client saw; null for a ref to be created.
+    /// The value that was advertised to the client; null to create the ref.
     pub old: ObjectId,
-    /// The value that the ref is to have; null for a ref to be deleted.
+    /// The new value; null to delete the ref.
     pub new: ObjectId,
-    /// The name of the ref, not checked yet.
+    /// The unchecked name of the ref.
     pub name: BString,
 }
 
-/// The features that the client chose.
+/// The capabilities that the client requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// A report is wanted.
+    /// A status report (`report-status`).
     pub report: bool,
-    /// A report is wanted that can name other refs than those of the commands.
+    /// A status report that can name other refs than the commands (`report-status-v2`).
     pub report_v2: bool,
-    /// Messages, progress and the report are multiplexed.
+    /// Messages, progress and the report in a side band (`side-band-64k`).
     pub sideband: bool,
-    /// No progress is wanted.
+    /// No progress messages (`quiet`).
     pub quiet: bool,
-    /// All commands succeed, or none.
+    /// An atomic push: all commands succeed, or none (`atomic`).
     pub atomic: bool,
-    /// Push options follow the commands.
+    /// Push options after the commands (`push-options`).
     pub push_options: bool,
 }
 
-/// The request of a client, which precedes its pack.
+/// The request of a client, which precedes the pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The requested changes, in their order.
+    /// The requested ref updates, in order.
     pub commands: Vec<Command>,
-    /// The commits at which the history of the client is cut off.
+    /// The shallow commits of the client.
     pub shallow: Vec<ObjectId>,
-    /// The chosen features.
+    /// The requested capabilities.
     pub features: Features,
-    /// The push certificate, whose commands are those of the request.
+    /// The push certificate, if the push is signed. Its commands are those of the request.
     pub certificate: Option<Certificate>,
-    /// The id of the session of the client.
+    /// The session id of the client.
     pub session_id: Option<BString>,
 }
 
 impl Request {
-    /// Returns whether a pack follows: not if refs are only deleted.
+    /// Returns whether a pack follows, which is not the case if refs are only deleted.
     pub fn has_pack(&self) -> bool {
         self.commands.iter().any(|command| !command.new.is_null())
     }
 }
 
-/// The features of the server that depend on its settings.
+/// The capabilities of the server that depend on its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     /// The hash function of the repository.
     pub hash: Kind,
-    /// `receive.advertiseAtomic`.
+    /// Advertise `atomic` (`receive.advertiseAtomic`).
     pub atomic: bool,
-    /// `receive.advertisePushOptions`.
+    /// Advertise `push-options` (`receive.advertisePushOptions`).
     pub push_options: bool,
 }
 
-/// Takes a request packet by packet.
+/// Parses a request packet by packet.
 #[derive(Debug)]
 pub struct RequestParser {
     offer: Offer,
     room: Room,
     request: Request,
-    /// The text of the certificate, so far.
+    /// The part of the certificate that was received.
     certificate: Option<BString>,
     is_in_certificate: bool,
 }
 
 impl RequestParser {
-    /// A parser for the server that made `offer`. The request may take [`MOST_REQUEST_BYTES`].
+    /// Creates a parser for a server with the capabilities `offer`. The memory limit is
+    /// [`MOST_REQUEST_BYTES`].
     pub fn new(offer: Offer) -> Self {
         RequestParser::with_room(offer, MOST_REQUEST_BYTES)
     }
 
-    /// Does the same as [`new`](Self::new), with another limit of the memory.
+    /// Does the same as [`new`](Self::new), with the memory limit `bytes`.
     pub fn with_room(offer: Offer, bytes: usize) -> Self {
         RequestParser {
             offer,
@@ -111,14 +112,15 @@ impl RequestParser {
         }
     }
 
-    /// Takes one packet; returns the whole request once the packet is the last one.
+    /// Takes one packet. Returns the request after its last packet.
     ///
     /// # Errors
-    /// The packet is malformed, or the request is too large.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the packet is malformed, or
+    /// the request is too large.
     pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Request>, Error> {
         let payload = match packet {
             Packet::Data(payload) => payload,
-            // Other special packets end the request, too.
+            // Other special packets also end the request.
             _ => return self.complete().map(Some),
         };
         self.room.take(payload.len() + size_of::<Command>())?;
@@ -205,7 +207,7 @@ impl RequestParser {
         }
     }
 
-    /// Parses `OLD NEW NAME`.
+    /// Parses a command `OLD NEW NAME`.
     fn command(&self, line: &[u8]) -> Result<Command, Error> {
         let mut parts = line.splitn_str(3, " ");
         let mut next = || parts.next().unwrap_or_default();
@@ -234,12 +236,12 @@ fn bad_format(name: &str) -> Error {
     malformed(format!("error: unsupported object format '{name}'"))
 }
 
-/// `text` in a message, cut where it is long.
+/// Escapes `text` for a message, and shortens it.
 fn shown(text: &[u8]) -> String {
     text[..text.len().min(200)].escape_ascii().to_string()
 }
 
-/// Takes push options packet by packet.
+/// Parses push options packet by packet.
 #[derive(Debug)]
 pub struct OptionsParser {
     room: Room,
@@ -256,10 +258,11 @@ impl Default for OptionsParser {
 }
 
 impl OptionsParser {
-    /// Takes one packet; returns the options once the packet is the last one.
+    /// Takes one packet. Returns the options after the last packet.
     ///
     /// # Errors
-    /// There are too many.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the options exceed
+    /// [`MOST_OPTION_BYTES`].
     pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Vec<BString>>, Error> {
         let Some(option) = packet.text() else {
             return Ok(Some(std::mem::take(&mut self.options)));
@@ -270,7 +273,7 @@ impl OptionsParser {
     }
 }
 
-/// Writes the first message of the server: refs, features, and where its history is cut off.
+/// Writes the ref advertisement of the server: refs, capabilities and shallow commits.
 #[derive(Debug)]
 pub struct Advertisement {
     features: Option<String>,
@@ -279,7 +282,7 @@ pub struct Advertisement {
 }
 
 impl Advertisement {
-    /// Begins the message; `features` are the words after the first ref.
+    /// Starts an advertisement. `features` are the capabilities, which follow the first ref.
     pub fn new(hash: Kind, features: String) -> Self {
         Advertisement {
             features: Some(features),
@@ -288,10 +291,11 @@ impl Advertisement {
         }
     }
 
-    /// Adds a ref; `.have` as its name stands for an object that is only present.
+    /// Adds a ref. The name `.have` stands for an object without a visible ref.
     ///
     /// # Errors
-    /// The name is longer than a packet.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the name is longer than a
+    /// packet.
     pub fn add(&mut self, id: &ObjectId, name: &BStr) -> Result<(), Error> {
         let hex = id.to_hex();
         let hex = hex.to_string();
@@ -311,10 +315,11 @@ impl Advertisement {
         }
     }
 
-    /// Ends the message with the commits at which history is cut off.
+    /// Ends the advertisement with the shallow commits.
     ///
     /// # Errors
-    /// The features are longer than a packet.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the capabilities are longer
+    /// than a packet.
     pub fn finish(mut self, shallow: &[ObjectId]) -> Result<Vec<u8>, Error> {
         if self.features.is_some() {
             self.add(&self.hash.null(), "capabilities^{}".into())?;
@@ -328,7 +333,7 @@ impl Advertisement {
     }
 }
 
-/// The error of a client that leaves in the middle of its request.
+/// Returns the error for a client that disconnects in the middle of its request.
 pub fn left_early() -> Error {
     hung_up()
 }

@@ -1,67 +1,69 @@
-//! The lines of a request for objects, as a server reads them (`gitprotocol-pack(5)`,
-//! `gitprotocol-v2(5)`).
+//! The request lines of a fetch, as a server reads them (`gitprotocol-pack(5)`, `gitprotocol-v2(5)`).
 //!
-//! Each line is parsed on its own, so that the server can answer a wrong one at once, as Git does.
+//! Each line is parsed separately, so that the server can respond to a malformed line at once, as Git
+//! does.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 
 use crate::error::{Error, malformed};
 
-/// The depth that stands for all of history.
+/// The depth that stands for the complete history.
 pub const INFINITE_DEPTH: u32 = 0x7fff_ffff;
 
 /// One line of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// An object that is to be sent.
+    /// A wanted object (`want`).
     Want {
-        /// Its id.
+        /// The id of the object.
         id: ObjectId,
         /// The rest of the line: in versions 0 and 1 the capabilities of the client.
         rest: &'a BStr,
     },
-    /// A ref whose object is to be sent (`want-ref`).
+    /// A wanted ref (`want-ref`).
     WantRef(&'a BStr),
-    /// An object that the client has.
+    /// An object that the client has (`have`).
     Have(ObjectId),
-    /// A commit of the client without its parents.
+    /// A shallow commit of the client (`shallow`).
     Shallow(ObjectId),
-    /// The number of commits to send of each line of history.
+    /// The maximum number of commits from each want (`deepen`).
     Deepen(u32),
-    /// The time of the oldest commit to send.
+    /// The oldest committer date (`deepen-since`).
     DeepenSince(u64),
-    /// A ref whose history is not to be sent.
+    /// A ref whose history is excluded (`deepen-not`).
     DeepenNot(&'a BStr),
-    /// [`Deepen`](Line::Deepen) counts from where the client's history ends.
+    /// The depth of [`Deepen`](Line::Deepen) is relative to the shallow boundary of the client
+    /// (`deepen-relative`).
     DeepenRelative,
-    /// The objects to leave out.
+    /// An object filter (`filter`).
     Filter(&'a BStr),
-    /// Deltas may have bases that only the client has.
+    /// Deltas may have bases that only the client has (`thin-pack`).
     ThinPack,
-    /// Deltas may name their bases by offset.
+    /// Deltas may refer to their bases by offset (`ofs-delta`).
     OffsetDeltas,
-    /// No progress is to be shown.
+    /// Progress messages are suppressed (`no-progress`).
     NoProgress,
-    /// Tags of sent objects are to be sent, too.
+    /// Annotated tags of sent objects are sent, too (`include-tag`).
     IncludeTag,
-    /// All responses are to be multiplexed.
+    /// All responses are sent in a side band (`sideband-all`).
     SidebandAll,
-    /// Protocols from which the client can fetch packs.
+    /// The protocols over which the client can download packs (`packfile-uris`).
     PackfileUris(&'a BStr),
-    /// The client has named all that it has.
+    /// The client has sent all haves (`done`).
     Done,
-    /// The server is to send nothing before [`Done`](Line::Done).
+    /// The server must not send the pack before [`Done`](Line::Done) (`wait-for-done`).
     WaitForDone,
-    /// Something else.
+    /// An unknown line.
     Unknown,
 }
 
 impl<'a> Line<'a> {
-    /// Parses a line of the first part of a request of versions 0 and 1.
+    /// Parses a line of the first part of a request in versions 0 and 1 (wants, shallow lines, depth).
     ///
     /// # Errors
-    /// A known line is malformed; the message is Git's.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) and Git's message if a known
+    /// line is malformed.
     pub fn of_needs(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
         if let Some(rest) = line.strip_prefix(b"want ") {
             let (id, rest) = leading_id(rest, kind).ok_or_else(|| {
@@ -76,10 +78,10 @@ impl<'a> Line<'a> {
         Ok(Self::limit(line, kind)?.unwrap_or(Line::Unknown))
     }
 
-    /// Parses a line of the negotiation of versions 0 and 1.
+    /// Parses a line of the negotiation in versions 0 and 1.
     ///
     /// # Errors
-    /// As [`of_needs`](Self::of_needs).
+    /// As for [`of_needs`](Self::of_needs).
     pub fn of_negotiation(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
         match line {
             b"done" => Ok(Line::Done),
@@ -90,7 +92,7 @@ impl<'a> Line<'a> {
     /// Parses an argument of the command `fetch` of version 2.
     ///
     /// # Errors
-    /// As [`of_needs`](Self::of_needs).
+    /// As for [`of_needs`](Self::of_needs).
     pub fn of_fetch(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
         if let Some(rest) = line.strip_prefix(b"want ") {
             let (id, rest) = leading_id(rest, kind).ok_or_else(|| {
@@ -138,7 +140,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// A line that says what is not to be sent.
+    /// Parses a line that limits the objects to send.
     fn limit(line: &'a [u8], kind: Kind) -> Result<Option<Line<'a>>, Error> {
         let after = |prefix: &str| line.strip_prefix(prefix.as_bytes()).map(BStr::new);
         let shown = line.as_bstr();
@@ -167,23 +169,23 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Splits off the id at the start of `text`; what follows it need not be separated.
+/// Splits the object id at the start of `text` from the rest, which need not be separated.
 fn leading_id(text: &[u8], kind: Kind) -> Option<(ObjectId, &BStr)> {
     let (hex, rest) = text.split_at_checked(kind.len_in_hex())?;
     let id = pronto_hash::parse_hex(hex).ok()?;
     Some((id, rest.as_bstr()))
 }
 
-/// A number as the C library reads it.
+/// A number as the C library parses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Number {
     is_negative: bool,
-    /// At most what 64 bits hold.
+    /// The absolute value, limited to 64 bits.
     magnitude: u64,
 }
 
 impl Number {
-    /// The value of `strtol` as an `int`.
+    /// Returns the result of `strtol` as an `int`.
     fn as_int(self) -> i32 {
         let limited = match i64::try_from(self.magnitude) {
             Ok(value) if self.is_negative => -value,
@@ -194,7 +196,7 @@ impl Number {
         limited as i32
     }
 
-    /// The value of `strtoumax`.
+    /// Returns the result of `strtoumax`.
     fn as_time(self) -> u64 {
         match self.is_negative {
             true => self.magnitude.wrapping_neg(),
@@ -203,7 +205,7 @@ impl Number {
     }
 }
 
-/// Reads a decimal, octal or hexadecimal number that fills `text`. An empty text is zero.
+/// Parses `text` as a decimal, octal or hexadecimal number. An empty text is zero.
 fn number(text: &[u8]) -> Option<Number> {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let start = text.iter().position(|byte| !is_space(byte));

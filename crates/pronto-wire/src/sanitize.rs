@@ -1,9 +1,9 @@
-//! Makes text from the remote safe for a terminal.
+//! Makes text of the remote side safe for a terminal.
 
 use bstr::ByteSlice;
 
-/// `text` with control characters shown as `^X`, as Git does; colours and tabs stay. Bytes that
-/// are not UTF-8 become replacement characters.
+/// Returns `text` with control characters replaced by `^X`, as in Git. Colours and tabs are kept.
+/// Invalid UTF-8 becomes replacement characters.
 pub(crate) fn sanitized(text: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -24,7 +24,7 @@ pub(crate) fn sanitized(text: &[u8]) -> String {
     out
 }
 
-/// The length of the colour sequence (`ESC [ digits ; … m`) at the start, or 0.
+/// Returns the length of the colour sequence (`ESC [ digits ; … m`) at the start, or 0.
 fn colour_length(text: &[u8]) -> usize {
     let Some(parameters) = text.strip_prefix(b"\x1b[") else {
         return 0;

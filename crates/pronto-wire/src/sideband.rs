@@ -13,22 +13,22 @@ use crate::pktline::Packet;
 use crate::reader::PacketReader;
 use crate::sanitize::sanitized;
 
-/// A message longer than this is shown in pieces, so that no claim decides what is held.
+/// The length from which a message is shown in pieces, so that the memory is limited.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// The data of band 1 as a stream, read in place without a copy. Messages of band 2 go to
-/// `progress`.
+/// The data of side band 1 as a stream, read in place without a copy. Messages of side band 2 are
+/// passed to `progress`.
 pub struct Demultiplexer<'a, R> {
     packets: &'a mut PacketReader<R>,
     messages: Messages<'a>,
-    /// The unread part of the current packet's payload.
+    /// The unread range of the payload of the current packet.
     left: Range<usize>,
     ended: bool,
     interrupt: Interrupt,
 }
 
 impl<'a, R: Read> Demultiplexer<'a, R> {
-    /// Reads side-band packets from `packets` until a flush packet.
+    /// Creates a stream over the side-band packets from `packets`, up to a flush packet.
     pub fn new(packets: &'a mut PacketReader<R>, progress: &'a dyn Progress) -> Self {
         Demultiplexer {
             packets,
@@ -39,20 +39,19 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         }
     }
 
-    /// Does the same, but `interrupt` can stop it between two packets: a server may send messages
-    /// without end.
+    /// Checks `interrupt` between packets, because a server may send messages without end.
     #[must_use]
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();
         self
     }
 
-    /// The bytes of band 1 that are next, empty at the end of the stream. Reads packets only when
-    /// none are left from before.
+    /// Returns the next bytes of side band 1; empty at the end of the stream. Reads packets only if
+    /// there are no unread bytes.
     ///
     /// # Errors
-    /// If the stream breaks, is malformed, or the other side reports an error on band 3, or if
-    /// the operation is interrupted.
+    /// Fails as [`PacketReader::next_packet`] does, with [`ErrorKind::Malformed`] for an invalid band,
+    /// [`ErrorKind::Remote`] for an error on side band 3, or with [`ErrorKind::Interrupted`].
     pub fn data(&mut self) -> Result<&[u8], Error> {
         while self.left.is_empty() && !self.ended {
             self.interrupt
@@ -91,20 +90,20 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         Ok(&self.packets.current()[self.left.clone()])
     }
 
-    /// The stream under the packets.
+    /// Returns the underlying stream.
     pub fn source(&self) -> &R {
         self.packets.source()
     }
 
-    /// Takes `count` of the bytes that [`data`](Self::data) showed.
+    /// Removes `count` of the bytes that [`data`](Self::data) has returned.
     pub fn advance(&mut self, count: usize) {
         self.left.start = (self.left.start + count).min(self.left.end);
     }
 
-    /// Reads to the end and drops the data on the way, so that late messages are shown.
+    /// Reads up to the end of the stream and discards the data, so that late messages are shown.
     ///
     /// # Errors
-    /// Like [`data`](Self::data).
+    /// As for [`data`](Self::data).
     pub fn drain(&mut self) -> Result<(), Error> {
         loop {
             let count = self.data()?.len();
@@ -115,10 +114,10 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
         }
     }
 
-    /// Reads to the end, so that late messages are shown.
+    /// Reads up to the end of the stream, so that late messages are shown.
     ///
     /// # Errors
-    /// Like [`data`](Self::data), and if more data follows.
+    /// As for [`data`](Self::data), and with [`ErrorKind::Malformed`] if there are further data.
     pub fn finish(&mut self) -> Result<(), Error> {
         if self.data()?.is_empty() {
             Ok(())
@@ -128,17 +127,17 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
     }
 }
 
-/// Cuts what the other side says into lines and hands them on, safe to print on a terminal.
+/// Splits messages of the remote side into lines, and makes them safe for a terminal.
 ///
-/// Each line is passed to [`Progress::message`] with the prefix `remote: ` and without its line
-/// feed. One that ended in a carriage return keeps it: the next line takes its place.
+/// Each line is passed to [`Progress::message`] with the prefix `remote: ` and without its line feed. A
+/// carriage return at the end of a line is kept, because the next line overwrites it.
 pub struct Messages<'a> {
     progress: &'a dyn Progress,
     partial: Vec<u8>,
 }
 
 impl<'a> Messages<'a> {
-    /// Hands lines to `progress`.
+    /// Creates a splitter that passes lines to `progress`.
     pub fn new(progress: &'a dyn Progress) -> Self {
         Messages {
             progress,
@@ -146,7 +145,7 @@ impl<'a> Messages<'a> {
         }
     }
 
-    /// Takes the next piece of text, which may end in the middle of a line.
+    /// Takes the next part of the text, which may end in the middle of a line.
     pub fn push(&mut self, mut text: &[u8]) {
         while let Some(end) = text.find_byteset(b"\n\r") {
             self.partial.extend_from_slice(&text[..end]);
@@ -159,7 +158,7 @@ impl<'a> Messages<'a> {
         }
     }
 
-    /// Shows a last line that has no end.
+    /// Passes on a last line without a line end.
     pub fn finish(&mut self) {
         if !self.partial.is_empty() {
             self.show(false);

@@ -1,4 +1,4 @@
-//! Byte streams to the other side, behind one trait.
+//! The transports: byte streams to the remote side behind one trait.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -26,19 +26,20 @@ pub use pace::{Limits, LowSpeed};
 
 pub use pronto_config::environment::LOCAL_VARIABLES;
 
-/// A connection to a service. Reading returns the bytes of the other side.
+/// A connection to a service. Reading returns the bytes of the remote side.
 pub trait Connection: Read + Send {
-    /// Sends a whole request. Over HTTP each request has a response of its own, which reading
-    /// returns from then on.
+    /// Sends a complete request. Over HTTP each request has its own response, which subsequent reads
+    /// return.
     ///
     /// # Errors
-    /// If the connection breaks or the other side refuses.
+    /// Fails with [`ErrorKind::Connection`] or [`ErrorKind::Disconnected`] if the connection breaks;
+    /// over HTTP also with the kind of the response.
     fn send(&mut self, request: &[u8]) -> Result<(), Error>;
 
-    /// Sends the whole content of `request`, however long it is, like [`send`](Self::send).
+    /// Sends the whole content of `request`, of any length, like [`send`](Self::send).
     ///
     /// # Errors
-    /// If `request` cannot be read, the connection breaks, or the other side refuses.
+    /// As for [`send`](Self::send), and with [`ErrorKind::Local`] if `request` cannot be read.
     fn upload(&mut self, request: &mut dyn Read) -> Result<(), Error> {
         let mut buffer = vec![0; UPLOADED_BYTES];
         loop {
@@ -52,48 +53,50 @@ pub trait Connection: Read + Send {
         }
     }
 
-    /// Takes the half of the connection that is written to, so that a thread can write while
-    /// another one reads. The other side sees its end when it is dropped. `None` if requests and
-    /// responses take turns.
+    /// Removes and returns the writing half of the connection, so that a thread can write while another
+    /// one reads. Dropping it ends the input of the remote side. Returns `None` if requests and
+    /// responses alternate.
     fn take_writer(&mut self) -> Option<Box<dyn Write + Send>> {
         None
     }
 
-    /// Whether each request meets a process that remembers nothing of the ones before.
+    /// Returns whether the connection is stateless: each request reaches a process that remembers no
+    /// earlier request.
     fn is_stateless(&self) -> bool {
         false
     }
 
-    /// Returns the URL without its last slash to which the server redirected the first request; once.
+    /// Returns the URL, without a slash at its end, to which the server redirected the first request.
+    /// Later calls return `None`.
     fn take_redirect(&mut self) -> Option<String> {
         None
     }
 
-    /// Returns a function that reports whether unread data have arrived; `None` if that cannot be
-    /// known.
+    /// Returns a function that reports whether unread data have arrived; `None` if the connection does
+    /// not support this query.
     fn readiness(&self) -> Option<Readiness> {
         None
     }
 
-    /// Ends the connection and waits for the program behind it, so that all of its output is printed.
+    /// Closes the connection and waits for its program, so that all output of the program is printed.
     ///
     /// # Errors
-    /// If the program behind it reports that it failed.
+    /// Fails with [`ErrorKind::Connection`] if the program failed.
     fn close(&mut self) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// Says, at the cost of a system call, whether reading from a connection would not have to wait.
+/// A function that reports whether a read would return without waiting. A call costs one system call.
 pub type Readiness = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// Watches `stream`; `None` if no more descriptors may be opened.
+/// Returns the readiness of `stream`; `None` if the limit of file descriptors is reached.
 fn watch(stream: impl AsFd) -> Option<Readiness> {
     let descriptor = stream.as_fd().try_clone_to_owned().ok()?;
     Some(Box::new(move || descriptor::is_readable(&descriptor)))
 }
 
-/// The number of bytes of an upload that are read at once.
+/// The number of bytes of an upload that are read at a time.
 const UPLOADED_BYTES: usize = 64 << 10;
 
 impl Connection for Box<dyn Connection> {
@@ -126,19 +129,19 @@ impl Connection for Box<dyn Connection> {
     }
 }
 
-/// The program on the other side.
+/// The service of the remote side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// `git-upload-pack`: it sends.
+    /// `git-upload-pack`, which serves fetches.
     UploadPack,
-    /// `git-receive-pack`: it receives.
+    /// `git-receive-pack`, which receives pushes.
     ReceivePack,
-    /// `git-upload-archive`: it sends archives.
+    /// `git-upload-archive`, which serves archives.
     UploadArchive,
 }
 
 impl Service {
-    /// The name of the program.
+    /// Returns the name of the program.
     pub fn program(self) -> &'static str {
         match self {
             Service::UploadPack => "git-upload-pack",
@@ -148,44 +151,45 @@ impl Service {
     }
 }
 
-/// Which kind of internet address to use.
+/// The address family for connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
-    /// Either.
+    /// IPv4 or IPv6.
     #[default]
     Any,
-    /// Version 4 only (`-4`).
+    /// Only IPv4 (`--ipv4`).
     V4,
-    /// Version 6 only (`-6`).
+    /// Only IPv6 (`--ipv6`).
     V6,
 }
 
-/// All that can be set about connections.
+/// Options for connections.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The version to ask for; the other side may choose a lower one.
+    /// The requested version of the protocol (`protocol.version`). The remote side may choose a lower
+    /// one.
     pub version: Version,
-    /// The command that serves on the other side (`--upload-pack`), for the shell there.
+    /// The command that serves on the remote side, for its shell (`--upload-pack`, `--receive-pack`).
     pub command: Option<BString>,
-    /// The git program that serves local repositories when `command` is not set.
+    /// The git program that serves local repositories if `command` is not set.
     pub git: PathBuf,
-    /// Variables that a local server shall see changed: set, or removed.
+    /// Changes of the environment of a local server: variables that are set or removed.
     pub environment: HashMap<OsString, Option<OsString>>,
-    /// The directory in which programs run that make a connection; `None` for that of this process.
+    /// The directory in which programs of connections run; `None` for that of this process.
     pub directory: Option<PathBuf>,
-    /// Which kind of internet address to use.
+    /// The address family.
     pub family: Family,
-    /// Which transports are allowed.
+    /// The allowed transports (`protocol.allow`).
     pub policy: Policy,
-    /// Options for connections by ssh.
+    /// Options for ssh.
     pub ssh: Ssh,
-    /// A program that connects to daemons, called with host and port (`core.gitProxy`,
+    /// A program that connects to git daemons. It is called with host and port (`core.gitProxy`,
     /// `GIT_PROXY_COMMAND`).
     pub git_proxy: Option<OsString>,
-    /// The time limits for the other side.
+    /// The timeouts for the remote side.
     pub limits: Limits,
-    /// The id of the session of this side, which is told to a side that tells its own
+    /// The session id of this side, which is sent if the remote side sends its own
     /// (`transfer.advertiseSID`).
     pub session_id: Option<BString>,
 }
@@ -208,22 +212,24 @@ impl Default for Options {
     }
 }
 
-/// Options for connections by ssh.
+/// Options for ssh.
 #[derive(Clone, Debug, Default)]
 pub struct Ssh {
-    /// A command line for the shell (`GIT_SSH_COMMAND`, `core.sshCommand`).
+    /// A shell command line (`GIT_SSH_COMMAND`, `core.sshCommand`).
     pub command: Option<BString>,
-    /// A program (`GIT_SSH`), used if there is no `command`.
+    /// A program (`GIT_SSH`), which is used if `command` is not set.
     pub program: Option<PathBuf>,
     /// The variant of ssh (`GIT_SSH_VARIANT`, `ssh.variant`): `ssh`, `plink`, `putty`,
     /// `tortoiseplink`, `simple`, or `auto`.
     pub variant: Option<String>,
 }
 
-/// Connects to `service` at `address`. Over HTTP, `settings` says what the user has set for a URL.
+/// Connects to `service` at `address`. Over HTTP, `settings` provides the user's settings for each URL.
 ///
 /// # Errors
-/// If the transport is not allowed, or the connection cannot be made.
+/// Fails with [`ErrorKind::Forbidden`] if the transport is not allowed, or with
+/// [`ErrorKind::Connection`], [`ErrorKind::Authentication`], [`ErrorKind::NotFound`],
+/// [`ErrorKind::Address`] or [`ErrorKind::Unsupported`] if the connection cannot be made.
 pub fn connect(
     address: &Address,
     service: Service,
@@ -257,10 +263,10 @@ pub fn connect(
     })
 }
 
-/// Connects to the first of `addresses` that accepts. `failed` is called for the others.
+/// Connects to the first of `addresses` that accepts. Calls `failed` for each other address.
 ///
 /// # Errors
-/// The last failure, if no address accepts.
+/// Fails with the last error if no address accepts.
 fn connect_first(
     addresses: &[SocketAddr],
     limits: &Limits,
@@ -284,7 +290,7 @@ fn connect_first(
     Err(last)
 }
 
-/// The version to ask `service` for: there is no push in version 2.
+/// Returns the version to request from `service`. There is no push in version 2.
 fn version_for(service: Service, version: Version) -> Version {
     match (service, version) {
         (Service::ReceivePack, Version::V2) => Version::V0,

@@ -1,5 +1,5 @@
-//! The only parser of URLs, for connections, credentials, settings, proxies and redirects, and the
-//! origin that secrets belong to.
+//! The only parser of URLs, for connections, credentials, settings, proxies and redirects; and the
+//! origin to which secrets are bound.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -12,10 +12,10 @@ use crate::escapes::{decoded, redacted};
 use pronto_config::url::split;
 pub use pronto_config::url::{NormalUrl, UrlMatch};
 
-/// An absolute URL with a host, taken apart once.
+/// A parsed absolute URL with a host.
 ///
-/// What could be read in two ways is no URL: a second `@`, an `@` after a `?` or `#` that ends the
-/// authority, backslashes and escapes in the authority, control characters anywhere.
+/// Ambiguous texts are rejected: a second `@`, an `@` after a `?` or `#` that ends the authority,
+/// backslashes and escapes in the authority, and control characters.
 ///
 /// ```
 /// use pronto_wire::url::Url;
@@ -29,12 +29,12 @@ pub struct Url {
     origin: Origin,
     user: Option<BString>,
     password: Option<BString>,
-    /// Path and query, escaped as they stand in a request; empty or with a `/` or `?` first.
+    /// The path and query, escaped for a request; empty or with a `/` or `?` at the start.
     path: String,
     normal: NormalUrl,
 }
 
-/// Scheme, host and port: what secrets belong to.
+/// The scheme, host and port, to which secrets are bound.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     scheme: String,
@@ -42,20 +42,20 @@ pub struct Origin {
     port: u16,
 }
 
-/// Why a text is not a URL.
+/// The reason for which a text is not accepted as a URL.
 enum Refusal {
     /// A malformed or ambiguous URL.
     Bad(&'static str),
-    /// A URL that only git understands.
+    /// A URL that only git supports.
     Beyond(&'static str),
 }
 
 impl Url {
-    /// Takes `text` apart.
+    /// Parses `text`.
     ///
     /// # Errors
-    /// If it is not a URL, or can be read in two ways; with [`ErrorKind::Unsupported`] if the host
-    /// is written in a way that this parser does not know.
+    /// Fails with [`ErrorKind::Address`] if `text` is not a URL or is ambiguous, or with
+    /// [`ErrorKind::Unsupported`] if the notation of the host is not supported.
     pub fn parse(text: &BStr) -> Result<Self, Error> {
         parse(text).map_err(|refusal| {
             let (kind, reason) = match refusal {
@@ -68,61 +68,61 @@ impl Url {
         })
     }
 
-    /// The scheme, in lower case.
+    /// Returns the scheme in lower case.
     pub fn scheme(&self) -> &str {
         &self.origin.scheme
     }
 
-    /// The user, without escapes.
+    /// Returns the user, without escapes.
     pub fn user(&self) -> Option<&BStr> {
         self.user.as_ref().map(|user| user.as_bstr())
     }
 
-    /// The password, without escapes.
+    /// Returns the password, without escapes.
     pub fn password(&self) -> Option<&BStr> {
         self.password.as_ref().map(|password| password.as_bstr())
     }
 
-    /// The host in lower case; an IPv6 address with its brackets.
+    /// Returns the host in lower case; an IPv6 address with its brackets.
     pub fn host(&self) -> &str {
         &self.origin.host
     }
 
-    /// The host without brackets.
+    /// Returns the host without brackets.
     pub fn bare_host(&self) -> &str {
         self.origin.host.trim_matches(['[', ']'])
     }
 
-    /// The port, the default one where none is given.
+    /// Returns the port, which is the default port of the scheme if none was given.
     pub fn port(&self) -> u16 {
         self.origin.port
     }
 
-    /// The path and the query, escaped as they stand in a request.
+    /// Returns the path and the query, escaped for a request.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Returns the path and the query without escapes, and without slashes at the ends, for
-    /// credential helpers that distinguish users by path.
+    /// Returns the path and the query without escapes and without slashes at the ends, for credential
+    /// helpers (`credential.useHttpPath`).
     pub fn decoded_path(&self) -> BString {
         decoded(self.path.trim_matches('/').as_bytes())
     }
 
-    /// Scheme, host and port.
+    /// Returns the scheme, host and port.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// The form in which the keys of the configuration are matched.
+    /// Returns the normalized form against which configuration keys are matched (`http.<url>.*`).
     pub fn normal(&self) -> &NormalUrl {
         &self.normal
     }
 
-    /// The same URL for another user, without password.
+    /// Returns the same URL with another user, and without a password.
     ///
     /// # Errors
-    /// Never for a user of another URL.
+    /// Never fails for a user of another parsed URL.
     pub fn with_user(&self, user: Option<&BStr>) -> Result<Self, Error> {
         let Some(user) = user else {
             return Url::parse(self.to_string().as_str().into());
@@ -138,27 +138,27 @@ impl Url {
         Url::parse(text.as_str().into())
     }
 
-    /// The URL that begins with this one, without login, and continues with `suffix`.
+    /// Returns this URL without login, followed by `suffix`.
     ///
     /// # Errors
-    /// If that is not a URL.
+    /// Fails as [`parse`](Self::parse) does if the result is not a URL.
     pub fn append(&self, suffix: &str) -> Result<Self, Error> {
         Url::parse(format!("{self}{suffix}").as_str().into())
     }
 
-    /// This URL without login and without slashes at the end of its path.
+    /// Returns this URL without login, and without slashes at the end of its path.
     ///
     /// # Errors
-    /// Never for a URL that was parsed.
+    /// Never fails for a parsed URL.
     pub fn base(&self) -> Result<Self, Error> {
         Url::parse(self.to_string().trim_end_matches('/').into())
     }
 
-    /// Resolves the `Location` of an answer to this URL (RFC 3986, section 5.2). A login in it is
-    /// left out: a server does not choose the user.
+    /// Resolves the `Location` header of a response to this URL (RFC 3986, section 5.2). A login in
+    /// `location` is removed, because a server must not choose the user.
     ///
     /// # Errors
-    /// If it leads to no URL.
+    /// Fails as [`parse`](Self::parse) does if the result is not a URL.
     pub fn join(&self, location: &BStr) -> Result<Self, Error> {
         let end = location.find_byte(b'#').unwrap_or(location.len());
         let location = &location[..end];
@@ -190,7 +190,7 @@ impl Url {
     }
 }
 
-/// The URL without login, as it stands in a request.
+/// Writes the URL without login, escaped for a request.
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.origin, self.path)
@@ -204,12 +204,12 @@ impl fmt::Debug for Url {
 }
 
 impl Origin {
-    /// The scheme, in lower case.
+    /// Returns the scheme in lower case.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// The host, with the port unless it is the default one.
+    /// Returns the host, with the port unless it is the default port of the scheme.
     pub fn authority(&self) -> String {
         if self.port == default_port(&self.scheme) {
             return self.host.clone();
@@ -218,7 +218,7 @@ impl Origin {
     }
 }
 
-/// `scheme://host`, with the port unless it is the default one.
+/// Writes `scheme://host`, with the port unless it is the default port of the scheme.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme, self.authority())
@@ -267,7 +267,7 @@ fn check_rest(rest: &[u8]) -> Result<(), Refusal> {
     check_decoded(rest)
 }
 
-/// Refuses escapes of characters that end a line of the protocol of credentials.
+/// Refuses escapes of characters that end a line in the protocol of credential helpers.
 fn check_decoded(text: &[u8]) -> Result<(), Refusal> {
     let is_end = |digits: &[u8]| digits.eq_ignore_ascii_case(b"0a") || digits == b"00";
     let ends = text
@@ -293,7 +293,7 @@ fn split_login(login: &[u8]) -> Result<Login, Refusal> {
     Ok((Some(decoded(user)), password))
 }
 
-/// The host in lower case, if it is a name, or an address in the usual notation.
+/// Returns the host in lower case, if it is a name or an IP address in the usual notation.
 fn checked_host(host: &[u8]) -> Result<String, Refusal> {
     if host.is_empty() {
         return Err(Refusal::Bad("it has no host"));
@@ -333,13 +333,13 @@ fn default_port(scheme: &str) -> u16 {
         "https" => 443,
         "ssh" => 22,
         "git" => 9418,
-        // Curl's default for proxies of this kind, and ureq's.
+        // The default of curl and of the client library for SOCKS proxies.
         _ if scheme.starts_with("socks") => 1080,
         _ => 0,
     }
 }
 
-/// Whether `text` starts with a scheme and a colon.
+/// Returns whether `text` starts with a scheme and a colon.
 fn has_scheme(text: &[u8]) -> bool {
     let end = text.find_byteset(b":/?");
     let scheme = match end {
@@ -350,7 +350,7 @@ fn has_scheme(text: &[u8]) -> bool {
     scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(is_scheme)
 }
 
-/// `text` with what may not stand in a request written as `%XX`.
+/// Escapes the bytes of `text` that are not permitted in a request as `%XX`.
 fn escaped(text: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
     for &byte in text {

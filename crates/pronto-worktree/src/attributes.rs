@@ -1,13 +1,13 @@
 //! Attributes of paths from `.gitattributes` and similar files.
 //!
-//! [`Attributes`] is created once for an operation and a selection of attributes. Every thread has
-//! its own [`Stack`], which shares the files that were read. Rules that do not concern the
-//! selection are dropped when they are read, so attributes that concern only diffs, for example,
-//! cost a checkout nothing.
+//! An [`Attributes`] value is created once for an operation and a selection of attributes. Every thread
+//! has its own [`Stack`], which shares the files that were read. Rules that do not affect the selected
+//! attributes are dropped after parsing, so that attributes for diffs, for example, cost a checkout
+//! nothing.
 //!
-//! Precedence, from the strongest: `info/attributes`; the `.gitattributes` of the path's own
-//! directory up to that of the top; `core.attributesFile`; the system's file; the built-in macro
-//! `binary` (gitattributes(5)). Within a file the last line wins.
+//! The precedence, from highest to lowest, is: `info/attributes`; the `.gitattributes` of the directory
+//! of the path, then those of its parents up to the top; `core.attributesFile`; the system file; the
+//! built-in macro `binary` (gitattributes(5)). Within a file the last matching line wins.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub use source::{Directories, FromIndex, FromWorktree, Growing, Source};
 /// The state of an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// Nothing, or `!attr`.
+    /// No rule sets the attribute, or `!attr` resets it.
     #[default]
     Unspecified,
     /// `attr`.
@@ -44,7 +44,7 @@ pub enum State {
 }
 
 impl State {
-    /// The value, if it has one.
+    /// Returns the value, if the state has one.
     pub fn value(&self) -> Option<&BStr> {
         match self {
             State::Value(value) => Some(value.as_bstr()),
@@ -53,25 +53,25 @@ impl State {
     }
 }
 
-/// The sources of attributes other than directories.
+/// The attributes files outside of the directories of the worktree.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// Files that apply to every repository, the weakest first: the system's, then
+    /// The files that apply to every repository, lowest precedence first: the system file, then
     /// `core.attributesFile`. Missing files are skipped.
     pub global: Vec<PathBuf>,
-    /// `info/attributes` of the repository.
+    /// The file `info/attributes` of the repository.
     pub info: Option<PathBuf>,
-    /// `core.ignoreCase`: whether patterns match without regard to case.
+    /// Match patterns without regard to case (`core.ignoreCase`).
     pub ignore_case: bool,
 }
 
-/// The attributes of one operation. Cloning shares them.
+/// The attributes for one operation. Clones share the parsed files.
 #[derive(Clone)]
 pub struct Attributes(Arc<Shared>);
 
 struct Shared {
     names: Names,
-    /// The weakest first.
+    /// The lists of the global files, lowest precedence first.
     global: Vec<Arc<List>>,
     top: Option<Arc<List>>,
     info: Option<Arc<List>>,
@@ -84,11 +84,12 @@ struct Shared {
 }
 
 impl Attributes {
-    /// Reads the global files and the attributes of the top directory. `selection` names the
-    /// attributes that will be queried.
+    /// Reads the global files and the attributes of the top directory. `selection` names the attributes
+    /// that will be queried.
     ///
     /// # Errors
-    /// A file exists and cannot be read. Invalid lines are ignored, as in Git.
+    /// Fails with `ErrorKind::Patterns` if a file exists and cannot be read. As in Git, malformed lines
+    /// are ignored.
     pub fn new(selection: &[&str], files: &Files, source: Box<dyn Source>) -> Result<Self, Error> {
         let mut flaws = Vec::new();
         let mut parse = |bytes: Vec<u8>, file: &BStr| {
@@ -133,7 +134,7 @@ impl Attributes {
         self.0.take_flaws()
     }
 
-    /// A way to ask, for one thread.
+    /// Creates a stack for queries by one thread.
     pub fn stack(&self) -> Stack {
         Stack {
             states: vec![State::Unspecified; self.0.names.selected()],
@@ -145,7 +146,7 @@ impl Attributes {
     }
 }
 
-/// The attributes file of a directory.
+/// Returns the path of the attributes file of a directory.
 fn file_in(directory: &BStr) -> BString {
     match directory.is_empty() {
         true => source::NAME.into(),
@@ -153,7 +154,7 @@ fn file_in(directory: &BStr) -> BString {
     }
 }
 
-/// The name of a file in messages.
+/// Returns the name of a file in messages.
 fn name_of(path: &Path) -> &BStr {
     path.as_os_str().as_encoded_bytes().as_bstr()
 }
@@ -197,30 +198,31 @@ impl Shared {
     }
 }
 
-/// Returns the attributes of one path after another; cheapest if paths of one directory are
-/// consecutive.
+/// Queries the attributes of paths, one after another. Consecutive paths in the same directory are
+/// cheapest.
 pub struct Stack {
     shared: Arc<Shared>,
     directory: BString,
-    /// For each component of `directory`: where it ends, and the rules there.
+    /// The end of each component of `directory`, and the rules of that directory.
     levels: Vec<(usize, Option<Arc<List>>)>,
-    /// The states of all attributes and macros so far, while a path is processed.
+    /// The states of all attributes and macros that the rules of the current path have set so far.
     slots: Vec<Slot>,
     states: Vec<State>,
 }
 
 impl Stack {
-    /// Returns the lines that were ignored since the last call, by any stack of these attributes,
-    /// each with the name of its file.
+    /// Returns the lines that any stack of these attributes has ignored since the last call, each with
+    /// the name of its file.
     pub fn take_flaws(&self) -> Vec<(BString, Flaw)> {
         self.shared.take_flaws()
     }
 
-    /// Returns the state of each selected attribute for `path`, in the order of the selection. A
-    /// path with a slash at its end is a directory, otherwise a file.
+    /// Returns the state of each selected attribute for `path`, in the order of the selection. A path
+    /// with a slash at its end is a directory, otherwise a file.
     ///
     /// # Errors
-    /// An attributes file on the way cannot be read.
+    /// Fails with `ErrorKind::Patterns` if an attributes file of a directory of the path cannot be
+    /// read.
     pub fn states(&mut self, path: &BStr) -> Result<&[State], Error> {
         let (path, is_directory) = match path.strip_suffix(b"/") {
             Some(path) => (path.as_bstr(), true),

@@ -1,8 +1,8 @@
-//! Executes a plan: removes files, creates directories, writes files, and reports the result for
-//! each. See `docs/design/checkout.md` for costs and reasons.
+//! Executes a plan: removes files, creates directories, writes files, and reports the result of each
+//! step. See `docs/design/checkout.md` for costs and reasons.
 //!
-//! Every system call is relative to a directory handle and follows no link. A file that cannot be
-//! written is reported and leaves nothing behind; the others are still written.
+//! Every system call is relative to a directory handle and follows no symbolic link. A file that cannot
+//! be written is reported and leaves no partial file; the other files are still written.
 
 use std::sync::Arc;
 
@@ -35,39 +35,39 @@ pub use reflink::{ReflinkSources, SourceWorktree};
 pub use run::run;
 pub use warning::Warning;
 
-/// The work of a checkout, both parts in the order of the index.
+/// The paths to remove and to write in a checkout, each list in index order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Removed before anything is written, along with the directories that become empty.
+    /// The paths to remove, before any file is written. Directories that become empty are removed, too.
     pub remove: Vec<Removal>,
-    /// Written.
+    /// The paths to write.
     pub write: Vec<Item>,
 }
 
 /// A path to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
-    /// From the top of the worktree.
+    /// The path from the top of the worktree.
     pub path: BString,
-    /// Whether it is the directory of a submodule, which goes only if it is empty.
+    /// Whether the path is the directory of a submodule, which is removed only if it is empty.
     pub gitlink: bool,
 }
 
 /// A path to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// From the top of the worktree.
+    /// The path from the top of the worktree.
     pub path: BString,
     /// The blob, or the commit of a submodule.
     pub id: ObjectId,
-    /// One of [`mode`]'s, but for a directory.
+    /// The mode of the entry: one of [`mode`]'s, except that of a directory.
     pub mode: u32,
-    /// Whether a file of this path is expected to be there, to be replaced.
+    /// Whether a file of this path is expected to exist and is replaced.
     pub replaces: bool,
 }
 
 impl Item {
-    /// Whether it is a submodule, which has no content here.
+    /// Returns whether the item is a submodule, which has no content in this repository.
     pub fn is_submodule(&self) -> bool {
         self.mode & mode::TYPE == mode::GITLINK
     }
@@ -85,7 +85,7 @@ impl Item {
     }
 }
 
-/// The directory of a path (no slash at its end) and the last component.
+/// Splits a path into its directory (without a slash at its end) and its last component.
 fn split(path: &BStr) -> (&BStr, &BStr) {
     match path.rfind_byte(b'/') {
         Some(slash) => (path[..slash].as_bstr(), path[slash + 1..].as_bstr()),
@@ -93,30 +93,30 @@ fn split(path: &BStr) -> (&BStr, &BStr) {
     }
 }
 
-/// The places and observers of a checkout.
+/// The worktree, sources and observers of a checkout.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The top of the worktree.
     pub top: &'a Directory,
     /// The source of contents.
     pub objects: &'a dyn Objects,
-    /// The attributes of the paths; must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
+    /// The attributes of the paths. They must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
     pub attributes: &'a Attributes,
     /// The settings for conversions of content.
     pub settings: &'a Settings,
     /// Receives the progress of "Updating files" and "Filtering content".
     pub progress: &'a dyn Progress,
-    /// Checked between files.
+    /// The interrupt that is checked between files.
     pub interrupt: &'a Interrupt,
 }
 
-/// The treatment of obstructions.
+/// The treatment of files or directories that obstruct a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstructions {
-    /// The obstruction is replaced: the creator of the plan has verified that nothing is lost.
+    /// Replace the obstruction. The creator of the plan has verified that no content is lost.
     Replace,
-    /// The worktree was empty, so it is another path of the plan that the file system takes for
-    /// the same. The last one in the order of the index stays, and both are reported.
+    /// Report a collision. The worktree was empty, so the obstruction is another path of the plan that
+    /// the file system treats as equal. The last path in index order is kept, and both are reported.
     Collide,
 }
 
@@ -124,34 +124,34 @@ pub enum Obstructions {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The number of threads.
+    /// The number of worker threads (`checkout.workers`).
     pub workers: Workers,
-    /// With fewer files than this one thread does it; only obeyed with
-    /// [`Workers::Exactly`].
+    /// The number of files below which a single thread is used (`checkout.thresholdForParallelism`).
+    /// Only applies to [`Workers::Exactly`].
     pub threshold_for_parallelism: usize,
-    /// `core.symlinks`: whether links can be made; otherwise files hold the target.
+    /// Create symbolic links (`core.symlinks`); otherwise files contain the target of the link.
     pub symlinks: bool,
     /// The treatment of obstructions.
     pub obstructions: Obstructions,
-    /// A directory that stays even if it is empty: where the user is. From the top of the
-    /// worktree.
+    /// A directory that is kept even if it becomes empty: the current directory of the user, relative
+    /// to the top of the worktree.
     pub keep_directory: Option<BString>,
-    /// Other worktrees, whose contents new files may share.
+    /// Other worktrees whose file contents new files may share (`checkout.reflink`).
     pub reflink_sources: Option<Arc<ReflinkSources>>,
-    /// Whether files that are replaced may get their new content in place.
+    /// Whether replaced files may be overwritten in place (`checkout.inPlace`).
     pub in_place: InPlace,
 }
 
-/// Whether the content of files is replaced in place if the result cannot be distinguished from a
-/// new file.
+/// The mode of overwriting files in place (`checkout.inPlace`). In-place writes are used only if the
+/// result cannot be distinguished from a new file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InPlace {
-    /// Each file is removed, and a new one made.
+    /// Remove each file and create a new file.
     Never,
-    /// On file systems where it is known to be faster, if there are a few files.
+    /// Overwrite in place on file systems where this is known to be faster, if there are enough files.
     #[default]
     Auto,
-    /// On any file system that can.
+    /// Overwrite in place on any file system that permits it.
     Always,
 }
 
@@ -169,30 +169,30 @@ impl Default for Options {
     }
 }
 
-/// The result of a plan.
+/// The result of executing a plan.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// For each item to be written its recorded stat data, or `None` if it was not written.
+    /// The stat data of each item to write; `None` if the item was not written.
     pub written: Vec<Option<Stat>>,
     /// The paths that could not be removed or written, in the order of the index.
     pub failed: Vec<Failure>,
-    /// The paths that the file system takes for one another, sorted.
+    /// The paths that the file system treats as equal, sorted.
     pub collided: Vec<BString>,
     /// Warnings about other problems.
     pub warnings: Vec<Warning>,
-    /// The most workers that there were at one time.
+    /// The largest number of workers at one time.
     pub most_workers: usize,
-    /// Whether it was broken off.
+    /// Whether the checkout was interrupted.
     pub interrupted: bool,
-    /// The programs that filtered files. Their processes still run, and may convert others.
+    /// The filter programs. Their processes still run, and may convert further files.
     pub programs: Option<Box<Programs>>,
 }
 
-/// A path that failed.
+/// A path that could not be removed or written.
 #[derive(Debug)]
 pub struct Failure {
-    /// From the top of the worktree.
+    /// The path from the top of the worktree.
     pub path: BString,
     /// The error.
     pub error: Error,

@@ -1,4 +1,4 @@
-//! Differences between a tree and the index or another tree.
+//! Differences between a tree and the index, or between two trees.
 
 mod cached;
 mod tree;

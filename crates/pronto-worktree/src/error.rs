@@ -1,32 +1,32 @@
-//! Errors of operations between index and files.
+//! Errors of the operations of this crate.
 
-/// The sorts of failure.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system refused.
+    /// The operating system reported an error.
     Io,
-    /// An object is not there.
+    /// An object does not exist.
     MissingObject,
-    /// An object exists and is invalid.
+    /// An object exists and is malformed.
     CorruptObject,
-    /// A path that must never be written, such as `.git` in any spelling.
+    /// A path must never be written, such as `.git` in any spelling.
     HostilePath,
-    /// A filter of `.gitattributes` did not do its work.
+    /// A filter of `.gitattributes` failed.
     Filter,
-    /// A program that filters did not deliver a file that it had delayed.
+    /// A filter process did not deliver a file for which it had delayed the answer.
     DelayedFilter,
-    /// An attributes, ignore or pattern file cannot be used.
+    /// An attributes, ignore or sparse-checkout file cannot be used.
     Patterns,
     /// The index cannot be used.
     Index,
-    /// The operation would lose something that is recorded nowhere.
+    /// The operation would lose content that is not recorded as an object.
     WouldLose,
-    /// The operation was asked to stop.
+    /// The operation was interrupted.
     Interrupted,
-    /// A pathspec cannot be used.
+    /// A pathspec is invalid.
     Pathspec,
-    /// Something that is not done here.
+    /// The operation needs a feature that is not implemented.
     Unsupported,
 }
 
@@ -39,7 +39,7 @@ impl From<pronto_io::interrupt::Interrupted> for ErrorKind {
     }
 }
 
-/// Returns an error when it is time to stop.
+/// Returns an error after an interrupt was requested.
 pub(crate) fn check(interrupt: &pronto_io::interrupt::Interrupt) -> Result<(), Error> {
     interrupt
         .check()

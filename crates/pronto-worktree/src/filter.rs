@@ -1,9 +1,10 @@
 //! Conversion of blobs to file contents and back: line endings, `ident`, `working-tree-encoding`,
 //! and the programs of `filter.<name>` (gitattributes(5), "Effects").
 //!
-//! [`Settings`] are the configuration, shared by all threads. A [`Conversion`] combines attributes
-//! and settings for one path. Towards the worktree, [`Internal`] does conversions without a program
-//! and [`Programs`] runs programs; towards Git, [`ToGit`] does everything.
+//! [`Settings`] are the configuration, which all threads share. A [`Conversion`] combines the
+//! attributes of one path with the settings. Towards the worktree (smudge), [`Internal`] performs the
+//! conversions without a program and [`Programs`] runs programs. Towards Git (clean), [`ToGit`]
+//! performs all conversions.
 
 use std::path::PathBuf;
 
@@ -28,7 +29,7 @@ pub use programs::{Asked, Delayed, FileToSmudge, Programs};
 pub use to_git::{InIndex, ToGit};
 pub use warning::{EncodingFlaw, LineEnding, Warning, Warnings};
 
-/// The attributes that decide on conversions: select them for [`Settings::conversion`].
+/// The attributes that determine conversions. Select them for [`Settings::conversion`].
 pub const ATTRIBUTES: [&str; 6] = [
     "text",
     "crlf",
@@ -41,15 +42,15 @@ pub const ATTRIBUTES: [&str; 6] = [
 /// A program of `filter.<name>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Driver {
-    /// `<name>`.
+    /// The name of the driver.
     pub name: BString,
-    /// `filter.<name>.clean`.
+    /// The clean command (`filter.<name>.clean`).
     pub clean: Option<BString>,
-    /// `filter.<name>.smudge`.
+    /// The smudge command (`filter.<name>.smudge`).
     pub smudge: Option<BString>,
-    /// `filter.<name>.process`.
+    /// The command of a long-running process (`filter.<name>.process`).
     pub process: Option<BString>,
-    /// `filter.<name>.required`: its failure is an error.
+    /// Treat a failure of the program as an error (`filter.<name>.required`).
     pub required: bool,
 }
 
@@ -71,15 +72,15 @@ enum Direction {
     ToGit,
 }
 
-/// `core.safecrlf`: what to do about line endings that would not survive.
+/// The treatment of line endings that a checkout would not restore (`core.safecrlf`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SafeCrlf {
-    /// Nothing.
+    /// No check (`false`).
     #[default]
     Ignore,
-    /// Say so.
+    /// A warning (`warn`).
     Warn,
-    /// Refuse.
+    /// An error (`true`).
     Fail,
 }
 
@@ -87,35 +88,35 @@ pub enum SafeCrlf {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The programs that are configured.
+    /// The configured filter programs.
     pub drivers: Vec<Driver>,
-    /// `core.autocrlf`.
+    /// The setting `core.autocrlf`.
     pub auto_crlf: AutoCrlf,
-    /// `core.eol`, unless it is `native`.
+    /// The setting `core.eol`; `None` for `native`.
     pub eol: Option<Eol>,
-    /// `core.safecrlf`.
+    /// The setting `core.safecrlf`.
     pub safe_crlf: SafeCrlf,
-    /// `core.checkRoundtripEncoding`.
+    /// The setting `core.checkRoundtripEncoding`.
     pub check_roundtrip: Vec<BString>,
-    /// The hash of the repository, for `ident`.
+    /// The hash function of the repository, for `ident`.
     pub hash: Kind,
-    /// The repository's directory, absolute: `GIT_DIR` of programs, if they need it.
+    /// The absolute path of the repository directory for the `GIT_DIR` of programs, if they need it.
     pub git_dir: Option<PathBuf>,
-    /// The top of the worktree, absolute: where programs run.
+    /// The absolute path of the top of the worktree, in which programs run.
     pub worktree: Option<PathBuf>,
-    /// `GIT_CONFIG_PARAMETERS` of programs: the settings that options of the command line made.
+    /// The `GIT_CONFIG_PARAMETERS` of programs: the settings of options of the command line (`-c`).
     pub config_parameters: Option<BString>,
-    /// The full name of the ref that is being checked out, for long-running programs.
+    /// The full name of the ref that is checked out, for long-running processes.
     pub ref_name: Option<BString>,
-    /// The commit or tree that is being checked out, for long-running programs.
+    /// The commit or tree that is checked out, for long-running processes.
     pub treeish: Option<ObjectId>,
-    /// Whether a file that is not in its declared encoding is compared as it is. For conversions whose result is not
-    /// stored.
+    /// Whether the content of a file that is not valid in its `working-tree-encoding` is used
+    /// unchanged. This is for comparisons whose result is not stored.
     pub tolerates_encodings: bool,
 }
 
 impl Settings {
-    /// Settings of a repository that configures nothing.
+    /// Creates the settings of a repository without configuration.
     pub fn new(hash: Kind) -> Self {
         Settings {
             drivers: Vec::new(),
@@ -179,7 +180,7 @@ fn attributed(text: &State, crlf: &State, eol: &State) -> Option<AttributesDiges
     }
 }
 
-/// Describes the states of `text`, `crlf` and `eol`, as `ls-files --eol` shows them.
+/// Describes the states of `text`, `crlf` and `eol`, as in `git ls-files --eol`.
 pub fn attributes_in_words([text, crlf, eol]: [&State; 3]) -> &'static str {
     match attributed(text, crlf, eol) {
         None => "",
@@ -193,7 +194,7 @@ pub fn attributes_in_words([text, crlf, eol]: [&State; 3]) -> &'static str {
     }
 }
 
-/// The line endings in `content`, as `ls-files --eol` shows them.
+/// Describes the line endings in `content`, as in `git ls-files --eol`.
 pub fn endings_in_words(content: &[u8]) -> &'static str {
     let stats = gix_filter::eol::Stats::from_bytes(content);
     match (stats.lone_lf > 0, stats.crlf > 0) {
@@ -205,7 +206,7 @@ pub fn endings_in_words(content: &[u8]) -> &'static str {
     }
 }
 
-/// The meaning of `text`, and of its old name `crlf`.
+/// Returns the meaning of the attribute `text`, or of its legacy name `crlf`.
 fn text_state(state: &State) -> Option<AttributesDigest> {
     match state {
         State::Unspecified => None,
@@ -229,7 +230,7 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Contents pass unchanged, whatever they are.
+    /// The conversion that passes all contents unchanged.
     pub const NONE: Conversion = Conversion {
         eol: AttributesDigest::Binary,
         ident: false,
@@ -243,7 +244,7 @@ impl Conversion {
             && !self.changes_towards_worktree(settings)
     }
 
-    /// Whether files become blobs unchanged, so that their contents need not be looked at.
+    /// Returns whether files become blobs unchanged, so that their contents need not be read.
     pub fn keeps_towards_git(&self, settings: &Settings) -> bool {
         !self.ident
             && self.encoding == Encoding::None
@@ -251,18 +252,18 @@ impl Conversion {
             && !self.runs_program(settings, Direction::ToGit)
     }
 
-    /// Whether a program must be run to make a file of a blob.
+    /// Returns whether a program must convert blobs to files.
     pub fn needs_program(&self, settings: &Settings) -> bool {
         self.runs_program(settings, Direction::ToWorktree)
     }
 
-    /// Whether the program that makes a file of a blob is one that takes many, one after another.
+    /// Returns whether the program that converts blobs to files is a long-running process.
     pub fn needs_process(&self, settings: &Settings) -> bool {
         let process = self.driver(settings).and_then(|it| it.process.as_ref());
         process.is_some_and(|command| !command.is_empty())
     }
 
-    /// Whether a program must be run to make a blob of a file.
+    /// Returns whether a program must convert files to blobs.
     pub fn needs_program_towards_git(&self, settings: &Settings) -> bool {
         self.runs_program(settings, Direction::ToGit)
     }
@@ -283,7 +284,7 @@ impl Conversion {
     }
 }
 
-/// Line endings towards the worktree; `false` if they stay.
+/// Converts line endings towards the worktree. Returns `false` if they stay unchanged.
 fn to_crlf(
     source: &[u8],
     conversion: &Conversion,

@@ -1,17 +1,17 @@
-//! Names that must never be written: `.git` in every spelling that a file system treats as equal,
-//! `..`, and names with separators.
+//! Names that must never be written: `.git` in every spelling that a file system treats as equal, `..`,
+//! and names with separators.
 
 use bstr::{BStr, ByteSlice};
 use gix_validate::path::component::{Error as Refused, Mode, Options};
 
 use crate::{Error, ErrorKind};
 
-/// Which file systems to think of.
+/// The file systems whose spellings of `.git` are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protect {
-    /// `core.protectNTFS`.
+    /// Refuse spellings of NTFS (`core.protectNTFS`).
     pub ntfs: bool,
-    /// `core.protectHFS`.
+    /// Refuse spellings of HFS+ (`core.protectHFS`).
     pub hfs: bool,
 }
 
@@ -25,10 +25,11 @@ impl Default for Protect {
 }
 
 impl Protect {
-    /// Checks one component of a path.
+    /// Checks one component of the path `path`.
     ///
     /// # Errors
-    /// [`ErrorKind::HostilePath`], which names `path`.
+    /// Fails with [`ErrorKind::HostilePath`] if `name` must not be written. The message contains
+    /// `path`.
     pub fn check(
         &self,
         name: &BStr,
@@ -51,13 +52,13 @@ impl Protect {
         };
         let mut good = refused(name).is_none() && !name.contains(&0);
         if good && self.ntfs && name.contains(&b'\\') {
-            // There a backslash parts components too.
+            // On NTFS a backslash also separates components.
             let mut parts = name.split_str("\\").map(ByteSlice::as_bstr);
             let goes_up = |part: &BStr| cfg!(windows) && (part == "." || part == "..");
             good = !parts.any(|part| is_git(part) || goes_up(part));
         }
         if good && self.hfs {
-            // A name ends where it is no UTF-8.
+            // On HFS+ a name ends at the first invalid UTF-8.
             let valid = name
                 .to_str()
                 .map_or_else(|error| error.valid_up_to(), str::len);
@@ -70,10 +71,10 @@ impl Protect {
         Err(Error::new(ErrorKind::HostilePath, message))
     }
 
-    /// Checks all components of a path from the top.
+    /// Checks all components of a path from the top of the worktree.
     ///
     /// # Errors
-    /// [`ErrorKind::HostilePath`].
+    /// Fails with [`ErrorKind::HostilePath`] if a component must not be written.
     pub fn check_path(&self, path: &BStr, is_symlink: bool) -> Result<(), Error> {
         let mut names = path.split_str("/").peekable();
         while let Some(name) = names.next() {

@@ -1,37 +1,37 @@
-//! Ignore rules: `.gitignore` of each directory, `info/exclude`, `core.excludesFile` and patterns
-//! from a command line.
+//! Ignore rules: the `.gitignore` of each directory, `info/exclude`, `core.excludesFile` and patterns
+//! of the command line (`--exclude`).
 
 use crate::glob::matches_path;
 use bstr::{BStr, BString, ByteSlice};
 use gix_glob::Pattern;
 use pronto_io::short::Short as _;
 
-/// The patterns that hold for the whole worktree.
+/// The patterns that apply to the whole worktree.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     command_line: List,
-    /// Lists of files, by ascending precedence.
+    /// The lists of files, in ascending precedence.
     files: Vec<(BString, List)>,
     ignore_case: bool,
 }
 
-/// The patterns of one file, with the number of their lines in it.
+/// The patterns of one file, with their line numbers.
 #[derive(Clone, Debug, Default)]
 struct List {
     lines: Vec<(Pattern, usize)>,
     content: Vec<u8>,
 }
 
-/// The line that decides about a path.
+/// The line that determines whether a path is ignored (`git check-ignore --verbose`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule<'a> {
     /// The source of the pattern.
     pub source: Source<'a>,
     /// The number of the line, from one.
     pub line: usize,
-    /// The pattern as it is written.
+    /// The pattern as it is written in the file.
     pub text: &'a BStr,
-    /// Whether the pattern says that the path is not ignored.
+    /// Whether the pattern is negative (`!`), so that the path is not ignored.
     pub is_negative: bool,
 }
 
@@ -40,14 +40,14 @@ pub struct Rule<'a> {
 pub enum Source<'a> {
     /// The command line.
     CommandLine,
-    /// A file that holds everywhere, by the name it was added with.
+    /// A file that applies to the whole worktree, by the name with which it was added.
     File(&'a BStr),
     /// The ignore file of this directory (empty for the top).
     Directory(&'a BStr),
 }
 
 impl Patterns {
-    /// No patterns. `ignore_case` is `core.ignoreCase`.
+    /// Creates an empty list of patterns. `ignore_case` is `core.ignoreCase`.
     pub fn new(ignore_case: bool) -> Patterns {
         Patterns {
             ignore_case,
@@ -55,7 +55,7 @@ impl Patterns {
         }
     }
 
-    /// Adds a pattern of the command line; it wins over everything else, and over those before.
+    /// Adds a pattern of the command line, which takes precedence over files and over earlier patterns.
     pub fn add_pattern(&mut self, pattern: &[u8]) {
         let pattern = Pattern::from_bytes(pattern);
         self.command_line
@@ -63,13 +63,13 @@ impl Patterns {
             .extend(pattern.map(|pattern| (pattern, 0)));
     }
 
-    /// Adds the content of the file called `name` (`core.excludesFile` first, then
-    /// `info/exclude`); it wins over those before.
+    /// Adds the content of the file `name`, which takes precedence over earlier files. Add
+    /// `core.excludesFile` first, then `info/exclude`.
     pub fn add_file(&mut self, name: &BStr, content: Vec<u8>) {
         self.files.push((name.to_owned(), List::parse(content)));
     }
 
-    /// Whether any pattern ignores case.
+    /// Returns whether patterns match without regard to case.
     pub fn ignores_case(&self) -> bool {
         self.ignore_case
     }
@@ -77,7 +77,7 @@ impl Patterns {
 
 impl List {
     fn parse(content: Vec<u8>) -> List {
-        // Most files named `info/exclude` have comments only, and need no parser.
+        // Most `info/exclude` files consist of comments only and need no parser.
         let is_comment = |line: &[u8]| line.is_empty() || line.starts_with(b"#");
         let lines = match content.each_line().all(is_comment) {
             true => Vec::new(),
@@ -88,7 +88,7 @@ impl List {
         List { lines, content }
     }
 
-    /// The pattern in the line `number` as it is written, without spaces at its end.
+    /// Returns the pattern in line `number` as it is written, without spaces at its end.
     fn text(&self, number: usize) -> &BStr {
         let content = self.content.strip_prefix(b"\xef\xbb\xbf");
         let content = content.unwrap_or(&self.content);
@@ -102,11 +102,11 @@ impl List {
     }
 }
 
-/// Reads the ignore file of a directory (empty for the top): its content, if there is one.
+/// A callback that reads the ignore file of a directory (empty for the top), if the file exists.
 pub type Reader<'a> = dyn Fn(&BStr) -> Option<Vec<u8>> + Sync + 'a;
 
-/// The patterns for one directory. Moving between directories reads the ignore files of entered
-/// directories, once for each visit; visiting in order reads each once.
+/// The patterns for one directory. A change of the directory reads the ignore files of the entered
+/// directories. If directories are visited in order, each file is read once.
 pub struct Stack<'a> {
     patterns: &'a Patterns,
     read: Option<&'a Reader<'a>>,
@@ -116,15 +116,15 @@ pub struct Stack<'a> {
 
 /// A directory between the top and the current one.
 struct Frame {
-    /// The length of its path.
+    /// The length of the path of the directory.
     len: usize,
     list: List,
-    /// The directory itself is ignored, so all in it is.
+    /// Whether the directory itself is ignored, and therefore everything in it.
     excluded: bool,
 }
 
 impl<'a> Stack<'a> {
-    /// Starts at the top. Without `read` directories have no ignore files.
+    /// Creates a stack at the top. Without `read` there are no ignore files in directories.
     pub fn new(patterns: &'a Patterns, read: Option<&'a Reader<'a>>) -> Stack<'a> {
         let mut stack = Stack {
             patterns,
@@ -149,7 +149,7 @@ impl<'a> Stack<'a> {
         });
     }
 
-    /// Moves to `directory` (without a slash at its end; empty for the top).
+    /// Moves to `directory`, which has no slash at its end and is empty for the top.
     pub fn enter(&mut self, directory: &BStr) {
         if self.directory == directory {
             return;
@@ -179,12 +179,13 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Whether everything in the current directory is ignored, because it or one above it is.
+    /// Returns whether everything in the current directory is ignored, because the directory or a
+    /// parent is ignored.
     pub fn is_directory_ignored(&self) -> bool {
         self.frames.last().is_some_and(|frame| frame.excluded)
     }
 
-    /// Whether `path`, directly in the current directory, is ignored.
+    /// Returns whether `path`, which is directly in the current directory, is ignored.
     pub fn is_ignored(&self, path: &BStr, is_directory: bool) -> bool {
         self.is_directory_ignored()
             || self
@@ -192,9 +193,9 @@ impl<'a> Stack<'a> {
                 .is_some_and(|(_, (pattern, _))| !pattern.is_negative())
     }
 
-    /// Returns the deciding line for `path`, directly in the current directory: the line that
-    /// ignores the topmost ignored directory above it, if there is one. `is_directory` is called if
-    /// a line for directories decides.
+    /// Returns the line that determines whether `path`, directly in the current directory, is ignored.
+    /// If a parent directory is ignored, this is the line that ignores the topmost one. `is_directory`
+    /// is called if a pattern for directories matches.
     pub fn decide(&self, path: &BStr, is_directory: &dyn Fn() -> bool) -> Option<Rule<'_>> {
         let excluded = self.frames.iter().position(|frame| frame.excluded);
         let (source, &(ref pattern, line)) = match excluded {
@@ -226,7 +227,8 @@ impl<'a> Stack<'a> {
         })
     }
 
-    /// The pattern that decides about `path`, of which the first `frames` directories count.
+    /// Finds the pattern that determines `path`, with the ignore files of the first `frames`
+    /// directories.
     fn find(&self, path: &BStr, is_directory: bool, frames: usize) -> Option<Found<'_>> {
         let ignore_case = self.patterns.ignore_case;
         let last = |list, base| last_match(list, path, base, is_directory, ignore_case);
@@ -246,10 +248,10 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// Which list, and the line in it.
+/// A list, and a line in it.
 type Found<'a> = (Place, &'a (Pattern, usize));
 
-/// A list that a pattern stands in.
+/// The list that contains a pattern.
 #[derive(Clone, Copy)]
 enum Place {
     CommandLine,

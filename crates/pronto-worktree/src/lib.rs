@@ -1,4 +1,5 @@
-//! Between index and files: checkout, status walk, attributes, ignores, filters.
+//! Operations between the index and the files of a worktree: checkout, status, attributes, ignore rules
+//! and filters.
 //!
 //! - [`attributes`]: attributes of paths.
 //! - [`filter`]: conversion between blobs and file contents.

@@ -1,22 +1,22 @@
-//! The names directly in a directory, according to the index.
+//! The names in a single directory of the index.
 
 use pronto_index::Index;
 use pronto_io::short::Short as _;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// A name in a directory that the index knows.
+/// A name in a directory of the index.
 pub(crate) struct Name<'a> {
     pub(crate) name: &'a [u8],
-    /// The entries of the name (its stages), or below it.
+    /// The entries with this name (the stages), or below it.
     pub(crate) entries: Range<usize>,
-    /// Entries are below the name, not of it.
+    /// Whether the entries are below the name.
     pub(crate) is_directory: bool,
 }
 
 impl<'a> Name<'a> {
-    /// The name of the entry at `at`, which is in a directory whose path takes `prefix_len` bytes
-    /// with its slash and whose entries end at `end`. Logarithmic in the entries of the name.
+    /// Returns the name of the entry at `at`. Its directory has a path of `prefix_len` bytes with a
+    /// slash, and entries up to `end`. The cost is logarithmic in the number of entries of the name.
     pub(crate) fn at(index: &'a Index, at: usize, end: usize, prefix_len: usize) -> Name<'a> {
         let path = index.path(at);
         let rest = path.get(prefix_len..).unwrap_or_default();
@@ -43,12 +43,12 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// Whether it is a directory for which one entry stands. `end` is the length of its path.
+    /// Returns whether the name is a sparse directory entry. `end` is the length of its path.
     pub(crate) fn is_sparse(&self, index: &Index, end: usize) -> bool {
         self.is_directory && is_sparse(index, &self.entries, end + 1)
     }
 
-    /// All names in a directory.
+    /// Returns all names in a directory.
     pub(crate) fn all(index: &'a Index, entries: Range<usize>, prefix_len: usize) -> Vec<Name<'a>> {
         let mut names = Vec::new();
         let mut at = entries.start;
@@ -61,8 +61,8 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Whether the directory whose path has `prefix_len` bytes (with its slash) is a single sparse
-/// entry.
+/// Returns whether the directory, whose path has `prefix_len` bytes with a slash, is a single sparse
+/// directory entry.
 pub(crate) fn is_sparse(index: &Index, entries: &Range<usize>, prefix_len: usize) -> bool {
     entries.len() == 1
         && index.is_sparse()
@@ -77,7 +77,8 @@ pub(crate) struct SortKey<'a> {
     pub(crate) is_directory: bool,
 }
 
-/// The order of trees and of the index: a directory has a slash at its end.
+/// Compares names in the order of trees and of the index, in which names of directories end with a
+/// slash.
 pub(crate) fn compare(one: SortKey<'_>, two: SortKey<'_>) -> Ordering {
     let common = one.name.len().min(two.name.len());
     let next = |key: SortKey<'_>| match key.name.get(common) {
@@ -92,7 +93,7 @@ pub(crate) fn compare(one: SortKey<'_>, two: SortKey<'_>) -> Ordering {
         .then_with(|| after(one).cmp(&after(two)))
 }
 
-/// The first position after `from` and before `end` for which `same` does not hold.
+/// Returns the first position between `from` and `end` for which `same` does not hold.
 pub(crate) fn gallop(from: usize, end: usize, same: impl Fn(usize) -> bool) -> usize {
     let mut low = from;
     let mut step = 1;

@@ -1,4 +1,4 @@
-//! The source of contents.
+//! The source of the contents of objects.
 
 use std::io::Read;
 
@@ -8,23 +8,24 @@ use pronto_odb::{Content, Location, Store};
 
 use crate::{Error, ErrorKind};
 
-/// A place that has objects. Used by many threads at once.
+/// A source of objects that many threads use at the same time.
 pub trait Objects: Send + Sync {
-    /// Reads the content of the object into `buffer`, replacing the old content, and returns its
+    /// Reads the content of the object `id` into `buffer`, replaces the old content, and returns the
     /// type.
     ///
     /// # Errors
-    /// [`ErrorKind::MissingObject`] or [`ErrorKind::CorruptObject`].
+    /// Fails with [`ErrorKind::MissingObject`] or [`ErrorKind::CorruptObject`].
     fn object(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error>;
 
-    /// Returns the position of the object. Reading in this order reads the disk in order. `None` if
-    /// it is not in a pack or its position is expensive to find.
+    /// Returns the position of the object in its pack. Reading objects in this order reads the disk
+    /// sequentially. Returns `None` if the object is not in a pack or its position is expensive to
+    /// find.
     fn position(&self, id: &oid) -> Option<Location> {
         let _ = id;
         None
     }
 
-    /// Like [`object`](Self::object), for an object whose position is known: saves the search.
+    /// Does the same as [`object`](Self::object) for an object with a known position, without a lookup.
     ///
     /// # Errors
     /// As for [`object`](Self::object).
@@ -33,8 +34,8 @@ pub trait Objects: Send + Sync {
         self.object(id, buffer)
     }
 
-    /// Like [`object`](Self::object), but what takes at least `below` bytes may come as a reader
-    /// instead. `position` is where the object is, if that is known.
+    /// Does the same as [`object`](Self::object), but may return a reader for an object of at least
+    /// `below` bytes. `position` is the position of the object, if known.
     ///
     /// # Errors
     /// As for [`object`](Self::object).
@@ -58,7 +59,7 @@ pub trait Objects: Send + Sync {
 pub enum Found {
     /// The object is in the buffer.
     Whole(Kind),
-    /// A large object, with its type and size, to be read piece by piece.
+    /// A large object, with its type, its size and a reader.
     Large(Kind, u64, Box<dyn Read>),
 }
 
@@ -151,24 +152,24 @@ impl<T: Objects + ?Sized> Objects for std::sync::Arc<T> {
     }
 }
 
-/// The content of the blob `id`.
+/// Reads the content of the blob `id`.
 pub(crate) fn blob(objects: &dyn Objects, id: &oid, buffer: &mut Vec<u8>) -> Result<(), Error> {
     expect(objects.object(id, buffer)?, Kind::Blob, id)
 }
 
-/// A large blob, to be read piece by piece.
+/// A large blob with a reader.
 pub(crate) struct LargeBlob {
     pub(crate) size_bytes: u64,
     pub(crate) reader: Box<dyn Read>,
 }
 
 impl LargeBlob {
-    /// Reads everything into `buffer`, replacing the old content.
+    /// Reads the whole content into `buffer`, and replaces the old content.
     pub(crate) fn read_into(mut self, buffer: &mut Vec<u8>) -> Result<(), Error> {
         let limit = |_| Error::new(ErrorKind::CorruptObject, "object is too large for memory");
         let size = usize::try_from(self.size_bytes).map_err(|_| limit(()))?;
         buffer.clear();
-        // The size is that of a header which nothing has vouched for yet.
+        // The size is that of an unverified header.
         buffer
             .try_reserve(size.min(LARGEST_RESERVE))
             .map_err(|_| limit(()))?;
@@ -179,11 +180,11 @@ impl LargeBlob {
     }
 }
 
-/// The largest reservation for a blob before any of it has been read.
+/// The largest memory reservation for a blob before its content is read.
 const LARGEST_RESERVE: usize = 64 << 20;
 
-/// The content of the blob `id`, which is at `position` if that is known, into `buffer`; or a
-/// reader of it, if it takes at least `below` bytes.
+/// Reads the content of the blob `id` into `buffer`, or returns a reader if it has at least `below`
+/// bytes. `position` is the position of the blob, if known.
 pub(crate) fn blob_or_reader(
     objects: &dyn Objects,
     position: Option<Location>,
@@ -200,9 +201,9 @@ pub(crate) fn blob_or_reader(
     }
 }
 
-/// The content of the tree `id`.
+/// Reads the content of the tree `id`.
 pub(crate) fn tree(objects: &dyn Objects, id: &oid, buffer: &mut Vec<u8>) -> Result<(), Error> {
-    // The empty tree exists everywhere, stored or not.
+    // The empty tree always exists, even if it is not stored.
     if id.is_empty_tree() {
         buffer.clear();
         return Ok(());
@@ -227,13 +228,13 @@ fn expect(found: Kind, kind: Kind, id: &oid) -> Result<(), Error> {
     Err(Error::new(ErrorKind::CorruptObject, message).on_object(id))
 }
 
-/// Trees in trees may be nested so deep (Git's default of `core.maxTreeDepth`).
+/// The largest depth of nested trees (Git's default of `core.maxTreeDepth`).
 pub(crate) const DEEPEST: usize = 2048;
 
-/// Whether a tree may be `depth` trees below the top.
+/// Checks that `depth` does not exceed [`DEEPEST`].
 ///
 /// # Errors
-/// [`ErrorKind::CorruptObject`] if not.
+/// Fails with [`ErrorKind::CorruptObject`] if it does.
 pub(crate) fn check_depth(depth: usize) -> Result<(), Error> {
     if depth <= DEEPEST {
         return Ok(());

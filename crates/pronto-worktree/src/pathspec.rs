@@ -8,23 +8,23 @@ use pronto_io::short::Short as _;
 mod item;
 mod magic;
 
-/// Defaults for all pathspecs, from the environment, global options or the command.
+/// Defaults for all pathspecs, from the environment, global options, or the command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Defaults {
-    /// `--literal-pathspecs`: no magic, no wildcards.
+    /// Disable magic and wildcards (`--literal-pathspecs`).
     pub literal: bool,
-    /// `--glob-pathspecs`: wildcards do not match slashes.
+    /// Let wildcards not match slashes (`--glob-pathspecs`).
     pub glob: bool,
-    /// `--noglob-pathspecs`: no wildcards.
+    /// Disable wildcards (`--noglob-pathspecs`).
     pub noglob: bool,
-    /// `--icase-pathspecs`: case does not matter.
+    /// Match without regard to case (`--icase-pathspecs`).
     pub icase: bool,
-    /// Whether pathspecs that only exclude apply to the directory in which they are given;
-    /// otherwise they apply to everything. Git's commands differ in this.
+    /// Whether a list of only exclude pathspecs applies to the directory in which they are given,
+    /// instead of to the whole worktree. Git's commands differ in this respect.
     pub exclude_below_prefix: bool,
 }
 
-/// A list of pathspecs, seen from the top of the worktree.
+/// A list of pathspecs, relative to the top of the worktree.
 #[derive(Clone, Debug, Default)]
 pub struct Pathspec {
     items: Vec<Item>,
@@ -33,20 +33,21 @@ pub struct Pathspec {
 /// The relation of a directory to a list of pathspecs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directory {
-    /// Nothing in it matches.
+    /// No path in the directory matches.
     Outside,
-    /// Something in it may match.
+    /// Some paths in the directory may match.
     Partly,
-    /// All in it matches.
+    /// All paths in the directory match.
     Inside,
 }
 
 impl Pathspec {
-    /// Reads `specs` as given in the directory `prefix` (empty for the top, else ending in a
-    /// slash). `work_tree` is for absolute paths and messages.
+    /// Parses `specs`, which are relative to the directory `prefix` (empty for the top, otherwise with
+    /// a slash at its end). `work_tree` is used for absolute paths and messages.
     ///
     /// # Errors
-    /// [`ErrorKind::Pathspec`] in Git's words; [`ErrorKind::Unsupported`] for attributes.
+    /// Fails with [`ErrorKind::Pathspec`] and Git's message if a pathspec is malformed or outside of
+    /// the worktree, or [`ErrorKind::Unsupported`] if a pathspec uses attributes.
     pub fn parse<'a>(
         specs: impl IntoIterator<Item = &'a BStr>,
         prefix: &BStr,
@@ -73,17 +74,19 @@ impl Pathspec {
         Ok(Pathspec { items })
     }
 
-    /// Whether there are no pathspecs: everything matches.
+    /// Returns whether there are no pathspecs, so that all paths match.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Whether `path` matches. `is_directory` is for paths that name a directory as a whole.
+    /// Returns whether `path` matches. `is_directory` is set for paths that stand for a whole
+    /// directory.
     pub fn matches(&self, path: &BStr, is_directory: bool) -> bool {
         self.items.is_empty() || self.position(path, is_directory).is_some()
     }
 
-    /// The first pathspec that matches `path`, if no excluding one does.
+    /// Returns the position of the first pathspec that matches `path`, unless an exclude pathspec
+    /// matches.
     pub fn position(&self, path: &BStr, is_directory: bool) -> Option<usize> {
         let hit = |item: &&Item| item.matches(path, is_directory);
         if self
@@ -99,8 +102,8 @@ impl Pathspec {
             .position(|item| !item.exclude && hit(&item))
     }
 
-    /// All pathspecs that `path` matches are marked in `seen`, which has [`len`](Self::len) slots;
-    /// those that exclude as soon as there is something to exclude from.
+    /// Marks all pathspecs that match `path` in `seen`, which has [`len`](Self::len) elements. Exclude
+    /// pathspecs are marked only if another pathspec matches.
     pub fn mark(&self, path: &BStr, seen: &mut [bool]) {
         if seen.iter().all(|seen| *seen) {
             return;
@@ -123,19 +126,19 @@ impl Pathspec {
         self.items.len()
     }
 
-    /// The pathspec at `position` as it was given.
+    /// Returns the pathspec at `position` as it was given.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is out of range.
     pub fn original(&self, position: usize) -> &BStr {
         self.items[position].original.as_bstr()
     }
 
     /// Returns the path of the pathspec at `position`, relative to the top, with wildcards taken
-    /// literally; with a slash at its end if it was given with one.
+    /// literally. It has a slash at its end if the pathspec has one.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// Panics if `position` is out of range.
     pub fn path(&self, position: usize) -> BString {
         let item = &self.items[position];
         let mut path = item.text.clone();
@@ -145,44 +148,44 @@ impl Pathspec {
         path
     }
 
-    /// Returns the path of the pathspec at `position`, relative to the top, if it has no wildcards
-    /// and no magic but `top`: it then matches this path and everything below.
+    /// Returns the path of the pathspec at `position`, relative to the top, if the pathspec has no
+    /// wildcards and no magic except `top`. Such a pathspec matches this path and everything below.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// Panics if `position` is out of range.
     pub fn literal(&self, position: usize) -> Option<&BStr> {
         let item = &self.items[position];
         let is_literal = item.literal_len == item.text.len() && !item.icase && !item.exclude;
         is_literal.then(|| item.text.as_bstr())
     }
 
-    /// Returns whether the pathspec at `position` excludes its matches.
+    /// Returns whether the pathspec at `position` is an exclude pathspec.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is out of range.
     pub fn excludes(&self, position: usize) -> bool {
         self.items[position].exclude
     }
 
-    /// Whether the pathspec at `position` has the magic `glob` or `icase`, so that there is no one
-    /// file it names.
+    /// Returns whether the pathspec at `position` has the magic `glob` or `icase`, so that it does not
+    /// name a single file.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is out of range.
     pub fn is_loose(&self, position: usize) -> bool {
         self.items[position].glob || self.items[position].icase
     }
 
-    /// Whether the pathspec at `position` matches `path`, whatever the others say.
+    /// Returns whether the pathspec at `position` matches `path`, regardless of other pathspecs.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// Panics if `position` is out of range.
     pub fn matches_at(&self, position: usize, path: &BStr) -> bool {
         self.items[position].matches(path, false)
     }
 
-    /// Whether a pathspec names `path` (no slash at its end) up to its first wildcard, or
-    /// something below it: then it counts as asked for even if it is ignored.
+    /// Returns whether a pathspec, up to its first wildcard, names `path` (without a slash at its end)
+    /// or a path below it. Such a path was requested explicitly, even if it is ignored.
     pub fn asks_for(&self, path: &BStr) -> bool {
         self.items.iter().any(|item| {
             let literal = &item.text[..item.literal_len];
@@ -193,7 +196,7 @@ impl Pathspec {
         })
     }
 
-    /// Returns the relation of the directory at `path` (without a final slash) to the pathspecs.
+    /// Returns the relation of the directory at `path` (without a slash at its end) to the pathspecs.
     pub fn directory(&self, path: &BStr) -> Directory {
         if self.items.is_empty() || path.is_empty() {
             return if self.items.is_empty() {
@@ -220,9 +223,9 @@ impl Pathspec {
         }
     }
 
-    /// Whether all of the directory at `path` (no slash at its end) is meant: a pathspec names it or
-    /// something above it, or a wildcard matches it with a slash at its end. What is excluded does
-    /// not count. Compares with each pathspec.
+    /// Returns whether the pathspecs include the whole directory at `path` (without a slash at its
+    /// end): a pathspec names the directory or a parent, or a wildcard matches it with a slash at its
+    /// end. Exclude pathspecs are ignored. Compares with each pathspec.
     pub fn takes_whole(&self, path: &BStr) -> bool {
         let with_slash = [path.as_bytes(), b"/"].concat();
         let mut included = self.items.iter().filter(|item| !item.exclude);
@@ -236,9 +239,9 @@ impl Pathspec {
             })
     }
 
-    /// Whether a comparison of trees names the directory at `path` (no slash at its end) if it
-    /// differs. As in Git a directory that is excluded is still named, and if the comparison is
-    /// `recursive` so is each one in which a wildcard could match. Compares with each pathspec.
+    /// Returns whether a comparison of trees reports the directory at `path` (without a slash at its
+    /// end) if it differs. As in Git, an excluded directory is reported, and in a `recursive`
+    /// comparison each directory in which a wildcard could match. Compares with each pathspec.
     pub fn names_directory(&self, path: &BStr, recursive: bool) -> bool {
         if self.items.is_empty() {
             return true;
@@ -251,11 +254,11 @@ impl Pathspec {
         reach(false).is_some() && reach(true) != Some(Reach::All)
     }
 
-    /// Whether what matches in the directory at `path` (no slash at its end) is named on its own,
-    /// where the directory would be named as a whole otherwise. As in Git that is so when a
-    /// pathspec could match below it, even if another one matches all of it, unless one names it
-    /// itself (with a slash at its end, or by a wildcard). What is excluded does not count.
-    /// Compares with each pathspec.
+    /// Returns whether paths in the directory at `path` (without a slash at its end) are reported one
+    /// by one instead of as the whole directory. As in Git, this is the case if a pathspec could match
+    /// below the directory, even if another one matches all of it, unless one names the directory
+    /// itself (with a slash at its end, or by a wildcard). Exclude pathspecs are ignored. Compares with
+    /// each pathspec.
     pub fn leads_below(&self, path: &BStr) -> bool {
         let with_slash = [path.as_bytes(), b"/"].concat();
         let included = self.items.iter().filter(|item| !item.exclude);
@@ -268,11 +271,12 @@ fn wrong(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Pathspec, message)
 }
 
-/// Returns whether the path of `spec` counts from the top, and the path, for commands whose pathspecs have no magic
-/// but `top` and `literal`.
+/// Returns whether the path of `spec` is relative to the top, and the path, for commands that accept no
+/// magic except `top` and `literal`.
 ///
 /// # Errors
-/// [`ErrorKind::Pathspec`] in Git's words; [`ErrorKind::Unsupported`] for attributes.
+/// Fails with [`ErrorKind::Pathspec`] and Git's message if `spec` has other magic, or
+/// [`ErrorKind::Unsupported`] if it uses attributes.
 pub fn path_of(spec: &BStr) -> Result<(bool, &BStr), Error> {
     let mut magic = magic::Magic::default();
     let path = magic::parse_magic(spec, &mut magic)?;
@@ -295,11 +299,12 @@ pub fn path_of(spec: &BStr) -> Result<(bool, &BStr), Error> {
     }
 }
 
-/// Returns the path from the top that `path` names in the directory `prefix` (empty for the top,
-/// otherwise ending in a slash). A slash at its end stays. Uses only the text.
+/// Converts `path`, relative to the directory `prefix` (empty for the top, otherwise with a slash at
+/// its end), to a path relative to the top. A slash at its end is kept. Does not access the file
+/// system.
 ///
 /// # Errors
-/// [`ErrorKind::Pathspec`] if it leads out of `work_tree`.
+/// Fails with [`ErrorKind::Pathspec`] if the path leads out of `work_tree`.
 pub fn path_from_top(
     path: &BStr,
     prefix: &BStr,
@@ -308,8 +313,9 @@ pub fn path_from_top(
     Ok(split_from_top(path, prefix, work_tree)?.0)
 }
 
-/// [`path_from_top`] with a slash at the end of what can only be a directory: `.`, `..` and what ends in them. As in
-/// Git, no index has an entry with that name, and messages show the slash.
+/// Does the same as [`path_from_top`], and adds a slash to a path that can only be a directory: `.`,
+/// `..` and paths that end with them. As in Git, no index entry has such a name, and messages contain
+/// the slash.
 ///
 /// # Errors
 /// As for [`path_from_top`].
@@ -327,7 +333,8 @@ pub fn entry_from_top(
     Ok(text)
 }
 
-/// [`path_from_top`], and how much at its start comes from `prefix`, with the slash after it.
+/// Does the same as [`path_from_top`], and returns the length of the part that comes from `prefix`,
+/// with its slash.
 fn split_from_top(
     path: &BStr,
     prefix: &BStr,

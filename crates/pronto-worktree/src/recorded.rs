@@ -1,9 +1,9 @@
-//! Converts metadata of the file system to the stat data of the index.
+//! Converts file system metadata to the stat data of the index.
 
 use pronto_index::{Stat, Time};
 use pronto_io::dir::Metadata;
 
-/// Returns the stat data of a file in the form that the index records.
+/// Returns the stat data of a file as the index records them.
 pub fn recorded(metadata: &Metadata) -> Stat {
     let time = |time: pronto_io::dir::Time| Time {
         seconds: time.seconds as u32,

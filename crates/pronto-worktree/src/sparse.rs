@@ -27,20 +27,21 @@ pub struct Sparse {
 
 #[derive(Debug)]
 enum Rules {
-    /// Directories only: whole ones, and those above them, of which only the files.
+    /// Cone mode: directories with their whole content, and parent directories with only their files.
     Cone {
         whole: HashSet<BString>,
         parents: HashSet<BString>,
-        /// `/*` without `!/*/`: everything.
+        /// Whether the patterns have `/*` without `!/*/`, which includes all paths.
         everything: bool,
     },
-    /// Patterns as in `.gitignore`; the last that matches decides.
+    /// Patterns as in `.gitignore`. The last matching pattern decides.
     Patterns(Vec<Pattern>),
 }
 
 impl Sparse {
-    /// Parses the patterns. With `cone` they are directories; if they do not have that form, the
-    /// second value is the first other line, and they are patterns.
+    /// Parses the patterns. With `cone` (`core.sparseCheckoutCone`) they are directories. If a line
+    /// does not have this form, the second value is the first such line, and all lines are read as
+    /// patterns.
     pub fn parse(text: &[u8], cone: bool, ignore_case: bool) -> (Self, Option<BString>) {
         let mut unrecognized = None;
         if cone {
@@ -57,7 +58,7 @@ impl Sparse {
         (Sparse { rules, ignore_case }, unrecognized)
     }
 
-    /// Whether the file `path` is to be in the worktree.
+    /// Returns whether the file `path` should be in the worktree.
     pub fn includes(&self, path: &BStr) -> bool {
         match &self.rules {
             Rules::Cone {
@@ -80,8 +81,8 @@ impl Sparse {
         }
     }
 
-    /// Answers [`includes`](Self::includes) for one path after another; cheapest when those of a
-    /// directory come together.
+    /// Creates a matcher that answers [`includes`](Self::includes) for a series of paths. Consecutive
+    /// paths in the same directory are cheapest.
     pub fn matcher(&self) -> Matcher<'_> {
         Matcher {
             sparse: self,
@@ -89,14 +90,14 @@ impl Sparse {
         }
     }
 
-    /// Whether it is a set of directories, as the sparse index needs it.
+    /// Returns whether the patterns are in cone mode, which the sparse index requires.
     pub fn is_cone(&self) -> bool {
         matches!(self.rules, Rules::Cone { .. })
     }
 
-    /// Returns the extent to which `directory` (without a final slash, not the top) is in the
-    /// worktree. For patterns that are not a cone it is always [`Part`](Cover::Part). One lookup in
-    /// the sets for each component.
+    /// Returns the extent to which `directory` (without a slash at its end, and not the top) is in the
+    /// worktree. Without cone mode the result is always [`Part`](Cover::Part). Costs one lookup for
+    /// each component of the path.
     pub fn cover(&self, directory: &BStr) -> Cover {
         let Rules::Cone {
             whole,
@@ -116,7 +117,7 @@ impl Sparse {
         }
     }
 
-    /// The file itself if a pattern speaks of it, else the closest directory above it.
+    /// Applies the pattern that matches the file itself, or otherwise its closest parent directory.
     fn decide(&self, patterns: &[Pattern], path: &BStr) -> bool {
         let mut is_directory = false;
         let mut current = Some(path);
@@ -135,7 +136,7 @@ impl Sparse {
     }
 }
 
-/// Caches the result for the last directory.
+/// A matcher that caches the result for the last directory.
 #[derive(Debug)]
 pub struct Matcher<'a> {
     sparse: &'a Sparse,
@@ -143,12 +144,12 @@ pub struct Matcher<'a> {
 }
 
 impl Matcher<'_> {
-    /// Whether the file `path` is to be in the worktree.
+    /// Returns whether the file `path` should be in the worktree.
     pub fn includes(&mut self, path: &BStr) -> bool {
         if !self.sparse.is_cone() {
             return self.sparse.includes(path);
         }
-        // In a cone the files of a directory are in it together.
+        // In cone mode the files of a directory are included together.
         let directory = parent(path).unwrap_or_default();
         if let Some((last, includes)) = &self.last
             && last == directory
@@ -183,7 +184,7 @@ fn parse_cone(text: &[u8]) -> Result<Rules, BString> {
             b"!/*/" => everything = false,
             _ => match (line.strip_prefix(b"!/"), line.strip_prefix(b"/")) {
                 (Some(rest), _) => {
-                    // `!/a/*/` makes `a`, which was named before, one of which only the files are.
+                    // `!/a/*/` turns the preceding directory `a` into one with only its files.
                     let Some(directory) = rest.strip_suffix(b"/*/") else {
                         return refuse();
                     };
@@ -215,7 +216,7 @@ fn parse_cone(text: &[u8]) -> Result<Rules, BString> {
     })
 }
 
-/// Whether wildcards occur only escaped.
+/// Returns whether all wildcards are escaped.
 fn is_plain(path: &[u8]) -> bool {
     let mut escaped = false;
     for byte in path {

@@ -1,6 +1,6 @@
-//! Compares the files of a worktree with the index and finds untracked files: one walk in directory
-//! order, shared by several threads, that examines each tracked file at most once and opens each
-//! directory at most once.
+//! Compares the files of a worktree with the index and finds untracked files. Several threads share one
+//! walk in directory order, which examines each tracked file at most once and opens each directory at
+//! most once.
 
 mod ahead;
 mod compare;
@@ -39,27 +39,27 @@ pub use remember::{blob_id, renew};
 pub use remembered::{News, Remembered};
 pub use scheduler::default_threads;
 
-/// Which untracked files to name.
+/// The mode of listing untracked files (`--untracked-files`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Untracked {
-    /// None: directories are not read.
+    /// List no untracked files; directories are not read (`no`).
     No,
-    /// A directory without tracked files by its name alone.
+    /// List a directory without tracked files by its name only (`normal`).
     #[default]
     Normal,
-    /// Every file.
+    /// List every file (`all`).
     All,
 }
 
-/// Which ignored files to name.
+/// The mode of listing ignored files (`--ignored`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ignored {
-    /// None.
+    /// List no ignored files (`no`).
     #[default]
     No,
-    /// Ignored files, and a directory in which everything is ignored by its name alone.
+    /// List ignored files, and a directory with only ignored files by its name (`traditional`).
     Traditional,
-    /// Entries that match a pattern themselves.
+    /// List files and directories that match a pattern themselves (`matching`).
     Matching,
 }
 
@@ -67,32 +67,33 @@ pub enum Ignored {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Look at tracked files.
+    /// Examine tracked files.
     pub tracked: bool,
-    /// Which untracked files to name.
+    /// The untracked files to list (`--untracked-files`).
     pub untracked: Untracked,
-    /// Which ignored files to name.
+    /// The ignored files to list (`--ignored`).
     pub ignored: Ignored,
-    /// Name untracked directories without a look into them, empty ones too.
+    /// List untracked directories without examining their content, including empty ones
+    /// (`git ls-files --directory`).
     pub show_empty_directories: bool,
-    /// The rules for comparing stat data.
+    /// The rules for comparing stat data (`core.trustCtime`, `core.checkStat`).
     pub rules: Rules,
-    /// Whether a file with other stat data counts as modified without comparing its content.
+    /// Whether different stat data mean a modified file, without a comparison of the content.
     pub stat_decides: bool,
-    /// `core.fileMode`: the executable bit of files means something.
+    /// Compare the executable bit of files (`core.fileMode`).
     pub trust_executable: bool,
-    /// `core.symlinks`: links are links, not files that hold their target.
+    /// Expect symbolic links as links instead of as files with the target (`core.symlinks`).
     pub has_symlinks: bool,
-    /// `core.ignoreCase`.
+    /// Ignore case in names (`core.ignoreCase`).
     pub ignore_case: bool,
-    /// In a sparse checkout: entries marked to be absent count as present if their file is there.
+    /// In a sparse checkout, treat entries with the skip-worktree bit as present if their file exists.
     pub notice_present_sparse: bool,
-    /// Look at files that are assumed to be unchanged (`update-index --assume-unchanged`), too.
+    /// Examine files with the assume-unchanged bit, too (`git update-index --assume-unchanged`).
     pub looks_at_assumed: bool,
-    /// Whether the content of files is compared if stat data do not decide. Otherwise such files
-    /// count as modified; this is for callers that read them anyway.
+    /// Whether the content of files is compared if stat data are not conclusive. Otherwise such files
+    /// count as modified, for callers that read them anyway.
     pub compare_content: bool,
-    /// Threads to use; `None` for as many as pay.
+    /// The number of threads; `None` for a suitable number.
     pub threads: Option<usize>,
 }
 
@@ -116,66 +117,66 @@ impl Default for Options {
     }
 }
 
-/// The differences of a submodule from the staged commit.
+/// The differences of a submodule from the staged commit (`--ignore-submodules`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubmoduleState {
-    /// Another commit is checked out.
+    /// Whether another commit is checked out.
     pub new_commits: bool,
-    /// The submodule has changes to tracked files, staged or not.
+    /// Whether the submodule has staged or unstaged changes of tracked files.
     pub modified: bool,
-    /// The submodule has untracked files.
+    /// Whether the submodule has untracked files.
     pub untracked: bool,
 }
 
 impl SubmoduleState {
-    /// Whether it differs at all.
+    /// Returns whether the submodule has no differences.
     pub fn is_clean(&self) -> bool {
         *self == SubmoduleState::default()
     }
 }
 
-/// Looks into submodules.
+/// A callback that examines submodules.
 pub trait Submodules: Sync {
-    /// Returns how the submodule at `path` differs from the index entry `staged`. One that is not
-    /// checked out does not differ.
+    /// Returns the differences of the submodule at `path` from the index entry `staged`. A submodule
+    /// that is not checked out has no differences.
     ///
     /// # Errors
-    /// The reason why it cannot be examined.
+    /// Fails if the submodule cannot be examined.
     fn inspect(&self, path: &BStr, staged: &oid) -> Result<SubmoduleState, Error>;
 }
 
-/// Submodules never differ.
+/// An implementation that reports no differences of submodules.
 impl Submodules for () {
     fn inspect(&self, _path: &BStr, _staged: &oid) -> Result<SubmoduleState, Error> {
         Ok(SubmoduleState::default())
     }
 }
 
-/// Everything the walk works on.
+/// The input of a status walk.
 pub struct Job<'a> {
     /// The top of the worktree.
     pub work_tree: &'a Path,
-    /// The directory of the repository: a `.git` at another place in the worktree is another
+    /// The directory of the repository. A `.git` in the worktree with another target is another
     /// repository.
     pub git_dir: &'a Path,
     /// The index.
     pub index: &'a Index,
-    /// Which paths count.
+    /// The pathspecs that limit the walk.
     pub pathspec: &'a Pathspec,
-    /// The patterns that apply to all directories.
+    /// The ignore patterns that apply to all directories.
     pub patterns: &'a Patterns,
-    /// The source of ignore files that are not in the worktree; `None` reads no ignore files.
+    /// The reader of ignore files, which may come from the index; `None` reads no ignore files.
     pub ignore_files: Option<&'a Reader<'a>>,
-    /// From file contents to blobs.
+    /// The conversion of file contents to blobs.
     pub conversion: &'a dyn Conversion,
-    /// Submodules.
+    /// The callback that examines submodules.
     pub submodules: &'a dyn Submodules,
-    /// A request to stop.
+    /// The interrupt that stops the walk.
     pub interrupt: &'a Interrupt,
-    /// Untracked files found earlier, if they may be used: without a pathspec and without a query
-    /// for ignored files.
+    /// The untracked cache, if it may be used: only without pathspecs and without listing ignored files
+    /// (`core.untrackedCache`).
     pub remembered: Option<&'a Remembered<'a>>,
-    /// The answer of a file system monitor, if there is one.
+    /// The answer of a file system monitor, if there is one (`core.fsmonitor`).
     pub monitored: Option<&'a Monitored>,
     /// The options of the walk.
     pub options: Options,
@@ -186,37 +187,37 @@ pub struct Job<'a> {
 pub enum Change {
     /// The file does not exist, or is a directory.
     Deleted,
-    /// Its content or its executable bit differ.
+    /// The content or the executable bit of the file differs.
     Modified,
-    /// The file became a link, a file, or a submodule.
+    /// The path has changed between a file, a symbolic link and a submodule.
     TypeChanged,
-    /// The file exists and is only announced in the index (`add --intent-to-add`).
+    /// The file exists and its entry is intent-to-add (`git add --intent-to-add`).
     Added,
 }
 
 /// A tracked file that differs from its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// The position of the entry in the index. Of a conflict, that of its first stage.
+    /// The position of the entry in the index; for a conflict, that of its first stage.
     pub position: usize,
     /// The change; `None` for a conflict.
     pub change: Option<Change>,
-    /// The mode the file would be staged with; zero if it does not exist.
+    /// The mode with which the file would be staged; zero if the file does not exist.
     pub mode: u32,
-    /// If it is a submodule, how that differs.
+    /// The differences, if the entry is a submodule.
     pub submodule: SubmoduleState,
 }
 
-/// A result that is reported before the walk has ended.
+/// A result that is reported during the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The tracked file differs; `None` for a conflict.
+    /// The tracked file differs; `None` stands for a conflict.
     Changed(Option<Change>),
     /// The path is untracked.
     Untracked,
 }
 
-/// A callback for paths as they are found, called by all threads of the walk.
+/// A callback for paths as they are found. All threads of the walk call it.
 pub type Tell<'a> = dyn Fn(&BStr, Found) + Sync + 'a;
 
 /// A path that could not be examined.
@@ -232,31 +233,30 @@ pub struct Problem {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Tracked files that differ and conflicts, in the order of the index.
+    /// The tracked files that differ and the conflicts, in index order.
     pub changed: Vec<Changed>,
-    /// Untracked files, and directories with a slash at their end, in the order of paths.
+    /// The untracked files and directories, sorted. Directories have a slash at their end.
     pub untracked: Vec<BString>,
-    /// Ignored files and directories likewise.
+    /// The ignored files and directories, sorted. Directories have a slash at their end.
     pub ignored: Vec<BString>,
-    /// Entries whose recorded stat data are out of date while their content is the same, with the
-    /// current stat data; or, with a size of zero, entries that differ without a difference in
-    /// their stat data.
+    /// Entries whose content is unchanged but whose stat data are outdated, with the current stat data.
+    /// Also entries whose content differs although the stat data match, with a size of zero.
     pub refreshed: Vec<(usize, Stat)>,
-    /// Newly found untracked files, for the next [`Remembered`]: see [`renew`].
+    /// New results for the untracked cache: see [`renew`].
     pub news: Vec<News>,
-    /// Entries that were examined and are unchanged, if there is a monitor: it can vouch for them
-    /// from now on.
+    /// The entries that were found unchanged, if there is a file system monitor. They can be marked as
+    /// valid (fsmonitor-valid bit).
     pub verified: Vec<u32>,
     /// Paths that could not be examined.
     pub problems: Vec<Problem>,
     /// The number of tracked files that were examined.
     pub stat_count: usize,
-    /// Entries among those of which Git would look at the content, because the index is as old as
-    /// their files: see [`Stat::is_racy_by_second`].
+    /// The number of examined files whose content Git would read, because the index is as old as the
+    /// file: see [`Stat::is_racy_by_second`].
     pub racy_count: usize,
-    /// Directories that were opened.
+    /// The number of opened directories.
     pub open_count: usize,
-    /// The number of tracked files that are present in spite of their skip-worktree bit.
+    /// The number of tracked files that exist despite their skip-worktree bit.
     pub present_sparse: usize,
 }
 
@@ -276,22 +276,22 @@ impl Outcome {
     }
 }
 
-/// Walks the worktree. One `lstat` for each tracked file that counts, one open for each directory;
-/// with [`Untracked::No`] only tracked files are examined. Directories for which one entry of the
-/// index stands are skipped: they must not exist.
+/// Walks the worktree. Costs one `lstat` for each tracked file to examine and one open for each
+/// directory. With [`Untracked::No`] only tracked files are examined. Sparse directory entries are
+/// skipped: their directories must not exist.
 ///
 /// # Errors
-/// [`ErrorKind::Io`] if the worktree cannot be opened, [`ErrorKind::Interrupted`]. Paths below the
-/// top that cannot be examined are listed in [`Outcome::problems`].
+/// Fails with [`ErrorKind::Io`] if the worktree cannot be opened, or with [`ErrorKind::Interrupted`].
+/// Paths below the top that cannot be examined are listed in [`Outcome::problems`].
 pub fn walk(job: &Job<'_>) -> Result<Outcome, Error> {
     walk_telling(job, None)
 }
 
-/// Does the same as [`walk`], and calls `tell` for the changed and untracked files of each
-/// directory after it was examined: in no particular order, and possibly twice for a file.
+/// Does the same as [`walk`], and calls `tell` for the changed and untracked files of each directory
+/// after it was examined. The order is arbitrary, and a file may be reported twice.
 ///
 /// # Errors
-/// As [`walk`].
+/// As for [`walk`].
 pub fn walk_telling(job: &Job<'_>, tell: Option<&Tell<'_>>) -> Result<Outcome, Error> {
     let root = Directory::open(job.work_tree).context(
         ErrorKind::Io,

@@ -9,15 +9,15 @@ use pronto_index::mode;
 use crate::names::SortKey;
 use crate::{Error, ErrorKind};
 
-/// Reads the tree `id` into the buffer.
+/// A callback that reads the content of the tree `id` into the buffer.
 pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
 
-/// A name in a tree.
+/// An entry of a tree.
 #[derive(Clone)]
 pub(crate) struct TreeEntry {
     pub(crate) name: BString,
     pub(crate) side: Side,
-    /// The mode is spelled as Git spells it today.
+    /// Whether the mode has the form that Git writes today.
     pub(crate) is_canonical: bool,
 }
 
@@ -42,7 +42,7 @@ impl TreeEntry {
 /// Reads the entries of the tree `id`.
 ///
 /// # Errors
-/// Those of `read`; [`ErrorKind::CorruptObject`] for a tree that is invalid.
+/// Fails with [`ErrorKind::CorruptObject`] if the tree is malformed, or if `read` fails.
 pub(crate) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEntry>, Error> {
     let mut content = Vec::new();
     read(id, &mut content)?;
@@ -68,7 +68,7 @@ pub(crate) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEnt
     Ok(entries)
 }
 
-/// The modes that Git knows, from those that old trees have.
+/// Returns the mode that Git uses for a mode of an old tree.
 fn canonical(mode: u32) -> u32 {
     match mode & mode::TYPE {
         0o100_000 if mode & 0o100 != 0 => mode::EXECUTABLE,

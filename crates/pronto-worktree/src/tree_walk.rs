@@ -1,4 +1,4 @@
-//! Walks two trees side by side, where they differ.
+//! Walks two trees side by side, and enters directories that differ.
 
 use std::cmp::Ordering;
 
@@ -16,26 +16,26 @@ mod entries;
 
 pub(crate) use entries::put_in_order;
 
-/// The id of a side, where it is a directory.
+/// The id of a tree on one side; `None` if there is no directory.
 pub(crate) type TreeId = Option<ObjectId>;
 
-/// A file, a link or a submodule in a tree.
+/// A file, a symbolic link or a submodule in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// The blob or commit.
+    /// The id of the blob or commit.
     pub id: ObjectId,
-    /// As the index records it.
+    /// The mode as the index records it.
     pub mode: u32,
 }
 
-/// A path that two trees do not have in common.
+/// A path that differs between two trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// From the top.
+    /// The path from the top.
     pub path: &'a BStr,
-    /// In the old tree.
+    /// The old state; `None` if the path is not in the old tree.
     pub old: Option<Side>,
-    /// In the new tree.
+    /// The new state; `None` if the path is not in the new tree.
     pub new: Option<Side>,
 }
 
@@ -47,9 +47,9 @@ pub(crate) enum Step<'a> {
     Enter(Subtree<'a>),
     /// A directory that is equal in both trees and is skipped.
     Same(Subtree<'a>),
-    /// A directory of the old tree begins that the new one does not have: path and id.
+    /// A directory of the old tree begins that is not in the new tree: its path and id.
     Gone(&'a BStr, ObjectId),
-    /// A path is the same in both trees, in a directory that is not.
+    /// A path is equal in both trees, in a directory that differs.
     Unchanged,
     /// A directory of the new tree ends.
     Leave,
@@ -58,24 +58,24 @@ pub(crate) enum Step<'a> {
 /// A directory of the new tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Subtree<'a> {
-    /// Its path from the top.
+    /// The path of the directory from the top.
     pub(crate) path: &'a BStr,
-    /// In the old tree.
+    /// The tree of the directory in the old tree.
     pub(crate) old: TreeId,
-    /// In the new tree.
+    /// The tree of the directory in the new tree.
     pub(crate) new: ObjectId,
 }
 
 impl<'a> Subtree<'a> {
-    /// The last component of its path.
+    /// Returns the last component of the path.
     pub(crate) fn name(&self) -> &'a BStr {
         let start = self.path.rfind_byte(b'/').map_or(0, |slash| slash + 1);
         self.path[start..].as_bstr()
     }
 }
 
-/// Whether a directory is entered. Only used after [`Step::Enter`] and [`Step::Gone`]; a directory
-/// that is not entered is not left either.
+/// The decision whether a directory is entered. Only used for [`Step::Enter`] and [`Step::Gone`]. There
+/// is no [`Step::Leave`] for a directory that is not entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Go {
     On,
@@ -84,12 +84,13 @@ pub(crate) enum Go {
 
 type Visitor<'a> = dyn FnMut(Step<'_>) -> Result<Go, Error> + 'a;
 
-/// Calls `visit` for the paths that differ between the trees `old` and `new`, in index order. A
-/// tree that is not given is empty.
+/// Calls `visit` for the paths that differ between the trees `old` and `new`, in index order. `None`
+/// stands for the empty tree.
 ///
 /// # Errors
-/// A tree is missing or corrupt, or the new one has a name that must never be written; those of
-/// `visit`.
+/// Fails with `ErrorKind::MissingObject` or `ErrorKind::CorruptObject` if a tree is missing or
+/// malformed, with `ErrorKind::HostilePath` if the new tree has a name that must never be written, or
+/// if `visit` fails.
 pub fn diff(
     objects: &dyn Objects,
     old: Option<ObjectId>,
@@ -107,7 +108,8 @@ pub fn diff(
     })
 }
 
-/// Does the same as [`diff`], with all steps. With `protect` the names of the new tree are checked.
+/// Does the same as [`diff`], and reports all steps. With `protect` the names of the new tree are
+/// checked.
 pub(crate) fn walk(
     objects: &dyn Objects,
     protect: Option<Protect>,
@@ -130,16 +132,16 @@ struct Walk<'a> {
     protect: Option<Protect>,
     visit: &'a mut Visitor<'a>,
     path: BString,
-    /// Buffers to read trees into.
+    /// Reusable buffers for the content of trees.
     spare: Vec<Vec<u8>>,
 }
 
-/// A directory that the walk is in. They are on a stack on the heap, because trees are nested
-/// deeper than the stacks of threads permit.
+/// A directory that the walk has entered. Levels are on an explicit stack, because nested trees could
+/// overflow the stack of a thread.
 struct Level {
     old: Entries,
     new: Entries,
-    /// The length of the path of the directory above.
+    /// The length of the path of the parent directory.
     outer_len: usize,
     /// Whether the new tree has the directory.
     is_new: bool,
@@ -199,7 +201,7 @@ impl Walk<'_> {
                 let old = Entries::as_stored(old_bytes, old);
                 (old, Entries::as_stored(new_bytes, new))
             }
-            // Nothing of the old tree is written, so its names are not checked.
+            // The old tree is not written, so its names are not checked.
             Some(_) => {
                 let old = Entries::in_order(old_bytes, old)?;
                 (old, Entries::checked(new_bytes, new, self.path.as_bstr())?)
@@ -213,8 +215,8 @@ impl Walk<'_> {
         })
     }
 
-    /// Visits one name, and appends it to the path: both sides, where there are two, are trees or
-    /// both are not. Returns the trees of a directory that is to be entered.
+    /// Visits one name, and appends it to the path. If both sides have the name, either both or none
+    /// are trees. Returns the trees of a directory to enter.
     fn entry(&mut self, level: &Level, order: Ordering) -> Result<Option<(TreeId, TreeId)>, Error> {
         let old = level.old.peek().filter(|_| order.is_le());
         let new = level.new.peek().filter(|_| order.is_ge());
@@ -252,8 +254,9 @@ impl Walk<'_> {
         (self.visit)(step).map(|_| ())
     }
 
-    /// Returns the first path that is not a directory at or below the current entry, as Git names
-    /// refused paths; the entry itself if that cannot be determined.
+    /// Returns the first path that is not a directory at or below the current entry, which Git names in
+    /// messages about refused paths. Returns the path of the entry itself if no such path can be
+    /// determined.
     fn first_below(&self, entry: EntryRef<'_>) -> BString {
         let mut path = self.path.clone();
         let (mut tree, mut buffer) = (entry.mode.is_tree().then(|| id(entry)), Vec::new());
@@ -294,7 +297,7 @@ impl Walk<'_> {
 }
 
 impl Level {
-    /// Compares the next names of both sides; `None` at the end.
+    /// Compares the next names of both sides. Returns `None` at the end.
     fn next_name(&mut self) -> Result<Option<Ordering>, Error> {
         Ok(match (self.old.next()?, self.new.next()?) {
             (None, None) => None,
@@ -304,7 +307,7 @@ impl Level {
         })
     }
 
-    /// Takes the entries that were compared.
+    /// Removes the entries that were compared.
     fn take(&mut self, order: Ordering) {
         if order.is_le() {
             self.old.take();
@@ -326,7 +329,7 @@ fn side(entry: EntryRef<'_>) -> Side {
     }
 }
 
-/// The mode that the index records for the mode of a tree entry.
+/// Returns the mode that the index records for a mode of a tree entry.
 pub(crate) fn index_mode(tree_mode: u16) -> u32 {
     match u32::from(tree_mode) & mode::TYPE {
         mode::SYMLINK => mode::SYMLINK,

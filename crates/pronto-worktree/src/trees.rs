@@ -1,4 +1,4 @@
-//! Computes the trees of an index. Directories with a cached tree are not entered.
+//! Computes the trees of an index (`git write-tree`). Directories with a valid cached tree are skipped.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,38 +11,39 @@ use crate::names::{Name, is_sparse};
 use crate::objects::check_depth;
 use crate::{Error, ErrorKind};
 
-/// The number of faults that are reported.
+/// The largest number of faults that are reported.
 const MOST_FAULTS: usize = 10;
 
-/// The object access of making trees.
+/// The access to objects for writing trees.
 pub struct Workshop<'a> {
-    /// Whether the object is there.
+    /// A callback that returns whether an object exists.
     pub contains: &'a mut dyn FnMut(&oid) -> Result<bool, Error>,
-    /// Adds a tree of this content, and returns its id.
+    /// A callback that writes a tree with this content, and returns its id.
     pub write: &'a mut dyn FnMut(&[u8]) -> Result<ObjectId, Error>,
-    /// Objects of entries need not be there.
+    /// Do not require that the objects of entries exist (`--missing-ok`).
     pub missing_ok: bool,
 }
 
-/// Why an index makes no trees. [`Display`](fmt::Display) gives Git's message.
+/// The reason for which an index cannot be written as a tree. [`Display`](fmt::Display) writes Git's
+/// message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// An entry in conflict.
+    /// An entry is in conflict.
     Unmerged {
-        /// Its path.
+        /// The path of the entry.
         path: BString,
-        /// Its object.
+        /// The object id of the entry.
         id: ObjectId,
     },
-    /// A file where a directory is.
+    /// A file has the same path as a directory.
     FileAndDirectory {
         /// The path of the file.
         file: BString,
         /// A path in the directory.
         path: BString,
     },
-    /// There are more, which are not listed.
+    /// There are further faults that are not listed.
     More,
 }
 
@@ -56,8 +57,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Why `index` makes no trees: entries in conflict, or else files where directories are. Empty if
-/// it does.
+/// Returns the reasons for which `index` cannot be written as a tree: entries in conflict, or otherwise
+/// files with the path of a directory. The list is empty if the index can be written.
 pub fn faults(index: &Index) -> Vec<Fault> {
     let unmerged = index.iter().filter(|entry| entry.stage() != 0);
     let mut faults: Vec<Fault> = unmerged
@@ -88,10 +89,10 @@ pub fn faults(index: &Index) -> Vec<Fault> {
     faults
 }
 
-/// Returns whether every directory of `index` has a cached tree that exists.
+/// Returns whether every directory of `index` has a valid cached tree that exists as an object.
 ///
 /// # Errors
-/// Those of `contains`.
+/// Fails if `contains` fails.
 pub fn are_known(
     index: &Index,
     cached: Option<&CachedTree>,
@@ -113,13 +114,12 @@ pub fn are_known(
     Ok(true)
 }
 
-/// Makes the trees of `index`, which has no [`faults`], and gives the cached trees that it has by
-/// that, and the uppermost tree. Entries that are only announced are in no tree, and no cached
-/// tree is known of their directories.
+/// Writes the trees of `index`, which must have no [`faults`]. Returns the id of the root tree and the
+/// new cached trees. Intent-to-add entries are not written, and their directories get no cached tree.
 ///
 /// # Errors
-/// [`ErrorKind::MissingObject`] in Git's words for an entry whose object is not there; those of
-/// the workshop.
+/// Fails with [`ErrorKind::MissingObject`] and Git's message if the object of an entry does not exist,
+/// or if a callback of the workshop fails.
 pub fn make(
     index: &Index,
     cached: Option<&CachedTree>,
@@ -140,28 +140,28 @@ struct Maker<'a, 'w> {
     index: &'a Index,
     workshop: &'a mut Workshop<'w>,
     builder: CachedTreeBuilder,
-    /// Buffers for the content of trees.
+    /// Reusable buffers for the content of trees.
     spare: Vec<Vec<u8>>,
 }
 
-/// A directory whose tree is being made. They are on a stack on the heap, because paths are nested
-/// deeper than the stacks of threads permit.
+/// A directory whose tree is being written. Levels are on an explicit stack, because nested paths could
+/// overflow the stack of a thread.
 struct Level<'a> {
-    /// The name in the directory above.
+    /// The name in the parent directory.
     name: &'a [u8],
     /// The entries that are not in the tree yet.
     entries: Range<usize>,
     prefix_len: usize,
     cached: Option<CachedDirectory<'a>>,
     content: Vec<u8>,
-    /// Whether an entry so far is only announced.
+    /// Whether an entry so far is intent-to-add.
     announces: bool,
 }
 
-/// A directory whose tree is made.
+/// A directory whose tree was written.
 struct Made {
     id: ObjectId,
-    /// Whether an entry below is only announced.
+    /// Whether an entry below is intent-to-add.
     announces: bool,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Maker<'a, '_> {
         }
     }
 
-    /// Writes the tree of the directory that the builder is in.
+    /// Writes the tree of the current directory of the builder.
     fn write(&mut self, level: Level<'_>) -> Result<Made, Error> {
         let id = (self.workshop.write)(&level.content)?;
         self.builder.set_id(id);
@@ -209,7 +209,7 @@ impl<'a> Maker<'a, '_> {
         })
     }
 
-    /// The tree of the directory that the builder is in, if it need not be made.
+    /// Returns the tree of the current directory of the builder, if the tree need not be written.
     fn known(
         &mut self,
         entries: &Range<usize>,
@@ -259,7 +259,7 @@ impl<'a> Maker<'a, '_> {
         }
     }
 
-    /// Enters a directory of `above`. Returns it if its tree is to be made.
+    /// Enters a subdirectory of `above`. Returns the level if its tree must be written.
     fn below(&mut self, name: Name<'a>, above: &mut Level<'a>) -> Result<Option<Level<'a>>, Error> {
         let cached = above
             .cached
@@ -281,7 +281,7 @@ impl<'a> Maker<'a, '_> {
         }
     }
 
-    /// Leaves the directory `name` of `above`, whose tree is made.
+    /// Leaves the subdirectory `name` of `above`, whose tree was written.
     fn leave(&mut self, name: &[u8], made: &Made, above: &mut Level<'_>) {
         self.builder.leave();
         above.announces |= made.announces;

@@ -1,13 +1,14 @@
-//! Computes a plan for the worktree and a new index from trees and the present index. Refuses to
-//! lose content that is recorded nowhere, as Git does.
+//! Computes a plan for the worktree and a new index from trees and the current index (Git's
+//! unpack-trees). As in Git, content that is not recorded as an object is never overwritten without
+//! permission.
 //!
-//! - [`all`]: a whole tree into an empty worktree: clone.
-//! - [`one_way`]: makes the index equal to a tree, discarding changes: `checkout -f`, `reset
-//!   --hard`.
-//! - [`two_way`]: from one tree to another, keeping local changes: switching branches.
-//! - [`merge`]: one, two or three trees, comparing stat data only: `read-tree`.
+//! - [`all`]: a whole tree into an empty worktree, for a clone.
+//! - [`one_way`]: makes the index equal to a tree and discards changes, for `checkout -f` and
+//!   `reset --hard`.
+//! - [`two_way`]: from one tree to another with local changes kept, for a branch switch.
+//! - [`merge`]: one, two or three trees, comparing only stat data, for `read-tree`.
 //!
-//! Costs depend on what differs: subtrees that two trees share are not read.
+//! The costs depend on the differences: subtrees that two trees share are not read.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -39,42 +40,42 @@ pub use worktree_view::{Checker, WorktreeView};
 /// The result of planning.
 #[derive(Debug)]
 pub enum Decision {
-    /// Nothing is lost by this.
+    /// The plan, which loses no content.
     Plan(Unpacked),
-    /// Something would be lost. Nothing has been done.
+    /// The plan would lose content. Nothing was changed.
     Refused(Refusals),
-    /// A sparse index is not sufficient: call again with an entry for each file. Only [`two_way`]
-    /// returns this, and nothing has been done.
+    /// The sparse index is not sufficient: call again with an expanded index. Only [`two_way`] returns
+    /// this, and nothing was changed.
     Expand,
 }
 
-/// The actions and the new index.
+/// The plan for the worktree and the changes of the index.
 #[derive(Debug, Default)]
 pub struct Unpacked {
-    /// For the worktree.
+    /// The plan for the worktree.
     pub plan: Plan,
-    /// The changes of index entries, in the order of the index; at most one for each path.
+    /// The changes of index entries in index order, at most one for each path.
     pub changes: Vec<IndexChange>,
     /// The cached trees of the new index.
     pub cached_tree: Option<CachedTree>,
-    /// Paths that do not follow the patterns of a sparse checkout.
+    /// Paths that do not match the sparse-checkout patterns.
     pub leftover: Leftover,
 }
 
-/// A path whose entries change.
+/// A path whose index entries change.
 #[derive(Debug)]
 pub struct IndexChange {
-    /// From the top of the worktree.
+    /// The path from the top of the worktree.
     pub path: BString,
-    /// The new entry; `None` if there is none any more.
+    /// The new entry; `None` if the path is removed from the index.
     pub entry: Option<Entry>,
     /// The item of the plan that supplies the stat data of the entry.
     pub item: Option<u32>,
 }
 
 impl Unpacked {
-    /// Copies the stat data of the written files into the changes. The entry of a file that could
-    /// not be written gets stat data that match nothing.
+    /// Copies the stat data of the written files into the changed entries. The entry of a file that
+    /// could not be written gets stat data that match no file.
     pub fn record(&mut self, outcome: &Outcome) {
         for change in &mut self.changes {
             let (Some(entry), Some(item)) = (&mut change.entry, change.item) else {
@@ -84,7 +85,7 @@ impl Unpacked {
         }
     }
 
-    /// The entries of the new index: those of `index` with the changes.
+    /// Returns the entries of the new index: those of `index` with the changes applied.
     pub fn entries<'a>(&'a self, index: &'a Index) -> Vec<EntryRef<'a>> {
         let mut entries = Vec::with_capacity(index.len() + self.changes.len());
         let mut changes = self.changes.iter().peekable();
@@ -92,7 +93,7 @@ impl Unpacked {
             while let Some(change) = changes.next_if(|change| change.path.as_bstr() < old.path) {
                 entries.extend(change.entry.as_ref().map(Entry::as_ref));
             }
-            // The change replaces all stages, so it is passed when the path is.
+            // A change replaces all stages of its path, so it ends with the path.
             if changes
                 .peek()
                 .is_none_or(|change| change.path.as_bstr() != old.path)
@@ -104,7 +105,7 @@ impl Unpacked {
         entries
     }
 
-    /// A new entry that is to be written.
+    /// Adds a new entry whose file is written.
     fn write(&mut self, path: &BStr, side: Side, replaces: bool) {
         let item = add_item(&mut self.plan, path, side, replaces);
         self.change(path, Some(new_entry(path, side)), Some(item));
@@ -127,7 +128,7 @@ impl Unpacked {
     }
 }
 
-/// Copies the stat data of the file that `item` wrote, if it did, into its entry.
+/// Copies the stat data of the file that `item` has written, if any, into its entry.
 fn record_stat(entry: &mut Entry, item: u32, outcome: &Outcome) {
     if let Some(Some(stat)) = outcome.written.get(item as usize) {
         entry.stat = *stat;
@@ -135,7 +136,7 @@ fn record_stat(entry: &mut Entry, item: u32, outcome: &Outcome) {
     }
 }
 
-/// Adds a file to be written, and gives its number in the plan.
+/// Adds a file to write. Returns its index in the plan.
 fn add_item(plan: &mut Plan, path: &BStr, side: Side, replaces: bool) -> u32 {
     plan.write.push(Item {
         path: path.to_owned(),
@@ -156,7 +157,7 @@ fn new_entry(path: &BStr, side: Side) -> Entry {
     }
 }
 
-/// The position of the sparse entry of `index` for the directory `path`.
+/// Returns the position of the sparse directory entry of `index` for the directory `path`.
 fn standing_for(index: &Index, path: &BStr) -> Option<usize> {
     if !index.is_sparse() {
         return None;
@@ -166,7 +167,7 @@ fn standing_for(index: &Index, path: &BStr) -> Option<usize> {
     found.filter(|at| index.entry(*at).is_sparse_directory())
 }
 
-/// Returns the index entry of a whole directory with `tree`, of which nothing is to be in the
+/// Returns a sparse directory entry for a directory with `tree` that is completely outside of the
 /// worktree.
 fn directory_entry(path: BString, tree: ObjectId) -> Entry {
     Entry {
@@ -178,7 +179,7 @@ fn directory_entry(path: BString, tree: ObjectId) -> Entry {
     }
 }
 
-/// Whether two sides are the same entry.
+/// Returns whether the entry has the id and mode of `side`.
 fn is_entry(entry: &EntryRef<'_>, side: Side) -> bool {
     entry.id == &side.id as &pronto_hash::oid && entry.mode == side.mode
 }

@@ -1,11 +1,12 @@
-//! The state of a repository for a shell prompt, within a tenth of a second whatever its size:
+//! Prints the state of a repository for a shell prompt, within a tenth of a second for repositories
+//! of every size:
 //!
 //! ```text
 //! PS1='$(prompt) \$ '
 //! ```
 //!
-//! `main*?` is the branch `main` with changed and with untracked files; `main…` did not look at
-//! everything in time. Nothing is shown outside of a repository.
+//! `main*?` means the branch `main` with changed and with untracked files; `main…` means that the
+//! time limit ended the search. Outside of a repository, the output is empty.
 
 use pronto::refs::Head;
 use pronto::status::{Item, Options};
@@ -14,7 +15,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Nobody waits longer for a prompt.
+/// The time limit of the search.
 const BUDGET: Duration = Duration::from_millis(100);
 
 fn main() -> pronto::Result<()> {
@@ -27,7 +28,7 @@ fn main() -> pronto::Result<()> {
         return Ok(());
     }
     let line = describe(&Arc::new(repository))?;
-    // A shell that does not listen is its own business.
+    // A closed standard output is no error.
     let _ = writeln!(std::io::stdout(), "{line}");
     Ok(())
 }

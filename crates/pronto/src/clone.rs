@@ -1,8 +1,8 @@
-//! Copying a repository: `git clone`.
+//! Clones a repository: `git clone`.
 //!
-//! The new repository is created under a temporary name and gets its real one when objects, refs,
-//! configuration, index and files are complete. Whatever ends the process before, nothing is left
-//! that looks like a repository. See [`clone`].
+//! The new repository is created under a temporary name and renamed when its objects, refs,
+//! configuration, index and files are complete. If the process ends before that, no directory is
+//! left that looks like a repository. See [`clone`].
 
 mod announce;
 mod bundles;
@@ -48,11 +48,11 @@ struct Work<'a> {
     options: &'a Options,
     environment: &'a Environment,
     config: Config,
-    /// The storage of refs in the new repository.
+    /// The ref storage format of the new repository.
     storage: StorageChoice,
     source: source::Source,
     origin: BString,
-    /// The settings of connections, with those of the remote to be.
+    /// The settings of connections, including those of the new remote.
     settings: connection::Settings,
     /// The reflog message.
     message: BString,
@@ -60,14 +60,22 @@ struct Work<'a> {
     watch: &'a Watch<'a>,
 }
 
-/// Clones the repository `name` (a URL or a path) into `directory`.
+/// Clones the repository `name` (a URL or a path) into `directory`, like `git clone`.
 ///
-/// The pack is indexed while it arrives, and memory does not grow with the pack beyond the tables
-/// of the indexer. Blocks until everything is done.
+/// The pack is indexed while it is received. Apart from the tables of the indexer, the use of
+/// memory does not depend on the size of the pack. Blocks until the clone is complete.
 ///
 /// # Errors
-/// `directory` is in use, the source is missing or refuses, the pack is invalid or incomplete, or
-/// something cannot be written. No files are left then. The messages are Git's. Files that cannot
+/// - [`ErrorKind::InvalidInput`] if `directory` is not empty, `name` is not a repository or options
+///   contradict each other.
+/// - [`ErrorKind::Refused`] if the source is shallow and [`Options::reject_shallow`] forbids that.
+/// - [`ErrorKind::Unsupported`] if pronto does not support the scheme of the URL or a feature of
+///   the server.
+/// - [`ErrorKind::Io`] if a file cannot be written.
+/// - Any kind of an error of the connection if the remote cannot be reached, or of the pack if the
+///   pack is invalid or incomplete.
+///
+/// A failed clone removes all files that it has created. The messages are Git's. Files that cannot
 /// be checked out are no error: see [`Outcome::checkout_failed`].
 pub fn clone(
     name: &BStr,
@@ -153,19 +161,20 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Refuses a URL of an unknown kind.
+    /// Checks that the scheme of the URL is supported.
     fn check_address(&self) -> Result<()> {
         match pronto_wire::address::Address::parse(self.address().as_bstr()) {
             Err(error) if *error.kind() == pronto_wire::ErrorKind::Unsupported => {
                 Err(connection::from_wire(error))
             }
-            // Other errors are reported when it is used.
+            // Other errors are reported when the URL is used.
             _ => Ok(()),
         }
     }
 
-    /// Connects and prints the first line. Whether a web server is supported shows only in its
-    /// response: if not, nothing was printed, and the call can be handed over.
+    /// Connects to the remote and prints the first line. Whether a web server is supported is only
+    /// known from its response. If the server is not supported, nothing has been printed, and the
+    /// call can be handed over to git.
     fn connect_first(&self, announcement: &Arc<Announcement>) -> Result<Client> {
         let url = self.address();
         if !url.starts_with(b"http") {
@@ -189,8 +198,8 @@ impl<'a> Work<'a> {
         connected
     }
 
-    /// Refuses a bundle that leaves objects out. A file that is no bundle is reported; then the server says
-    /// that it is no repository either.
+    /// Rejects a bundle that has a filter. A file that is not a bundle is reported, and connecting
+    /// then fails because the file is not a repository either.
     fn check_bundle(&self) -> Result<()> {
         let Some(file) = &self.source.bundle else {
             return Ok(());
@@ -221,7 +230,7 @@ impl<'a> Work<'a> {
         )
     }
 
-    /// Returns whether object files are linked or copied.
+    /// Returns whether object files are linked or copied instead of being fetched (`--local`).
     fn takes_files(&self, warnings: &mut Vec<Warning>) -> Result<bool> {
         let Some(source) = &self.source.local else {
             if self.options.local == Some(true) {
@@ -308,7 +317,7 @@ impl<'a> Work<'a> {
         Ok(outcome)
     }
 
-    /// Returns the filter that the other side applies.
+    /// Returns the filter that the remote applies (`--filter`).
     fn filter(&self, client: &Client) -> Option<BString> {
         let takes_files = self.source.local.is_some() && self.options.local != Some(false);
         self.options
@@ -317,7 +326,7 @@ impl<'a> Work<'a> {
             .filter(|_| client.can_filter() && !takes_files)
     }
 
-    /// Adds the given repositories as alternates. Returns the optional ones that are missing.
+    /// Adds the reference repositories as alternates. Returns the optional ones that are missing.
     fn use_references(&self, objects: &Path) -> Result<Vec<PathBuf>> {
         let (mut directories, mut missing) = (Vec::new(), Vec::new());
         for reference in &self.options.references {
@@ -347,7 +356,8 @@ impl<'a> Work<'a> {
         let Some(source) = &self.source.local else {
             return Ok(());
         };
-        // Its owner could replace files while they are copied, and rewrite linked ones.
+        // The owner of the source could replace files while they are copied, and could modify files
+        // that are linked.
         let parts = safety::Found {
             git_file: None,
             work_tree: None,
@@ -384,7 +394,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Chooses the storage of refs. As in Git, the settings for the new repository do not matter.
+/// Chooses the ref storage format. As in Git, the settings for the new repository (`-c`) have no
+/// influence.
 fn choose_storage(
     options: &Options,
     config: &Config,
@@ -397,7 +408,7 @@ fn choose_storage(
     StorageChoice::of_new(options.ref_storage, &config, environment)
 }
 
-/// Returns the user's configuration, with the settings for the new repository on top.
+/// Returns the user's configuration, overridden by the settings of `-c` for the new repository.
 fn user_config(options: &Options, environment: &Environment) -> Result<Config> {
     let mut environment = environment.clone();
     for setting in &options.config {

@@ -1,10 +1,11 @@
-//! The configured remotes of a repository: lists them, and changes their settings and refs
-//! (`git remote`). How one remote is reached and fetched from is in [`remote`](crate::remote).
+//! Lists the configured remotes of a repository, and changes their settings and refs
+//! (`git remote`). The module [`remote`](crate::remote) connects to a remote and fetches from it.
 //!
-//! Changes of one remote are made in one edit of the configuration file of the repository, under its
-//! lock, so that other processes and threads see all of them or none. The configuration that
-//! [`Repository`] holds is the one from before. An edit costs reading and writing that file; changes of
-//! tracking refs cost a pass over the refs of the remote.
+//! Changes of one remote are made in one edit of the configuration file of the repository, under
+//! its lock file, so that other processes and threads see all of the changes or none. A
+//! [`Repository`] that is open keeps the configuration from before the change. An edit costs
+//! reading and writing that file; a change of remote-tracking refs costs an iteration over the refs
+//! of the remote.
 
 mod add;
 mod branches;
@@ -39,34 +40,34 @@ pub use urls::{Kind, UrlChange, change_url};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listing {
-    /// Its name.
+    /// The name of the remote.
     pub name: BString,
-    /// The URL that is fetched from, if there is one.
+    /// The fetch URL (`remote.NAME.url`), if there is one.
     pub url: Option<BString>,
-    /// The filter of a partial clone.
+    /// The filter of a partial clone (`remote.NAME.partialCloneFilter`).
     pub filter: Option<BString>,
-    /// The URLs that are pushed to.
+    /// The push URLs (`remote.NAME.pushUrl`, or else `remote.NAME.url`).
     pub push_urls: Vec<BString>,
 }
 
-/// A configured `remote.pushDefault` that names a remote which is gone.
+/// A configured `remote.pushDefault` that names a removed or renamed remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StaleDefault {
-    /// The scope of the configuration.
+    /// The scope of the configuration file, such as `global`.
     pub scope: Scope,
     /// The kind of source, as `git config --show-origin` names it.
     pub source: &'static str,
-    /// The line.
+    /// The line number of the setting.
     pub line: u32,
     /// The name of the remote.
     pub name: BString,
 }
 
-/// The configured remotes, sorted by name.
+/// Returns the configured remotes, sorted by name, like `git remote -v`.
 ///
 /// # Errors
-/// A value is malformed.
+/// Fails with `ErrorKind::ConfigValue` if a setting of a remote is malformed.
 pub fn list(repository: &Repository) -> Result<Vec<Listing>> {
     let config = repository.config();
     let mut listings = Vec::new();
@@ -86,18 +87,18 @@ pub fn list(repository: &Repository) -> Result<Vec<Listing>> {
     Ok(listings)
 }
 
-/// The remote called `name`, if the repository itself configures it: in its configuration file, or
-/// in a file below `remotes/` or `branches/`.
+/// Returns the remote called `name`, if the repository itself configures it: in its configuration
+/// file, or in a file below `remotes/` or `branches/`.
 ///
 /// # Errors
-/// A value is malformed, or a file cannot be read.
+/// Fails if a setting of the remote is malformed, or if a file cannot be read.
 pub fn find(repository: &Repository, name: &BStr) -> Result<Option<Remote>> {
     let remote = Remote::find(repository, name)?;
     let is_own = remote.file.is_some() || is_in_section(repository, name);
     Ok(is_own.then_some(remote))
 }
 
-/// Whether a section of the repository's configuration describes the remote.
+/// Whether a section of the repository's own configuration file describes the remote.
 fn is_in_section(repository: &Repository, name: &BStr) -> bool {
     repository.config().iter().any(|entry| {
         let key = Key::split(entry.key);
@@ -107,7 +108,7 @@ fn is_in_section(repository: &Repository, name: &BStr) -> bool {
     })
 }
 
-/// The key of a setting of the remote `name`.
+/// The configuration key `remote.NAME.VARIABLE`.
 fn key(name: &BStr, variable: &str) -> BString {
     [b"remote.", name.as_bytes(), b".", variable.as_bytes()]
         .concat()

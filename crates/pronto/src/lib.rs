@@ -1,8 +1,8 @@
 //! A Git-compatible version control engine: repositories and their operations as a library.
 //!
-//! pronto reads and writes the repositories of Git: the same files, formats and protocols, and the
-//! same configuration. A program that uses this crate and the `git` of its user can work on one
-//! repository in turn.
+//! pronto reads and writes Git repositories, with the same files, formats, protocols and
+//! configuration as Git. A program that uses this crate and the `git` of its user can work in the
+//! same repository.
 //!
 //! # Quick start
 //!
@@ -23,8 +23,8 @@
 //! # }
 //! # let (project, copy) = (directory.join("project"), directory.join("copy"));
 //! # std::fs::create_dir(&project)?;
-//! // The library reads no variables of the process: `Environment::from_process()` makes a copy, and
-//! // a test makes one of its own. A `Watch` receives the progress and may interrupt.
+//! // The library reads no environment variables itself: `Environment::from_process()` copies those
+//! // of the process, and a test creates its own. A `Watch` receives progress and can interrupt.
 //! let watch = Watch::none();
 //!
 //! // Make a repository with one commit.
@@ -44,7 +44,7 @@
 //! let cloned = clone::clone(address.as_bytes().into(), &copy, &options, &environment, &watch)?;
 //! let repository = cloned.repository;
 //!
-//! // Edit a file, and ask for the status.
+//! // Edit a file, and query the status.
 //! std::fs::write(copy.join("notes"), "one\ntwo\n")?;
 //! let report = status::status(&repository, &status::Options::default(), &watch)?;
 //! assert_eq!(report.entries[0].path, "notes");
@@ -59,7 +59,7 @@
 //! };
 //! assert_eq!(repository.head()?.id(), Some(id));
 //!
-//! // Fetch the news of the repository that it was cloned from.
+//! // Fetch new commits from the repository that was cloned.
 //! let origin = Remote::find(&repository, "origin".into())?;
 //! let fetched = fetch::fetch(&repository, &origin, &fetch::Options::default(), &watch)?;
 //! assert!(!fetched.failed);
@@ -71,28 +71,28 @@
 //!
 //! A query that every caller needs is a method of [`Repository`]. An operation is a function in the
 //! module of its name, `operation::operation(&repository, &options, &watch)`. Options implement
-//! `Default`, which is the behaviour of the command of Git without options, or have a function `new`
-//! that takes the required values. Callers change their fields; later versions may add some.
-//! Outcomes are data: the `Display` of a warning, a refusal or a [`Notice`] gives Git's words, without
-//! a prefix such as `warning: `. An [`Error`] has an
-//! [`ErrorKind`], which tells apart what callers handle differently, and a message in Git's words.
-//! Nothing here prints, exits, or reads the environment of the process.
+//! `Default`, which corresponds to Git's command without options, or have a function `new` that
+//! takes the required values. Callers change fields of the options; later versions may add fields.
+//! Outcomes are data: the `Display` of a warning, a refusal or a [`Notice`] gives Git's words,
+//! without a prefix such as `warning: `. An [`Error`] has an [`ErrorKind`], by which callers
+//! distinguish errors, and a message in Git's words. The library never prints, exits, or reads the
+//! environment of the process.
 //!
 //! # Modules
 //!
-//! | to | see |
+//! | task | modules |
 //! |---|---|
 //! | open, discover or make a repository | [`Repository`], [`init`], [`environment`], [`config`] |
-//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`bundle`], [`bundle_uri`], [`submodules`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`] |
-//! | look at files | [`status`], [`diff`], [`attributes`], [`monitor`], [`archive`] |
+//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`push`], [`bundle`], [`bundle_uri`], [`submodules`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`], [`receive_pack`] |
+//! | inspect files | [`status`], [`diff`], [`attributes`], [`monitor`], [`archive`] |
 //! | change the index | [`add`], [`update_index`], [`read_tree`], [`write_tree`], [`refresh`] |
 //! | change files and branches | [`switch`], [`reset`], [`checkout_paths`], [`checkout_index`], [`clean`], [`merge`] |
-//! | record | [`commit`], [`hash_object`], [`identity`], [`hooks`] |
-//! | have more worktrees, or a part of one | [`worktrees`], [`sparse_checkout`] |
-//! | name and walk history | [`revision`], [`reachable`], [`reflog`], [`refs`], [`history`] |
+//! | create commits and objects, run hooks | [`commit`], [`hash_object`], [`identity`], [`hooks`] |
+//! | manage worktrees and sparse checkouts | [`worktrees`], [`sparse_checkout`] |
+//! | resolve revisions, walk history, read refs | [`revision`], [`reachable`], [`reflog`], [`refs`], [`history`] |
 //! | read and check objects | [`objects`], [`links`], [`fsck`], [`gitmodules`] |
 //! | store objects | [`pack_objects`], [`packs`], [`repack`], [`prune`], [`bitmaps`], [`commit_graph`], [`multi_pack_index`], [`maintenance`] |
-//! | use the types of signatures | [`hash`], [`index`], [`io`], [`object_store`], [`pack`], [`worktree`], [`wire`], [`signing`], [`bstr`] |
+//! | use the types that occur in function signatures | [`hash`], [`index`], [`io`], [`object_store`], [`pack`], [`worktree`], [`wire`], [`signing`], [`bstr`] |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod clone;

@@ -1,6 +1,6 @@
 //! Lists the refs of another repository: `git ls-remote`.
 //!
-//! Costs one connection, and memory for all listed refs. Waits are bounded as [`connection`] says.
+//! Costs one connection, and memory for all listed refs. [`connection`] documents the timeouts.
 
 mod order;
 mod properties;
@@ -22,41 +22,44 @@ use crate::{Error, ErrorKind, Result};
 
 pub use order::{Field, SortKey, sort};
 
-/// Options of a listing. The default is `git ls-remote` without options.
+/// Options of `git ls-remote`. The default is the command without options.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whether only branches, and what else is selected, are listed.
+    /// List only branches (`--branches`). With `tags`, list branches and tags.
     pub branches: bool,
-    /// Whether only tags, and what else is selected, are listed.
+    /// List only tags (`--tags`). With `branches`, list branches and tags.
     pub tags: bool,
-    /// Whether `HEAD` and the objects that tags point to are left out.
+    /// Leave out `HEAD` and peeled tags, whose names end in `^{}` (`--refs`).
     pub refs_only: bool,
-    /// Shell patterns for the last components of names; all refs if there are none.
+    /// Glob patterns for the last components of ref names. If empty, all refs are listed.
     pub patterns: Vec<BString>,
-    /// Settings of the connection.
+    /// The settings of the connection, such as `--upload-pack`.
     pub settings: Settings,
-    /// Values for the hooks of the other side, instead of those that are configured.
+    /// Protocol-specific values for the server (`--server-option`), instead of the configured ones
+    /// (`remote.NAME.serverOption`).
     pub server_options: Vec<BString>,
 }
 
-/// A ref of the other side, or the object that a tag there points to.
+/// A ref of the remote, or the peeled object of an annotated tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listed {
-    /// The full name, which ends in `^{}` for the object that a tag points to.
+    /// The full name, which ends in `^{}` for a peeled tag.
     pub name: BString,
-    /// The object.
+    /// The object id of the ref.
     pub id: ObjectId,
-    /// The target of a symbolic ref, if the other side names one.
+    /// The target of a symref, if the server advertises the target (`--symref`).
     pub symref_target: Option<RefName>,
 }
 
-/// Lists the refs of `remote`, in the order of the server; [`sort`] sorts them. Needs no repository.
+/// Lists the refs of `remote`, in the order in which the server advertises them; [`sort`] sorts the
+/// list. Needs no local repository.
 ///
 /// # Errors
-/// The remote cannot be reached or refuses, or a setting is malformed.
-/// [`ErrorKind::ProtocolTooOld`] if there are server options and the server speaks an old protocol.
+/// Fails with [`ErrorKind::ProtocolTooOld`] if there are server options and the server does not
+/// speak protocol version 2, with [`ErrorKind::Transport`] if the remote cannot be reached or
+/// refuses, and with other kinds if a setting is malformed.
 pub fn ls_remote(
     remote: &Remote,
     options: &Options,
@@ -93,13 +96,14 @@ pub fn ls_remote(
     Ok(listed)
 }
 
-/// Fails if the server cannot receive `server_options`. In old protocols configured ones are ignored.
+/// Checks that the server can receive `server_options`. Configured options are ignored with old
+/// protocol versions.
 fn check_server_options(
     client: &Client,
     options: &Options,
     server_options: &[BString],
 ) -> Result<()> {
-    // As in Git, a bundle ignores them.
+    // As in Git, server options do not apply to a bundle.
     if client.bundle().is_some() {
         return Ok(());
     }
@@ -119,7 +123,7 @@ fn check_server_options(
     }
 }
 
-/// Adds `theirs`, and the object that it points to, if they are selected.
+/// Adds `theirs`, and its peeled object, if they are selected.
 fn add(theirs: RemoteRef, options: &Options, patterns: &[Vec<u8>], listed: &mut Vec<Listed>) {
     // A `HEAD` whose branch has no commit yet is not listed.
     let Some(id) = theirs.id else {

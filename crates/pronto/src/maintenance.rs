@@ -1,11 +1,11 @@
-//! Maintenance of a repository: its tasks, which of them are due, and how they run.
+//! Maintenance of a repository (`git maintenance`): its tasks, the conditions for them, and their
+//! execution.
 //!
-//! A task is work that Git's commands do (`repack`, `pack-refs`, …), in Git's order. This module
-//! knows which tasks the configuration selects ([`tasks`]) and whether the
-//! state of the repository needs one ([`is_needed`]), and runs them one after
-//! another under a lock ([`maintain`]). A [`Runner`] runs the commands, each in a
-//! process of its own, so that one that fails or takes much memory harms neither the others nor the
-//! caller.
+//! A task is a job that Git's commands do (`repack`, `pack-refs`, …), in Git's order. This module
+//! determines which tasks the configuration selects ([`tasks`]) and whether the state of the
+//! repository needs a task ([`is_needed`]), and runs the tasks one after another under a lock
+//! ([`maintain`]). A [`Runner`] runs each command in its own process, so that a command that fails
+//! or uses much memory harms neither the others nor the caller.
 
 mod automatic;
 mod conditions;
@@ -41,48 +41,48 @@ use bstr::BStr;
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// A task of maintenance.
+/// A task of `git maintenance run --task`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Task {
-    /// Fetch from all remotes into `refs/prefetch/`.
+    /// Fetch from all remotes into `refs/prefetch/` (`prefetch`).
     Prefetch,
-    /// Remove loose objects that are packed, and pack those that are not.
+    /// Delete loose objects that are packed, and pack the other loose objects (`loose-objects`).
     LooseObjects,
-    /// Write a multi-pack-index, and put small packs together by it.
+    /// Write a multi-pack-index and use it to repack small packs (`incremental-repack`).
     IncrementalRepack,
-    /// Put packs together until they form a geometric progression.
+    /// Merge packs until their sizes form a geometric progression (`geometric-repack`).
     GeometricRepack,
-    /// All that `gc` does.
+    /// Run `git gc` (`gc`).
     Gc,
-    /// Write the commit-graph.
+    /// Write the commit-graph (`commit-graph`).
     CommitGraph,
-    /// Pack references.
+    /// Pack refs (`pack-refs`).
     PackRefs,
-    /// Remove old entries of reflogs.
+    /// Expire reflog entries (`reflog-expire`).
     ReflogExpire,
-    /// Remove the data of worktrees that no longer exist.
+    /// Prune the administrative files of deleted worktrees (`worktree-prune`).
     WorktreePrune,
-    /// Remove old recorded resolutions of conflicts.
+    /// Prune old recorded conflict resolutions (`rerere-gc`).
     RerereGc,
 }
 
-/// The frequency of scheduled maintenance.
+/// The frequency of scheduled maintenance (`--schedule`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frequency {
-    /// Every week.
+    /// Weekly.
     Weekly,
-    /// Every day.
+    /// Daily.
     Daily,
-    /// Every hour.
+    /// Hourly.
     Hourly,
 }
 
-/// The occasion of maintenance.
+/// The event that starts maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// Requested by a user or a command.
+    /// A user or a command starts maintenance.
     Manual,
-    /// A scheduler does.
+    /// A scheduler starts maintenance (`--schedule`).
     Scheduled(Frequency),
 }
 
@@ -101,7 +101,7 @@ impl Task {
         Task::RerereGc,
     ];
 
-    /// The name of the task.
+    /// Returns the name of the task.
     pub fn name(self) -> &'static str {
         match self {
             Task::Prefetch => "prefetch",
@@ -117,7 +117,7 @@ impl Task {
         }
     }
 
-    /// The task called `name`, in any case of letters.
+    /// Returns the task called `name`, ignoring case.
     pub fn named(name: &BStr) -> Option<Self> {
         let is_called = |task: &Task| name.eq_ignore_ascii_case(task.name().as_bytes());
         Task::ALL.into_iter().find(is_called)
@@ -128,7 +128,7 @@ impl Frequency {
     /// All frequencies, in the order in which they are registered with schedulers.
     pub const ALL: [Frequency; 3] = [Frequency::Hourly, Frequency::Daily, Frequency::Weekly];
 
-    /// The name of the frequency.
+    /// Returns the name of the frequency.
     pub fn name(self) -> &'static str {
         match self {
             Frequency::Hourly => "hourly",
@@ -137,7 +137,7 @@ impl Frequency {
         }
     }
 
-    /// The frequency called `name`, in any case of letters.
+    /// Returns the frequency called `name`, ignoring case.
     pub fn named(name: &BStr) -> Option<Self> {
         let is_called =
             |frequency: &Frequency| name.eq_ignore_ascii_case(frequency.name().as_bytes());
@@ -145,7 +145,7 @@ impl Frequency {
     }
 }
 
-/// The part of a strategy for one task.
+/// The settings of a strategy for one task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     is_manual: bool,
@@ -195,7 +195,7 @@ impl Strategy {
         }
     }
 
-    /// The strategy called `name`. There is no way to ask for none.
+    /// Returns the strategy called `name`. The strategy `none` cannot be selected by name.
     fn named(name: &BStr) -> Option<Self> {
         let known = [
             ("incremental", Strategy::Incremental),
@@ -207,11 +207,12 @@ impl Strategy {
     }
 }
 
-/// Returns the tasks that the configuration selects for this occasion (`maintenance.strategy`,
+/// Returns the tasks that the configuration selects for `occasion` (`maintenance.strategy`,
 /// `maintenance.TASK.enabled`, `maintenance.TASK.schedule`), in the order in which they run.
 ///
 /// # Errors
-/// A configured value is not of its type, or the strategy is unknown.
+/// Fails with [`ErrorKind::ConfigValue`] if a setting has an invalid value or the strategy is
+/// unknown.
 pub fn tasks(repository: &Repository, occasion: Occasion) -> Result<Vec<Task>> {
     let config = repository.config();
     let strategy = match config.string("maintenance.strategy")? {

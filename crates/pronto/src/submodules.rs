@@ -1,9 +1,10 @@
-//! Submodules that a push or a fetch of their superproject concerns.
+//! Finds the submodules that a push or a fetch of their superproject affects
+//! (`--recurse-submodules`).
 //!
-//! A commit that records a commit of a submodule is of no use to others who cannot get that one.
-//! [`unpushed`] finds the submodules whose recorded commits are on no remote yet. Costs a walk over the new
-//! commits, a comparison of each one's tree with those of its parents, and two walks in each
-//! submodule that they change.
+//! A commit of the superproject is useless to others if they cannot fetch the submodule commit that
+//! it records. [`unpushed`] finds the submodules whose recorded commits are on no remote yet. Costs
+//! a walk over the new commits, a comparison of each commit's tree with those of its parents, and
+//! two walks in each changed submodule.
 
 mod changed;
 mod fetching;
@@ -31,18 +32,18 @@ pub use fetching::{FetchRecursion, FetchStep, FetchTask, Fetching};
 /// The submodules that have commits to push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unpushed {
-    /// Their paths, in order.
+    /// The paths of the submodules, sorted.
     pub paths: Vec<BString>,
-    /// Submodules that were skipped because of their names.
+    /// The submodules that were skipped because their path collides with a name.
     pub collisions: Vec<Collision>,
 }
 
-/// A submodule without a name, at the path that is the name of another one.
+/// A submodule that has no name in `.gitmodules`, and whose path is the name of another submodule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collision {
-    /// The commit that records it.
+    /// The commit of the superproject that records the submodule.
     pub commit: ObjectId,
-    /// Its path.
+    /// The path of the submodule.
     pub path: BString,
 }
 
@@ -57,16 +58,18 @@ impl fmt::Display for Collision {
     }
 }
 
-/// Finds the submodules with commits that commits new to `remote` record and that no remote of the
-/// submodule has. `tips` are the new values of the refs of `remote`; what its remote-tracking refs
-/// lead to is not new.
+/// Finds the submodules that must be pushed: commits that are new to `remote` record submodule
+/// commits that no remote of the submodule has. `tips` are the new values of the refs of `remote`.
+/// Commits that are reachable from the remote-tracking refs of `remote` are not new.
 ///
-/// A submodule that is not checked out, that lacks a commit, that has one only outside of its refs, or
-/// that has no remote-tracking refs is skipped, as in Git.
+/// As in Git, a submodule is skipped if it is not checked out, if it lacks a recorded commit, if a
+/// recorded commit is not reachable from its refs, or if it has no remote-tracking refs.
 ///
 /// # Errors
-/// An object of the superproject or of a submodule cannot be read, a submodule is recorded at what is
-/// no commit, its path leads through a symbolic link, or it was interrupted.
+/// - [`ErrorKind::Object`] if an object cannot be read, or if a recorded submodule object is not a
+///   commit.
+/// - [`ErrorKind::Hostile`] if the path of a submodule contains a symbolic link.
+/// - `ErrorKind::Interrupted` if the operation is interrupted.
 pub fn unpushed(
     repository: &Repository,
     tips: &[ObjectId],
@@ -96,10 +99,12 @@ pub fn unpushed(
     })
 }
 
-/// Opens the repository that is checked out at `path` of the worktree; `None` if there is none.
+/// Opens the repository of the submodule that is checked out at `path` of the worktree. Returns
+/// `None` if there is no repository.
 ///
 /// # Errors
-/// It leads through a symbolic link, or the repository cannot be read.
+/// Fails with [`ErrorKind::Hostile`] if `path` contains a symbolic link, and with other kinds if
+/// the repository cannot be opened.
 pub fn open(repository: &Repository, path: &BStr) -> Result<Option<Repository>> {
     let top = repository.require_work_tree()?;
     let relative = path::borrow(path);
@@ -123,7 +128,7 @@ pub fn open(repository: &Repository, path: &BStr) -> Result<Option<Repository>> 
     open_at(repository, &place, &place.join(".git")).map(Some)
 }
 
-/// Opens the repository at `git` of a submodule, whose current directory is `place`.
+/// Opens the git directory `git` of a submodule, with `place` as current directory.
 fn open_at(repository: &Repository, place: &Path, git: &Path) -> Result<Repository> {
     let mut environment = repository.environment().clone();
     for variable in variables_of_repository() {
@@ -133,12 +138,13 @@ fn open_at(repository: &Repository, place: &Path, git: &Path) -> Result<Reposito
     Repository::open(git, &environment)
 }
 
-/// Checks that the remote and the refspecs of a push mean the same in the submodule `module`: the
-/// remote is configured, each refspec for one ref names one, and `HEAD` is on the branch `head`, the
-/// one of the superproject.
+/// Checks that the remote and the refspecs of a recursive push are valid in the submodule `module`:
+/// the remote is configured, each refspec for a single ref names exactly one ref, and a refspec
+/// `HEAD` is used only if `HEAD` of the submodule is on the branch `head` of the superproject.
 ///
 /// # Errors
-/// They do not, with the reason in Git's words; or the refs cannot be read.
+/// Fails with [`ErrorKind::Refused`] and Git's message if the remote or a refspec is not valid, and
+/// with other kinds if the refs cannot be read.
 pub fn check_push(
     module: &Repository,
     head: Option<&BStr>,
@@ -170,7 +176,7 @@ pub fn check_push(
 /// Whether the repository has remote-tracking refs.
 ///
 /// # Errors
-/// The refs cannot be read.
+/// Fails if the refs cannot be read.
 pub fn has_remote_refs(module: &Repository) -> Result<bool> {
     let mut has_any = false;
     module.refs().for_each("refs/remotes/", |_| {
@@ -180,7 +186,8 @@ pub fn has_remote_refs(module: &Repository) -> Result<bool> {
     Ok(has_any)
 }
 
-/// Whether `module` has all of `commits` in its refs, and some on no remote.
+/// Whether all `commits` are reachable from refs of `module`, but not all from its remote-tracking
+/// refs.
 fn needs_pushing(
     module: &Repository,
     path: &BStr,
@@ -193,7 +200,7 @@ fn needs_pushing(
         && leads_outside(module, &listed, "--remotes", watch)?)
 }
 
-/// Whether `module` has all of `commits` in its refs.
+/// Whether all `commits` exist and are reachable from refs of `module`.
 fn has_commits(
     module: &Repository,
     path: &BStr,
@@ -215,7 +222,7 @@ fn has_commits(
     Ok(has_all && !leads_outside(module, &commits, "--all", watch)?)
 }
 
-/// Whether `commits` lead to one that the refs of `selection` do not lead to.
+/// Whether a commit reachable from `commits` is not reachable from the refs of `selection`.
 fn leads_outside(
     module: &Repository,
     commits: &[ObjectId],
@@ -226,7 +233,8 @@ fn leads_outside(
     Ok(walk.next(watch)?.is_some())
 }
 
-/// A walk from `tips` that leaves out what the refs of `selection`, an option of `rev-list`, lead to.
+/// Starts a walk from `tips` that excludes commits reachable from the refs of `selection`, an
+/// option of `git rev-list`.
 fn walk<'a>(
     repository: &'a Repository,
     tips: &[ObjectId],
@@ -239,7 +247,7 @@ fn walk<'a>(
     walk_beyond(repository, tips, &known)
 }
 
-/// A walk from `tips` that leaves out what `known` lead to.
+/// Starts a walk from `tips` that excludes commits reachable from `known`.
 fn walk_beyond<'a>(
     repository: &'a Repository,
     tips: &[ObjectId],
@@ -259,7 +267,7 @@ fn walk_beyond<'a>(
     CommitWalk::new(repository, &starts, WalkOptions::default())
 }
 
-/// Whether there is a repository at `path` of the worktree.
+/// Whether the submodule at `path` of the worktree is populated, that is, contains a repository.
 fn is_populated(repository: &Repository, path: &BStr) -> bool {
     let relative = path::borrow(path);
     let Some(top) = repository.work_tree() else {

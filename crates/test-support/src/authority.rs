@@ -1,4 +1,4 @@
-//! Authorities that issue certificates for tests.
+//! Certificate authorities for tests.
 
 use std::process::{Command, Stdio};
 
@@ -6,10 +6,10 @@ use crate::{Scratch, output_if_installed};
 
 const CURVE: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
-/// An authority that issues certificates for 127.0.0.1 and `localhost`.
+/// A certificate authority for the address 127.0.0.1 and the name `localhost`.
 pub struct Authority(Scratch);
 
-/// A certificate and its key, in PEM.
+/// A certificate and its private key, in PEM.
 pub struct Issued {
     /// The certificate.
     pub certificate: String,
@@ -18,10 +18,10 @@ pub struct Issued {
 }
 
 impl Authority {
-    /// Makes an authority with openssl; `None` if that is not installed.
+    /// Creates an authority with openssl. Returns `None` if openssl is not installed.
     ///
     /// # Panics
-    /// If openssl fails.
+    /// Panics if openssl fails.
     #[must_use]
     pub fn new() -> Option<Self> {
         output_if_installed(Command::new("openssl").arg("version"))?;
@@ -34,7 +34,7 @@ impl Authority {
         Some(authority)
     }
 
-    /// Returns the file with its own certificate.
+    /// Returns the path of the authority's own certificate.
     #[must_use]
     pub fn file(&self) -> std::path::PathBuf {
         self.0.join("authority.pem")
@@ -43,7 +43,7 @@ impl Authority {
     /// Issues a certificate whose subject has the common name `name`.
     ///
     /// # Panics
-    /// If openssl fails.
+    /// Panics if openssl fails.
     #[must_use]
     pub fn issue(&self, name: &str) -> Issued {
         self.openssl(&format!(

@@ -1,4 +1,4 @@
-//! A proxy of TCP that cuts connections at the worst moments.
+//! A TCP proxy that cuts connections.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::Random;
 
-/// A proxy on a port of the loopback interface. Its threads end with the process.
+/// A proxy on a port of the loopback interface. Its threads run until the end of the process.
 pub struct CutProxy {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -15,15 +15,15 @@ pub struct CutProxy {
 
 struct State {
     random: Random,
-    /// The share of pieces, in percent, before which a connection is cut.
+    /// The percentage of pieces before which the connection is cut.
     cut: u64,
-    /// Answers to requests with this text are lost.
+    /// The text of the request whose answer is lost.
     lost: Option<&'static str>,
     cuts: u64,
     server: SocketAddr,
 }
 
-/// Both ends of a connection.
+/// The connections to the client and to the server.
 struct Pair {
     client: TcpStream,
     server: TcpStream,
@@ -32,10 +32,10 @@ struct Pair {
 }
 
 impl CutProxy {
-    /// Starts a proxy before `server`, which passes everything on.
+    /// Starts a proxy for `server`, which forwards everything at first.
     ///
     /// # Panics
-    /// If there is no port.
+    /// Panics if no port is free.
     #[must_use]
     pub fn start(server: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -56,23 +56,24 @@ impl CutProxy {
         CutProxy { address, state }
     }
 
-    /// Returns its address.
+    /// Returns the address of the proxy.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Cuts connections before `percent` of the pieces in either direction.
+    /// Cuts connections before `percent` percent of the pieces, in either direction.
     pub fn cut(&self, percent: u64) {
         self.state().cut = percent;
     }
 
-    /// Loses the answer to the next request with `text`: the server has done what it asks for.
+    /// Loses the answer to the next request that contains `text`, after the server has processed
+    /// the request.
     pub fn lose_next_answer(&self, text: &'static str) {
         self.state().lost = Some(text);
     }
 
-    /// Returns how many connections were cut.
+    /// Returns the number of connections that were cut.
     #[must_use]
     pub fn cuts(&self) -> u64 {
         self.state().cuts
@@ -104,7 +105,8 @@ fn connect(client: TcpStream, state: &Arc<Mutex<State>>) {
     }
 }
 
-/// Passes pieces of one direction on, until an end closes or the connection is cut.
+/// Forwards pieces in one direction, until either side closes the connection or the connection is
+/// cut.
 fn pass(pair: &Pair, state: &Mutex<State>, is_answer: bool) {
     let (mut from, mut to) = match is_answer {
         true => (&pair.server, &pair.client),

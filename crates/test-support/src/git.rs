@@ -1,4 +1,4 @@
-//! Finds the git programs of this machine.
+//! Finds git programs on this machine.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use std::sync::OnceLock;
 
 use crate::{on_path, output_if_installed};
 
-/// Major and minor number of a release of git.
+/// The major and minor version number of git.
 pub type Release = [u32; 2];
 
-/// The release that pronto is compared with.
+/// The release of git with which pronto is compared.
 pub const REFERENCE: Release = [2, 55];
 
-/// The environment variable that names a git to use instead of the one that was built or one on `PATH`.
+/// The environment variable with the path of the git to use.
 pub const VARIABLE: &str = "PRONTO_TEST_GIT";
 
-/// The name of a file in the directory of a release in [`cache()`]: its build is complete.
+/// The name of a file in the directory of a release in [`cache()`], which marks a complete build.
 pub const COMPLETE: &str = "complete";
 
-/// Returns a git of release [`REFERENCE`] or newer: the one that [`VARIABLE`] names, the newest in
-/// [`cache()`], or one on `PATH`. The search runs once for each process.
+/// Returns a git of release [`REFERENCE`] or newer: the git in [`VARIABLE`], the newest git in
+/// [`cache()`], or the git on `PATH`. The search runs once in each process.
 ///
 /// # Panics
-/// If [`VARIABLE`] names no such git.
+/// Panics if [`VARIABLE`] is set and does not name such a git.
 #[must_use]
 pub fn reference() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -45,8 +45,9 @@ pub fn reference() -> Option<&'static Path> {
     FOUND.get_or_init(find).as_deref()
 }
 
-/// Returns the directory in which `cargo xtask reference-git` builds: `pronto/reference-git` in the user's
-/// cache (`XDG_CACHE_HOME`, or `.cache` in `HOME`). `None` if neither variable is set.
+/// Returns the directory in which `cargo xtask reference-git` builds: `pronto/reference-git` in the
+/// user's cache (`XDG_CACHE_HOME`, or `.cache` in `HOME`). Returns `None` if neither variable is
+/// set.
 #[must_use]
 pub fn cache() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -55,8 +56,9 @@ pub fn cache() -> Option<PathBuf> {
     Some(cache.join("pronto/reference-git"))
 }
 
-/// Returns the directory of the newest release in [`cache()`] whose build is complete. It holds the
-/// installed programs (`bin`, `libexec`) and the source with Git's own tests (`source`).
+/// Returns the directory of the newest release in [`cache()`] with a complete build. The directory
+/// contains the installed programs (`bin`, `libexec`) and the source with Git's own tests
+/// (`source`).
 #[must_use]
 pub fn built() -> Option<PathBuf> {
     let entries = std::fs::read_dir(cache()?).ok()?;
@@ -66,7 +68,7 @@ pub fn built() -> Option<PathBuf> {
         .max_by_key(|directory| version(directory))
 }
 
-/// Returns the numbers of the version that a directory is called after: `[2, 55, 0]`.
+/// Returns the version in the name of a directory as numbers: `[2, 55, 0]`.
 fn version(directory: &Path) -> Vec<u32> {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     name.split(['.', '-'])
@@ -74,11 +76,12 @@ fn version(directory: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// Runs the git on `PATH` in `directory` with `input`, without configuration, templates and home, with
-/// fixed dates and names. So equal steps make equal objects. Waits until git ends.
+/// Runs the git on `PATH` in `directory` with `input`, without configuration, templates and a home
+/// directory, and with fixed dates and names. So equal commands create equal objects. Waits until
+/// git exits.
 ///
 /// # Panics
-/// Git cannot be started or waited for.
+/// Panics if git cannot be started or waited for.
 #[must_use]
 pub fn isolated(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(on_path("git"))
@@ -90,7 +93,7 @@ pub fn isolated(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
         .env("LC_ALL", "C")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_TERMINAL_PROMPT", "0")
-        // No sample hooks: directories are copied and compared.
+        // Without sample hooks, because directories are copied and compared.
         .env("GIT_TEMPLATE_DIR", "")
         .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
         .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
@@ -103,7 +106,8 @@ pub fn isolated(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
         .expect("git starts");
     let mut pipe = child.stdin.take().expect("a pipe");
     let input = input.to_owned();
-    // Git need not read its input, and may write before it has read all.
+    // A separate thread, because git may exit without reading its input, or write before it has
+    // read all of it.
     let writer = std::thread::spawn(move || pipe.write_all(&input));
     let output = child.wait_with_output().expect("git ends");
     let _ = writer.join();
@@ -113,7 +117,7 @@ pub fn isolated(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
 /// Returns the release of a git program, or `None` if there is no such program.
 ///
 /// # Panics
-/// If the program cannot be run for another reason.
+/// Panics if the program cannot be run for another reason.
 #[must_use]
 pub fn release(git: &Path) -> Option<Release> {
     let output = output_if_installed(Command::new(git).arg("version"))?;

@@ -1,4 +1,4 @@
-//! Keys of OpenSSH and gpg.
+//! Creates keys of OpenSSH and gpg.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,11 +7,11 @@ use tempfile::TempDir;
 
 use crate::{on_path, output_if_installed};
 
-/// Makes a key of OpenSSH without a passphrase at `path`, and its public key beside it, with the extension `pub`.
-/// Returns `false` if ssh-keygen is not installed.
+/// Creates an OpenSSH key without a passphrase at `path`, and its public key at the same path with
+/// the extension `pub`. Returns `false` if ssh-keygen is not installed.
 ///
 /// # Panics
-/// If ssh-keygen fails.
+/// Panics if ssh-keygen fails.
 #[must_use]
 pub fn make_ssh_key(path: &Path) -> bool {
     let mut command = Command::new(on_path("ssh-keygen"));
@@ -24,30 +24,31 @@ pub fn make_ssh_key(path: &Path) -> bool {
     true
 }
 
-/// A home directory of gpg. Dropping it ends the agents that use it.
+/// A home directory of gpg. Dropping the value ends the agents that use the directory.
 pub struct GpgHome(TempDir);
 
 impl GpgHome {
-    /// Makes an empty one.
+    /// Creates an empty home directory.
     ///
     /// # Panics
-    /// If there is no `/tmp`.
+    /// Panics if `/tmp` does not exist.
     #[must_use]
     pub fn new() -> Self {
-        // The sockets of gpg are in the directory, and their paths have a limit.
+        // The directory contains gpg's sockets, whose paths have a maximum length.
         GpgHome(tempfile::tempdir_in("/tmp").expect("a directory"))
     }
 
-    /// Returns the directory.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Makes a key without a passphrase that signs as `name`. Returns `false` if gpg is not installed.
+    /// Creates a key without a passphrase for the user `name`. Returns `false` if gpg is not
+    /// installed.
     ///
     /// # Panics
-    /// If gpg fails.
+    /// Panics if gpg fails.
     #[must_use]
     pub fn make_key(&self, name: &str) -> bool {
         let mut command = Command::new(on_path("gpg"));
@@ -74,7 +75,7 @@ impl Drop for GpgHome {
     fn drop(&mut self) {
         let mut command = Command::new(on_path("gpgconf"));
         command.arg("--homedir").arg(self.path());
-        // Without gpg, there is no agent.
+        // Fails if gpg is not installed; then there are no agents.
         let _ = command.args(["--kill", "all"]).output();
     }
 }

@@ -1,5 +1,6 @@
-//! Support code that tests of several crates share: authorities of certificates, keys, the git programs of the machine,
-//! scratch directories, programs, random numbers, free ports, default signals, and skipping.
+//! Support code that the tests of several crates share: certificate authorities, keys, git
+//! programs, scratch directories, servers, proxies with faults, random numbers, free ports, default
+//! signals, and skipping of tests.
 
 pub mod authority;
 pub mod cut_proxy;

@@ -1,39 +1,40 @@
-//! Needs of tests besides programs: privileges, devices, other users.
+//! The needs of tests in addition to programs: privileges, devices and other users.
 
 use std::fmt::{self, Display};
 use std::io::Write as _;
 
 use crate::may_mount;
 
-/// The variable that names a file to which tests append what they need. `.ci/run` counts the lines.
+/// The environment variable with the path of a file to which tests append their needs. `.ci/run`
+/// counts the lines.
 const VARIABLE: &str = "PRONTO_TEST_NEEDS";
 
-/// A need of a test. [`need!`](crate::need) ends a test whose need is not met.
+/// A need of a test. [`need!`](crate::need) skips a test whose need is not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// The user is root.
+    /// The tests run as root.
     Root,
     /// The process may mount file systems.
     Mount,
-    /// The process may mount a FUSE file system: the device and `fusermount3` are there.
+    /// The process may mount a FUSE file system: the device and `fusermount3` exist.
     Fuse,
-    /// A file can be mounted as a block device.
+    /// A file can be mounted through a loop device.
     LoopDevice,
-    /// A process can run as another user.
+    /// The process can run programs as another user.
     OtherUser,
     /// A file system can be marked with fanotify.
     Fanotify,
-    /// There is a tmpfs at `/dev/shm`.
+    /// `/dev/shm` is a tmpfs.
     SharedMemory,
-    /// The file system of temporary files creates files without a name (`O_TMPFILE`).
+    /// The file system for temporary files supports unnamed files (`O_TMPFILE`).
     NamelessFiles,
 }
 
 impl Need {
-    /// Records that a test has this need, if `PRONTO_TEST_NEEDS` names a file.
+    /// Records that a test has this need, if `PRONTO_TEST_NEEDS` is set.
     ///
     /// # Panics
-    /// If the file cannot be written.
+    /// Panics if the file cannot be written.
     pub fn note(self) {
         let Some(path) = std::env::var_os(VARIABLE) else {
             return;
@@ -43,16 +44,16 @@ impl Need {
             .create(true)
             .open(&path)
             .expect("the file of needs can be opened");
-        // In one write, because other tests append at the same time.
+        // One write, because other tests append at the same time.
         file.write_all(format!("{self}\n").as_bytes())
             .expect("the file of needs can be written");
     }
 
-    /// Records the need, and returns whether the machine meets it, as far as that can be known without
-    /// trying.
+    /// Records the need, and returns whether the machine meets the need, as far as this can be
+    /// determined without an attempt.
     ///
     /// # Panics
-    /// If the need cannot be recorded, or `/proc` does not show the capabilities.
+    /// Panics if the need cannot be recorded, or if `/proc` does not contain the capabilities.
     #[must_use]
     pub fn is_met(self) -> bool {
         self.note();
@@ -95,10 +96,11 @@ impl Display for Need {
     }
 }
 
-/// Ends the calling function if the machine does not meet a [`Need`], with the default value of its result.
+/// Returns from the calling function, with the default value of its result, if the machine does not
+/// meet a [`Need`].
 ///
 /// # Panics
-/// If the need is not met and the variable `CI` is set.
+/// Panics if the need is not met and the environment variable `CI` is set.
 ///
 /// ```
 /// fn mounts() {
@@ -116,11 +118,11 @@ macro_rules! need {
     }};
 }
 
-/// Ends the calling function because a [`Need`] is not met, with the default value of its result. The second
-/// argument says how that showed.
+/// Returns from the calling function, with the default value of its result, because a [`Need`] is
+/// not met. The second argument describes the evidence.
 ///
 /// # Panics
-/// If the variable `CI` is set.
+/// Panics if the environment variable `CI` is set.
 #[macro_export]
 macro_rules! lacks {
     ($need:expr, $reason:expr $(,)?) => {{

@@ -1,18 +1,18 @@
-//! Ports for servers of tests.
+//! Finds ports for servers of tests.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 
-/// The first port that the system gives to clients, unless it is configured otherwise.
+/// The first port of the default range from which the system assigns ports to clients.
 const FIRST_OF_CLIENTS: u16 = 32_768;
 
 const FIRST: u16 = 12_000;
 
-/// Returns a port of loopback that no server uses. It is below those that the system gives to clients, so that a server
-/// can be started there later, and again after its end.
+/// Returns a port of the loopback interface on which no server is listening. The port is below the
+/// range for clients, so that a server can be started on it later, and restarted.
 ///
 /// # Panics
-/// If there is none.
+/// Panics if no port is free.
 #[must_use]
 pub fn free_port() -> u16 {
     let count = FIRST_OF_CLIENTS - FIRST;

@@ -1,4 +1,4 @@
-//! A server of PostgreSQL, for tests.
+//! A PostgreSQL server for tests.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,15 +12,16 @@ use crate::{Scratch, free_port};
 /// The password of the user `postgres`.
 pub const PASSWORD: &str = "se/cr:et";
 
-/// Returns whether a text has a part of [`PASSWORD`], as it is or percent-encoded.
+/// Returns whether a text contains a part of [`PASSWORD`], as plain text or percent-encoded.
 #[must_use]
 pub fn shows_password(text: &str) -> bool {
     let mut parts = ["se/cr", "se%2Fcr", "cr:et", "cr%3Aet"].iter();
     parts.any(|part| text.contains(part))
 }
 
-/// Runs a server. It ends at once when its input does, which is the end of this process at the latest. The shell ends
-/// when the server does.
+/// The shell script that runs the server. The server is stopped when the input of the script is
+/// closed, which happens at the latest at the end of this process. The script exits when the server
+/// exits.
 const KEEPER: &str = r#"
     exec 3<&0
     "$@" 3<&- & server=$!
@@ -32,24 +33,26 @@ const KEEPER: &str = r#"
     exit $status
 "#;
 
-/// A server of PostgreSQL in other processes, with an empty database. Dropping it ends it, and so does the end of this
-/// process.
+/// A PostgreSQL server with an empty database, in other processes. The server is stopped when the
+/// value is dropped or this process ends.
 pub struct PostgresServer {
     scratch: Scratch,
     programs: PathBuf,
-    /// The user that the server runs as, because it refuses to run as root.
+    /// The user and group id of the server, if this process is root: the server refuses to run as
+    /// root.
     user: Option<(u32, u32)>,
     address: SocketAddr,
-    /// Settings beyond those of every server.
+    /// The additional settings of this server.
     settings: Vec<String>,
     running: Option<(Child, ChildStdin)>,
 }
 
 impl PostgresServer {
-    /// Starts a server that takes TCP connections with a password; `None` if its programs are not installed.
+    /// Starts a server that accepts TCP connections with a password. Returns `None` if PostgreSQL
+    /// is not installed.
     ///
     /// # Panics
-    /// If the installed programs do not start.
+    /// Panics if the server does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
         let mut server = PostgresServer::new()?;
@@ -57,11 +60,11 @@ impl PostgresServer {
         Some(server)
     }
 
-    /// Starts a server that also takes connections over TLS, with a certificate and its key in PEM; `None` if its
-    /// programs are not installed.
+    /// Starts a server that also accepts TLS connections, with a certificate and its private key in
+    /// PEM. Returns `None` if PostgreSQL is not installed.
     ///
     /// # Panics
-    /// If the installed programs do not start.
+    /// Panics if the server does not start.
     #[must_use]
     pub fn start_secure(certificate: &str, key: &str) -> Option<Self> {
         let mut server = PostgresServer::new()?;
@@ -76,7 +79,7 @@ impl PostgresServer {
         Some(server)
     }
 
-    /// Makes the files of a server.
+    /// Creates the files of a server.
     fn new() -> Option<Self> {
         let server = PostgresServer {
             scratch: Scratch::new(),
@@ -101,13 +104,13 @@ impl PostgresServer {
         Some(server)
     }
 
-    /// Returns the address of the database, with the password.
+    /// Returns the URL of the database, including the password.
     #[must_use]
     pub fn url(&self) -> String {
         self.url_at(self.address)
     }
 
-    /// Returns the address of the database behind a proxy at `address`.
+    /// Returns the URL of the database behind a proxy at `address`.
     #[must_use]
     pub fn url_at(&self, address: SocketAddr) -> String {
         let password = PASSWORD.replace('/', "%2F").replace(':', "%3A");
@@ -120,10 +123,11 @@ impl PostgresServer {
         self.address
     }
 
-    /// Ends all processes of the server as a crash does: nothing is written, and no client is told.
+    /// Kills all processes of the server, as in a crash: unwritten data is lost, and clients are
+    /// not notified.
     ///
     /// # Panics
-    /// If it does not run.
+    /// Panics if the server is not running.
     pub fn crash(&mut self) {
         let mut stop = self.command("pg_ctl");
         stop.args(["stop", "--mode=immediate", "--wait", "--silent", "--pgdata"]);
@@ -133,10 +137,11 @@ impl PostgresServer {
         self.reap();
     }
 
-    /// Starts the server again, at the same address. Returns when it takes connections.
+    /// Starts the server again, at the same address. Returns when the server accepts connections.
     ///
     /// # Panics
-    /// If it ends, or takes no connections for a minute. The message has its log.
+    /// Panics if the server exits or accepts no connections for a minute. The message contains its
+    /// log.
     pub fn resume(&mut self) {
         let mut keeper = Command::new("/bin/sh");
         keeper.args(["-c", KEEPER, "sh"]);
@@ -144,7 +149,8 @@ impl PostgresServer {
         keeper.arg("-D").arg(self.scratch.join("data"));
         keeper.arg("-k").arg(self.scratch.path());
         let port = format!("port={}", self.address.port());
-        // With synchronous_commit=off a crash loses what was acknowledged, unless a client asks for more.
+        // With `synchronous_commit=off` a crash loses acknowledged transactions, unless the client
+        // requests otherwise.
         for setting in [
             &port,
             "listen_addresses=127.0.0.1",
@@ -193,7 +199,7 @@ impl PostgresServer {
         std::fs::read_to_string(self.scratch.join("log")).unwrap_or_default()
     }
 
-    /// Writes a file that the user of the server may read, and nobody else.
+    /// Writes a file that only the user of the server may read.
     fn write(&self, name: &str, content: &str) -> PathBuf {
         let path = self.scratch.join(name);
         let mut file = std::fs::File::options();
@@ -206,12 +212,12 @@ impl PostgresServer {
         path
     }
 
-    /// Executes statements, and returns what they print.
+    /// Executes statements, and returns their output.
     ///
     /// # Panics
-    /// If one fails.
+    /// Panics if a statement fails.
     pub fn execute(&self, statements: &str) -> String {
-        // The setting of the server would lose it in a crash.
+        // With the server's setting, a crash could lose the transaction.
         let statements = format!("SET synchronous_commit = on; {statements}");
         let mut psql = self.command("psql");
         psql.args([
@@ -234,7 +240,7 @@ impl PostgresServer {
         let mut command = Command::new(self.programs.join(program));
         command.current_dir("/").stdin(Stdio::null());
         command.env_remove("LC_ALL").env("LANG", "C");
-        // The variables of a user's own database.
+        // Remove the user's own variables for PostgreSQL clients.
         for (name, _) in std::env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"PG") {
                 command.env_remove(name);
@@ -265,7 +271,8 @@ impl Drop for PostgresServer {
     }
 }
 
-/// Returns the directory with the programs: the newest of Debian's, or one of the search path.
+/// Returns the directory with the programs: the newest version in Debian's directory, or a
+/// directory of the search path.
 fn programs() -> Option<PathBuf> {
     let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -281,7 +288,7 @@ fn programs() -> Option<PathBuf> {
         .find(|directory| has(directory, "initdb") && has(directory, "postgres"))
 }
 
-/// Returns the user of the system's own server, or nobody, if this process is of root.
+/// Returns the user and group id of the system's own server, or of nobody, if this process is root.
 fn other_user() -> Option<(u32, u32)> {
     if std::fs::metadata("/proc/self").expect("linux").uid() != 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Programs of the search path, by their files, and what this process may do.
+//! Programs on the search path, and privileges of this process.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Returns the file of a program on `PATH`. Returns a name with a slash, and one that is not found, as it is.
+/// Returns the path of a program on `PATH`. Returns a name that contains a slash, or is not found,
+/// unchanged.
 ///
-/// A [`Command`](std::process::Command) with a search path of its own and the name of a program is started by a fork.
-/// That copies the page tables of this process, which are large in tests with many threads. With the path of a file
-/// it is started by `posix_spawn`, which copies nothing.
+/// The standard library uses `fork` for a [`Command`](std::process::Command) with a program name
+/// and its own search path. `fork` copies the page tables of this process, which are large in tests
+/// with many threads. With a path, the standard library uses `posix_spawn`, which copies nothing.
 #[must_use]
 pub fn on_path(program: impl AsRef<OsStr>) -> PathBuf {
     static FOUND: LazyLock<Mutex<HashMap<OsString, PathBuf>>> = LazyLock::new(Mutex::default);
@@ -29,10 +30,10 @@ pub fn on_path(program: impl AsRef<OsStr>) -> PathBuf {
     file.clone()
 }
 
-/// Runs a program to its end. Returns `None` if it is not installed.
+/// Runs a program and waits until it exits. Returns `None` if the program is not installed.
 ///
 /// # Panics
-/// If it cannot be run for another reason.
+/// Panics if the program cannot be run for another reason.
 #[must_use]
 pub fn output_if_installed(command: &mut Command) -> Option<Output> {
     match command.output() {
@@ -45,7 +46,7 @@ pub fn output_if_installed(command: &mut Command) -> Option<Output> {
 /// Returns whether this process may mount file systems: it has the capability `CAP_SYS_ADMIN`.
 ///
 /// # Panics
-/// If `/proc` does not show the capabilities.
+/// Panics if `/proc` does not contain the capabilities.
 #[must_use]
 pub fn may_mount() -> bool {
     const CAP_SYS_ADMIN: u32 = 21;

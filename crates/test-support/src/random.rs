@@ -1,21 +1,21 @@
-//! Pseudo-random numbers that a seed decides.
+//! Pseudo-random numbers from a seed.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The variable with the seed of tests that have another one in each run.
+/// The environment variable with the seed for tests that use another seed in each run.
 const VARIABLE: &str = "PRONTO_TEST_SEED";
 
-/// The seed of a test. It is printed if the test fails, so that its choices can be repeated.
+/// The seed of a test. The seed is printed if the test fails, so that its choices can be repeated.
 pub struct Seed {
     test: &'static str,
     number: u64,
 }
 
 impl Seed {
-    /// Takes the seed from `PRONTO_TEST_SEED`, or else from the clock.
+    /// Returns the seed in `PRONTO_TEST_SEED`, or a seed from the clock.
     ///
     /// # Panics
-    /// If the variable is no number.
+    /// Panics if the variable is not a number.
     #[must_use]
     pub fn new(test: &'static str) -> Self {
         let number = match std::env::var(VARIABLE) {
@@ -24,14 +24,14 @@ impl Seed {
                 .unwrap_or_else(|_| panic!("{VARIABLE}={text} is no number")),
             Err(_) => {
                 let time = SystemTime::now().duration_since(UNIX_EPOCH);
-                // Nanoseconds differ between processes that start at the same time.
+                // The nanoseconds differ between processes that start at the same time.
                 time.map_or(0, |time| u64::from(time.subsec_nanos()))
             }
         };
         Seed { test, number }
     }
 
-    /// Returns the number.
+    /// Returns the seed as a number.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
@@ -50,11 +50,11 @@ impl Drop for Seed {
     }
 }
 
-/// A pseudo-random sequence from a seed: Steele and Lea's SplitMix64.
+/// A pseudo-random number generator: SplitMix64 by Steele and Lea.
 pub struct Random(u64);
 
 impl Random {
-    /// Starts the sequence of `seed`.
+    /// Creates a generator with the seed `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Random(seed)
@@ -79,15 +79,15 @@ impl Random {
         self.below(len as u64) as usize
     }
 
-    /// Returns one of `all`.
+    /// Returns a random element of `all`.
     ///
     /// # Panics
-    /// If `all` is empty.
+    /// Panics if `all` is empty.
     pub fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.index(all.len())]
     }
 
-    /// Returns bytes that do not compress.
+    /// Returns `len` random bytes, which do not compress.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len + 8);
         while bytes.len() < len {

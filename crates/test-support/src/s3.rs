@@ -1,4 +1,4 @@
-//! A server of S3, for tests.
+//! An S3 server for tests.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -7,11 +7,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 const SERVER: &str = include_str!("s3_server.py");
 
-/// A server of S3 in another process, with a bucket. It keeps objects in memory, takes every signature, and
-/// creates objects on condition atomically. Dropping it ends it, and so does the end of this process.
+/// An S3 server with a bucket, in another process. The server stores objects in memory, accepts
+/// every signature, and creates objects conditionally and atomically. It is stopped when the value
+/// is dropped or this process ends.
 pub struct S3Server {
     child: Child,
-    /// The server ends when this is closed.
+    /// The standard input of the server. Closing it stops the server.
     _input: ChildStdin,
     address: SocketAddr,
 }
@@ -20,10 +21,10 @@ pub struct S3Server {
 pub const BUCKET: &str = "bucket";
 
 impl S3Server {
-    /// Starts a server; `None` if its program is not installed.
+    /// Starts a server. Returns `None` if its program is not installed.
     ///
     /// # Panics
-    /// If the installed program does not start.
+    /// Panics if the server does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -53,7 +54,7 @@ impl S3Server {
         Some(server)
     }
 
-    /// Returns its address.
+    /// Returns the address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -83,7 +84,8 @@ impl Drop for S3Server {
     }
 }
 
-/// Returns the variables with which clients use the server, or a proxy before it, at `address`.
+/// Returns the environment variables for clients that use the server, or a proxy for it, at
+/// `address`.
 #[must_use]
 pub fn variables(address: SocketAddr) -> [(&'static str, String); 4] {
     [

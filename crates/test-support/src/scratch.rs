@@ -14,40 +14,40 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// Creates one in the system's directory for temporary files.
+    /// Creates a directory in the system's directory for temporary files.
     ///
     /// # Panics
-    /// If it cannot be created.
+    /// Panics if the directory cannot be created.
     #[must_use]
     pub fn new() -> Self {
         Scratch(tempfile::tempdir().expect("a scratch directory"))
     }
 
-    /// Creates one in `directory`, for tests that need another file system.
+    /// Creates a directory in `directory`, for tests that need another file system.
     ///
     /// # Errors
-    /// If the directory cannot be created.
+    /// Fails with the error of the system if the directory cannot be created.
     pub fn within(directory: &Path) -> io::Result<Self> {
         tempfile::tempdir_in(directory).map(Scratch)
     }
 
-    /// Returns its path.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Returns a path in it.
+    /// Returns the path of `name` in the directory.
     #[must_use]
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path().join(name)
     }
 
-    /// Creates the directory `directory` in it, with the executable file `name` and the content
-    /// `text`.
+    /// Creates the subdirectory `directory` with an executable file `name` that contains `text`.
+    /// Returns the path of the file.
     ///
     /// # Panics
-    /// If a file or directory cannot be written.
+    /// Panics if a file or directory cannot be written.
     pub fn script(&self, directory: &str, name: &str, text: &str) -> PathBuf {
         let directory = self.join(directory);
         std::fs::create_dir_all(&directory).expect("a directory");
@@ -57,12 +57,12 @@ impl Scratch {
     }
 }
 
-/// Writes an executable file from another process. Otherwise a child that another thread starts at
-/// the same time would inherit the open file, and the file could not be executed until that child
-/// ends.
+/// Writes an executable file in another process. If this process wrote the file, a child that
+/// another thread starts at the same time would inherit the open descriptor, and executing the file
+/// would fail (`ETXTBSY`) until that child exits.
 ///
 /// # Panics
-/// If a file or directory cannot be written.
+/// Panics if a file or directory cannot be written.
 pub fn write_program(path: &Path, text: &str) {
     let mut shell = Command::new("sh")
         .args(["-c", r#"cat >"$1" && chmod 755 "$1""#, "sh"])
@@ -76,10 +76,10 @@ pub fn write_program(path: &Path, text: &str) {
     assert!(shell.wait().expect("it ends").success(), "a script");
 }
 
-/// Copies a program in another process, for the reason given at [`write_program`].
+/// Copies a program in another process, for the reason given for [`write_program`].
 ///
 /// # Errors
-/// If the copy fails.
+/// Fails if the copy fails.
 pub fn copy_program(from: &Path, to: &Path) -> io::Result<()> {
     let status = Command::new("cp").args([from, to]).status()?;
     match status.success() {

@@ -1,11 +1,11 @@
-//! Starts processes whose signal dispositions do not depend on how the tests are started. With
-//! `nohup` they would ignore SIGHUP; in the background of a shell without job control, SIGINT and
-//! SIGQUIT.
+//! Starts processes with signal dispositions that do not depend on how the tests are started. Under
+//! `nohup` the processes would ignore SIGHUP; in the background of a shell without job control,
+//! SIGINT and SIGQUIT.
 
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Starts `program` with the default action for each signal.
+/// Creates a command that runs `program` with the default action for each signal.
 #[must_use]
 pub fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("env");
@@ -13,7 +13,8 @@ pub fn with_default_signals(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Starts `program` with the default action for each signal except `ignored` (such as `HUP`).
+/// Creates a command that runs `program` with the default action for each signal except `ignored`
+/// (such as `HUP`).
 #[must_use]
 pub fn ignoring_signal(ignored: &str, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("env");

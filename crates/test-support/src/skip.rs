@@ -1,26 +1,26 @@
-//! Skipping a test: it is always reported, and an error in CI.
+//! Skips tests. Each skip is reported, and is an error in CI.
 
 #![expect(clippy::print_stdout, reason = "a test says what it skips")]
 use std::fmt::Display;
 
-/// Advice if a program is missing.
+/// The advice if a program is missing.
 pub const INSTALL: &str = "'.ci/run install' installs what the tests need (Debian)";
 
-/// Advice if there is no git 2.55.
+/// The advice if git 2.55 is missing.
 pub const NO_REFERENCE: &str =
     "'cargo xtask reference-git' builds git 2.55; PRONTO_TEST_GIT names another one";
 
-/// Whether tests may be skipped: not if the variable `CI` is set.
+/// Returns whether tests may be skipped: only if the environment variable `CI` is not set.
 #[must_use]
 pub fn may_skip() -> bool {
     std::env::var_os("CI").is_none()
 }
 
-/// Prints what is missing and how to get it. Call [`skip!`](crate::skip) in a test; a harness and a
-/// test that continues without a part of its checks call this function.
+/// Prints a missing requirement and advice. Tests call [`skip!`](crate::skip) instead. Test
+/// harnesses, and tests that continue without a part of their checks, call this function.
 ///
 /// # Panics
-/// If the variable `CI` is set.
+/// Panics if the environment variable `CI` is set.
 pub fn report_skip(missing: &dyn Display, way_out: &dyn Display) {
     assert!(
         may_skip(),
@@ -32,17 +32,17 @@ pub fn report_skip(missing: &dyn Display, way_out: &dyn Display) {
 /// Prints that the test needs `what`, which requires git 2.55.
 ///
 /// # Panics
-/// If the variable `CI` is set.
+/// Panics if the environment variable `CI` is set.
 pub fn report_missing_reference(what: &dyn Display) {
     report_skip(what, &NO_REFERENCE);
 }
 
-/// Ends the calling function because something is missing, with the default value of its result
-/// (`()`, `None`, `false`). Prints the first argument (what is missing) and the second one (how to
-/// get it; by default [`INSTALL`]).
+/// Returns from the calling function, with the default value of its result (`()`, `None`, `false`),
+/// because something is missing. Prints the first argument (the missing requirement) and the second
+/// one (advice; by default [`INSTALL`]).
 ///
 /// # Panics
-/// If the variable `CI` is set.
+/// Panics if the environment variable `CI` is set.
 ///
 /// ```
 /// fn needs_a_program() {

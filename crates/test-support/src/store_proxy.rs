@@ -1,4 +1,4 @@
-//! A proxy before an HTTP server that makes requests fail, by a plan that a seed decides.
+//! An HTTP proxy that makes requests fail, with random choices from a seed.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use crate::Random;
 
-/// The share of requests that go wrong, in percent each. Their sum is at most 100.
+/// The probability of each fault, in percent. The sum must be at most 100.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// The connection is cut before the server gets the request.
+    /// Cut the connection before the server receives the request.
     pub cut: u64,
-    /// The request waits for up to a tenth of a second.
+    /// Delay the request by up to a tenth of a second.
     pub delayed: u64,
-    /// The answer is 500, or 503 with `Retry-After`; the server does not get the request.
+    /// Answer with 500, or with 503 and `Retry-After`. The server does not receive the request.
     pub refused: u64,
-    /// The server gets the request, and its answer is lost.
+    /// Lose the answer, after the server has processed the request.
     pub lost: u64,
-    /// The server gets the request, and the answer is 500.
+    /// Answer with 500, after the server has processed the request.
     pub denied: u64,
-    /// The body of the answer ends too early.
+    /// Truncate the body of the answer.
     pub truncated: u64,
-    /// The answer is 503, and the server gets the request some time later.
+    /// Answer with 503, and send the request to the server some time later.
     pub late: u64,
 }
 
 impl Faults {
-    /// Some of everything.
+    /// Returns low probabilities for all faults.
     #[must_use]
     pub fn some() -> Self {
         Faults {
@@ -42,7 +42,7 @@ impl Faults {
     }
 }
 
-/// The course of a request.
+/// The fault, if any, that a request gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Passed,
@@ -55,7 +55,7 @@ enum Fate {
     Late(Duration),
 }
 
-/// A proxy on a port of the loopback interface. Its threads end with the process.
+/// A proxy on a port of the loopback interface. Its threads run until the end of the process.
 pub struct StoreProxy {
     address: SocketAddr,
     plan: Arc<Mutex<Plan>>,
@@ -66,17 +66,17 @@ struct Plan {
     faults: Faults,
     requests: u64,
     failed: u64,
-    /// Requests that the server will get later.
+    /// The number of requests that the server will receive later.
     pending: u64,
-    /// The server does not see this header, like one that ignores it.
+    /// The header that is removed from requests, to simulate a server that ignores it.
     hidden: Option<&'static str>,
 }
 
 impl StoreProxy {
-    /// Starts a proxy before the server at `upstream`. Nothing fails at first.
+    /// Starts a proxy for the server at `upstream`. No request fails at first.
     ///
     /// # Panics
-    /// If no port is free.
+    /// Panics if no port is free.
     #[must_use]
     pub fn start(upstream: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -95,7 +95,7 @@ impl StoreProxy {
                 let plan = Arc::clone(&shared);
                 std::thread::spawn(move || {
                     let link = Link { upstream, plan };
-                    // A connection that breaks is what this is for.
+                    // An error of a connection is expected here.
                     let _ = link.serve(connection);
                 });
             }
@@ -103,13 +103,13 @@ impl StoreProxy {
         StoreProxy { address, plan }
     }
 
-    /// Returns its address.
+    /// Returns the address of the proxy.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Makes requests fail from here on. Waits for requests that the server was to get later.
+    /// Sets the probabilities of faults. Waits until the server has received all late requests.
     pub fn set(&self, faults: Faults) {
         lock(&self.plan).faults = faults;
         while lock(&self.plan).pending > 0 {
@@ -117,7 +117,7 @@ impl StoreProxy {
         }
     }
 
-    /// Hides a header, whose name is given in lower case, from the server.
+    /// Removes a header from requests. `name` must be in lower case.
     pub fn hide_header(&self, name: &'static str) {
         lock(&self.plan).hidden = Some(name);
     }
@@ -128,7 +128,7 @@ impl StoreProxy {
         lock(&self.plan).requests
     }
 
-    /// Returns the number of requests that went wrong.
+    /// Returns the number of requests that got a fault other than a delay.
     #[must_use]
     pub fn failed(&self) -> u64 {
         lock(&self.plan).failed
@@ -175,7 +175,7 @@ struct Link {
 }
 
 impl Link {
-    /// Answers the requests of a connection, one after the other.
+    /// Answers the requests of a connection, one after another.
     fn serve(&self, connection: TcpStream) -> io::Result<()> {
         let mut output = connection.try_clone()?;
         let mut input = BufReader::new(connection);
@@ -217,7 +217,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends a request on a connection of its own, and returns the answer.
+    /// Sends a request to the server on a separate connection, and returns the answer.
     fn forward(&self, request: &Message) -> io::Result<Vec<u8>> {
         let mut connection = TcpStream::connect(self.upstream)?;
         let hidden = lock(&self.plan).hidden;
@@ -242,7 +242,8 @@ impl Link {
 const SLOW_DOWN: &[u8] = b"HTTP/1.1 503 Slow Down\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 const BROKEN: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n";
 
-/// Removes `Connection: close` from the head of an answer: the client's connection stays.
+/// Removes `Connection: close` from the header of an answer, because the connection to the client
+/// stays open.
 fn without_close(answer: Vec<u8>) -> Vec<u8> {
     let end = answer.windows(4).position(|part| part == b"\r\n\r\n");
     let Some(end) = end else { return answer };
@@ -259,13 +260,13 @@ fn without_close(answer: Vec<u8>) -> Vec<u8> {
 
 /// A request.
 struct Message {
-    /// The lines, without `Connection` and the empty one.
+    /// The request line and the headers, without `Connection` and the empty line.
     head: String,
     body: Vec<u8>,
 }
 
 impl Message {
-    /// Reads a request; `None` at the end of the connection.
+    /// Reads a request. Returns `None` at the end of the connection.
     fn read(input: &mut BufReader<TcpStream>) -> io::Result<Option<Self>> {
         let mut head = String::new();
         let mut len = 0;

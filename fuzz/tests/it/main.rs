@@ -1,16 +1,18 @@
-//! Runs each fuzz target with random bytes. libFuzzer finds more; this finds what breaks at once.
+//! Runs each fuzz target with random bytes. libFuzzer finds more errors. This test finds obvious
+//! ones.
 
 use std::panic::catch_unwind;
 
 use test_support::{Random, Seed};
 
-/// The inputs of each target.
+/// The number of inputs of each target.
 const INPUTS: u64 = 2_000;
 
 /// The length of the longest input, in bytes.
 const LONGEST_BYTES: u64 = 600;
 
-/// Returns bytes in which small numbers, letters and ends of lines are as frequent as in what parsers read.
+/// Returns bytes in which small numbers, letters and line ends are as frequent as in the input of
+/// parsers.
 fn input(random: &mut Random) -> Vec<u8> {
     let len = random.below(LONGEST_BYTES) as usize;
     let kind = random.below(4);

@@ -1,5 +1,5 @@
-//! Generates the command reference, manual pages and completions from the definitions of arguments,
-//! and the page about settings. `cargo xtask docs` runs it.
+//! Generates the command reference, manual pages and completions from the clap definitions, and the
+//! page about settings. `cargo xtask docs` runs this program.
 #![expect(clippy::print_stderr, reason = "a development tool")]
 
 mod page;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Command;
 use clap_complete::Shell;
 
-/// Folders whose files are all generated here.
+/// The directories that contain only generated files.
 const FOLDERS: &[&str] = &["docs/reference", "docs/man", "docs/completions"];
 
 fn main() -> ExitCode {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The top of the workspace.
+/// Returns the top directory of the workspace.
 fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.ancestors().nth(2).unwrap_or(own).to_owned()
@@ -65,7 +65,7 @@ fn write(root: &Path) -> Vec<String> {
     problems
 }
 
-/// Returns stale files, and what the hand-written parts lack.
+/// Returns the stale files, and the problems of the hand-written parts.
 fn check(root: &Path) -> Vec<String> {
     let files = files(root);
     let stale = files
@@ -167,7 +167,7 @@ fn source(root: &Path, name: &str) -> Option<String> {
     std::fs::read_to_string(root.join(format!("docs/commands/{name}.md"))).ok()
 }
 
-/// Returns what is missing in the hand-written parts.
+/// Returns the problems of the hand-written parts.
 fn incomplete(root: &Path) -> Vec<String> {
     let definition = pronto_cli::commands::definition();
     let names = definition.get_subcommands().map(Command::get_name);

@@ -1,11 +1,11 @@
-//! The page of one command: its arguments, from their definition, between the sections that
-//! `docs/commands/NAME.md` holds.
+//! Formats the page of one command: the arguments from their definition, between the hand-written
+//! sections of `docs/commands/NAME.md`.
 
 use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
-/// The section about the exit status of a page whose source has none.
+/// The exit status section for pages whose source has none.
 const EXIT_STATUS: &str = "`0` if the command succeeds, `128` if it fails, `129` if it is called \
 incorrectly. A call that goes to git exits with git's status.\n";
 
@@ -15,10 +15,10 @@ struct Section<'a> {
     text: &'a str,
 }
 
-/// The page in Markdown, without its title.
+/// Returns the page in Markdown, without its title.
 ///
-/// `source` is the hand-written part. Its sections `Synopsis` and `Description` go before the
-/// options, all others after them, in their order.
+/// `source` is the hand-written part. Its sections `Synopsis` and `Description` precede the
+/// options. All other sections follow the options, in their order.
 pub(super) fn body(command: &Command, source: &str) -> String {
     let sections = sections(source);
     let mut page = String::new();
@@ -68,7 +68,8 @@ fn find<'a>(sections: &[Section<'a>], heading: &str) -> Option<&'a str> {
     Some(section.text)
 }
 
-/// Returns the sections of a source, in order. Text before the first one is not part of the page.
+/// Returns the sections of a source, in order. Text before the first heading is not part of the
+/// page.
 fn sections(source: &str) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     let mut rest = source.strip_prefix("## ").or_else(|| {
@@ -105,13 +106,13 @@ fn usage(command: &Command) -> String {
     line
 }
 
-/// Lists operands, options in the groups of the definition, and commands below the command.
+/// Lists operands, options in the groups of the definition, and subcommands.
 fn arguments(command: &Command, page: &mut String) {
     own_arguments(command, page);
     commands_below(command, &format!("pronto {}", command.get_name()), page);
 }
 
-/// A section for each command below a command.
+/// Appends a section for each subcommand.
 fn commands_below(command: &Command, path: &str, page: &mut String) {
     for below in command.get_subcommands() {
         let path = format!("{path} {}", below.get_name());
@@ -127,7 +128,7 @@ fn commands_below(command: &Command, path: &str, page: &mut String) {
             text.push('\n');
             text.push_str(&list);
         }
-        // The commands below a group have sections of their own.
+        // Nested subcommands have sections of their own.
         if !below.has_subcommands() {
             section(page, &path, &text);
         }
@@ -152,7 +153,7 @@ fn own_arguments(command: &Command, page: &mut String) {
             groups.push(group);
         }
     }
-    // Options without a group come first.
+    // Options without a group precede all groups.
     groups.sort_by_key(|group| *group != "Options");
     for group in groups {
         let mut list = String::new();
@@ -169,14 +170,14 @@ fn operands(command: &Command) -> impl Iterator<Item = &Arg> {
         .filter(|operand| !operand.is_hide_set())
 }
 
-/// The options that the page lists, in the order of their definition.
+/// Returns the options that the page lists, in the order of their definition.
 pub(super) fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     command
         .get_arguments()
         .filter(|option| !option.is_positional() && !option.is_hide_set())
 }
 
-/// A line for each option: how it is spelled, and what it does.
+/// Appends a line for each option, with its spellings and its help.
 pub(super) fn list_options<'a>(options: impl Iterator<Item = &'a Arg>, page: &mut String) {
     for option in options {
         let mut spellings = Vec::new();
@@ -192,7 +193,7 @@ pub(super) fn list_options<'a>(options: impl Iterator<Item = &'a Arg>, page: &mu
     }
 }
 
-/// `=<value>`, `[=<value>]`, or nothing.
+/// Returns `=<value>`, `[=<value>]`, or an empty text for an option without a value.
 fn value(option: &Arg) -> String {
     if !option.get_action().takes_values() {
         return String::new();
@@ -211,7 +212,8 @@ fn value(option: &Arg) -> String {
     }
 }
 
-/// The help of an argument in one line, with `<` outside of code escaped: it opens no HTML tag.
+/// Returns the help of an argument in one line. `<` outside of code is escaped, so that it opens no
+/// HTML tag.
 fn help(argument: &Arg) -> String {
     let text = argument
         .get_long_help()

@@ -1,15 +1,15 @@
-//! Manual pages from Markdown.
+//! Converts Markdown to manual pages.
 //!
-//! Understands what the pages of commands use: headings, paragraphs, lists, tables of two columns,
-//! blocks of code, and text in `code`, *emphasis* and links.
+//! Supports the elements that the pages of commands use: headings, paragraphs, lists, tables of two
+//! columns, code blocks, `code`, *emphasis* and links.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use roff::{Inline, Roff, bold, italic, roman};
 
-/// A manual page of section 1.
+/// Returns a manual page of section 1.
 ///
-/// `name` is the name of the page (`pronto-add`), `about` the line of its section NAME, `body` the
-/// rest in Markdown.
+/// `name` is the name of the page (`pronto-add`), `about` is the line of its section NAME, and
+/// `body` is the rest in Markdown.
 pub(super) fn page(name: &str, about: &str, body: &str) -> Vec<u8> {
     let mut roff = Roff::new();
     let title = name.to_uppercase();
@@ -33,24 +33,24 @@ pub(super) fn page(name: &str, about: &str, body: &str) -> Vec<u8> {
     writer.roff.to_roff().into_bytes()
 }
 
-/// The end of the term of a list item: `- TERM: text`.
+/// The state of the search for the term of a list item: `- TERM: text`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Term {
     /// The text is not part of an item.
     None,
-    /// The item has only had code and commas so far, so that this can be its term.
+    /// The item has only contained code and commas so far, so that this text may be its term.
     Possible,
-    /// The term has been written, or there is none.
+    /// The term has been written, or the item has no term.
     Over,
 }
 
 struct Writer {
     roff: Roff,
-    /// The inline text that is not written yet.
+    /// The inline elements that are not written yet.
     line: Vec<Inline>,
     bold: usize,
     italic: usize,
-    /// The number of the next item of each open list, or nothing where items have no numbers.
+    /// The number of the next item of each open list; `None` for a list without numbers.
     lists: Vec<Option<u64>>,
     is_in_code: bool,
     term: Term,
@@ -105,13 +105,13 @@ impl Writer {
         });
     }
 
-    /// The line so far is the term of the item.
+    /// Writes the line so far as the term of the item.
     fn begin_term(&mut self) {
         self.roff.control("TP", []);
         self.term = Term::Over;
     }
 
-    /// The item has no term: it gets its number, or a bullet.
+    /// Writes the number or the bullet of an item without a term.
     fn begin_bullet(&mut self) {
         let mark = match self.lists.last_mut() {
             Some(Some(number)) => {
@@ -184,7 +184,8 @@ impl Writer {
                     self.roff.control("RE", []);
                 }
             }
-            // The first cell of a row is the term, the others are the text. Headers are not shown.
+            // The first cell of a row is the term, and the other cells are the text. Headers are
+            // omitted.
             TagEnd::TableHead => self.line.clear(),
             TagEnd::TableCell if self.term == Term::Possible => {
                 self.begin_term();
@@ -202,7 +203,7 @@ impl Writer {
         }
     }
 
-    /// An address outside the documents follows its text.
+    /// Appends the URL of an external link to its text.
     fn end_link(&mut self) {
         if let Some(url) = self.links.pop()
             && url.contains("://")

@@ -1,9 +1,10 @@
-//! The page about settings, made from `docs/settings.tsv`.
+//! Generates the page about settings from `docs/settings.tsv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A line for each setting: kind, name, status, whether it protects the user, and where or why.
+/// The table of settings. A line has the kind, the name, the status, whether the setting protects
+/// the user, and a note.
 const TABLE: &str = include_str!("../../../docs/settings.tsv");
 
 /// The kinds of settings in the order of the page.
@@ -26,7 +27,7 @@ const STATUSES: &[(&str, &str)] = &[
     ("no effect", "Without effect"),
 ];
 
-/// The names of the settings that have one status for one reason.
+/// The names of the settings, grouped by status and note.
 type Groups<'a> = BTreeMap<(&'a str, &'a str), Vec<String>>;
 
 /// Formats the page.
@@ -66,7 +67,7 @@ pub(super) fn page() -> String {
     page
 }
 
-/// The heading of the column of notes.
+/// Returns the heading of the column of notes.
 fn note_column(status: &str) -> &'static str {
     match status {
         "native" => "used by",

@@ -1,4 +1,4 @@
-//! Finds the differences between two outcomes, and names the cause of each.
+//! Finds the differences between two outcomes, and determines the cause of each.
 
 use std::collections::BTreeSet;
 
@@ -8,36 +8,36 @@ use super::rules;
 use super::run::Outcome;
 use super::scenario::Scenario;
 
-/// The characters of a line that distinguish causes.
+/// The number of characters of a line that are part of a cause.
 const LINE_CHARACTERS: usize = 160;
 
-/// The line of the side whose objects the other side has, too.
+/// The text for a side that has no objects which the other side lacks.
 pub(super) const NO_OTHERS: &str = "(no others)";
 
-/// The kind of messages with which both programs fail with the same exit code.
+/// The kind of a difference in messages if both programs fail with the same exit code.
 pub(super) const FAILURE: &str = "failure";
 
-/// A part that differs.
+/// A part of the outcome that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// The kind of the part: `exit code`, `stdout`, `stderr`, [`FAILURE`] or that of a file.
+    /// The kind of the part: `exit code`, `stdout`, `stderr`, [`FAILURE`] or the kind of a file.
     pub(super) kind: &'static str,
-    /// The command whose output it is; the first one of the scenario for files.
+    /// The command that printed the output. For files, this is the first command of the scenario.
     pub(super) command: String,
-    /// The first line that differs, preceded by the path of a file.
+    /// The first line that differs, preceded by the path if the part is a file.
     pub(super) git: String,
     pub(super) pronto: String,
 }
 
 impl Difference {
-    /// Whether only messages differ.
+    /// Returns whether only messages differ.
     pub(super) fn is_message(&self) -> bool {
         [FAILURE, "stderr"].contains(&self.kind)
     }
 
     /// Returns the text by which differences are grouped.
     ///
-    /// A setting or variable that one program refuses is one cause for all commands.
+    /// If a program refuses a setting or variable, this is one cause for all commands.
     pub(super) fn cause(&self) -> String {
         if let Some(subject) = refused_setting(&self.git).or_else(|| refused_setting(&self.pronto))
         {
@@ -52,16 +52,18 @@ impl Difference {
     }
 }
 
-/// The judgement of two outcomes.
+/// The result of comparing two outcomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Same,
-    /// Only a difference of the list of known ones, with its title.
+    /// All differences are in the list of known differences. The text is the title of the first
+    /// one.
     Known(String),
     Different(Difference),
 }
 
-/// Judges two outcomes. A git that crashes is no model.
+/// Compares two outcomes. If git crashes, its outcome is not an oracle, and the result is
+/// [`Verdict::Same`].
 pub(super) fn judge(scenario: &Scenario, outcomes: &Outcomes<'_>, known: &Known) -> Verdict {
     let crashed = |output: &Output| output.end.starts_with("signal");
     if outcomes.git.outputs.iter().any(crashed) {
@@ -76,7 +78,8 @@ pub(super) fn judge(scenario: &Scenario, outcomes: &Outcomes<'_>, known: &Known)
             return Verdict::Different(difference);
         };
         first_known.get_or_insert_with(|| title.to_owned());
-        // What follows a message can be a difference of its own; what follows another end belongs to it.
+        // After a difference of messages, later differences may have causes of their own. After a
+        // different exit code, they are consequences.
         if !difference.is_message() {
             break;
         }
@@ -107,7 +110,7 @@ fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Diff
                 continue;
             };
             if kind == "exit code" {
-                // The message says more about the cause.
+                // The message describes the cause better than the exit code.
                 let line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
                 left = format!("{left}: {}", line(&git.stderr));
                 right = format!("{right}: {}", line(&pronto.stderr));
@@ -174,7 +177,7 @@ fn differing_lines(git: &str, pronto: &str) -> Option<(String, String)> {
     let (mut left, mut right) = (git.lines(), pronto.lines());
     loop {
         match (left.next(), right.next()) {
-            // Only the end of the last line differs.
+            // Only the line end of the last line differs.
             (None, None) => return Some(("(end)".to_owned(), "(another end)".to_owned())),
             (left, right)
                 if stable(left.unwrap_or("")) == stable(right.unwrap_or(""))
@@ -192,7 +195,8 @@ fn differing_lines(git: &str, pronto: &str) -> Option<(String, String)> {
     }
 }
 
-/// Returns the first line that only the one text has, and the first that only the other has, if there is any.
+/// Returns the first line that only `git` has, and the first line that only `pronto` has, or `None`
+/// if both have the same lines.
 fn differing_sets(git: &str, pronto: &str) -> Option<(String, String)> {
     let [left, right] = [git, pronto].map(|text| text.lines().collect::<BTreeSet<_>>());
     let only = |one: &BTreeSet<&str>, other: &BTreeSet<&str>| {
@@ -202,7 +206,8 @@ fn differing_sets(git: &str, pronto: &str) -> Option<(String, String)> {
     (left != right).then(|| (only(&left, &right), only(&right, &left)))
 }
 
-/// Replaces what differs between two runs of the same program: checksums of packs in the names of their files.
+/// Replaces text that differs between two runs of the same program: the pack checksums in file
+/// names.
 fn stable(line: &str) -> String {
     let Some((before, rest)) = line.split_once('-') else {
         return line.to_owned();
@@ -214,7 +219,7 @@ fn stable(line: &str) -> String {
     }
 }
 
-/// Replaces names, numbers and ids, so that the same message about another subject is equal.
+/// Replaces names, numbers and ids, so that messages of the same kind are equal.
 fn normalised(line: &str) -> String {
     let mut text = String::new();
     let mut quote = None;

@@ -1,13 +1,13 @@
-//! The table of planted faults: repairs that `--teeth` takes out of the source.
+//! The table of planted faults: fixes that `--teeth` reverts in the source.
 
-/// A fault: a change of one file that takes out a repair.
+/// A fault: a change of one file that reverts a fix.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
     pub(super) name: &'static str,
-    /// The sentence that is wrong again.
+    /// The wrong behaviour that the fault causes.
     pub(super) effect: &'static str,
     pub(super) file: &'static str,
-    /// A text that the file has once.
+    /// A text that occurs once in the file.
     pub(super) old: &'static str,
     pub(super) new: &'static str,
 }
@@ -16,7 +16,7 @@ impl Fault {
     /// Returns the source with the fault.
     ///
     /// # Errors
-    /// The source does not have the text once.
+    /// Fails if `old` does not occur exactly once in the source.
     pub(super) fn plant(&self, source: &str) -> Result<String, String> {
         match source.matches(self.old).count() {
             1 => Ok(source.replacen(self.old, self.new, 1)),
@@ -28,7 +28,7 @@ impl Fault {
     }
 }
 
-/// The faults, those first that are built quickly.
+/// The faults. Faults that are quick to build are the first ones.
 pub(super) const FAULTS: [Fault; 11] = [
     Fault {
         name: "broken-submodule",

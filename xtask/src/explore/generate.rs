@@ -1,4 +1,4 @@
-//! Makes the scenario of a seed and a number.
+//! Generates the scenario of a seed and a number.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use test_support::Random;
 use super::scenario::{Call, Hook, HookKind, Level, Place, Scenario, Setting};
 use super::{recipes, words};
 
-/// The options and settings of which scenarios are made, besides fixed words.
+/// The options and settings from which scenarios are generated, in addition to fixed words.
 #[derive(Debug, Default)]
 pub(super) struct Generator {
     /// The options of each command, as git lists them.
     pub(super) options: BTreeMap<String, Vec<String>>,
-    /// The native settings, each with the text that says where it is used.
+    /// The native settings, each with the note about its use.
     pub(super) settings: Vec<(String, String)>,
 }
 
 impl Generator {
-    /// Reads the native settings out of the table of settings.
+    /// Reads the native settings from the table of settings.
     pub(super) fn read_settings(&mut self, table: &str) {
         let rows = table
             .lines()
@@ -32,7 +32,7 @@ impl Generator {
             .collect();
     }
 
-    /// Returns the commands with which options are asked for.
+    /// Returns the commands whose options git lists.
     pub(super) fn commands() -> Vec<String> {
         let mut names: Vec<String> = rows().map(|row| row.command.to_owned()).collect();
         names.dedup();
@@ -159,7 +159,7 @@ fn filled(word: &str, random: &mut Random) -> String {
     text + rest
 }
 
-/// Returns one of `options`, with a value if it needs one.
+/// Returns a random option of `options`, with a value if the option needs one.
 fn option(options: &[String], random: &mut Random) -> String {
     let option = random.one_of(options);
     match option.ends_with('=') {
@@ -169,7 +169,7 @@ fn option(options: &[String], random: &mut Random) -> String {
 }
 
 fn place(random: &mut Random) -> Place {
-    // Half of all scenarios are at the top.
+    // Half of all scenarios run in the top directory of the worktree.
     let position = random.index(words::PLACES.len() * 2);
     let (directory, arguments, variables) =
         words::PLACES.get(position).unwrap_or(&words::PLACES[0]);
@@ -208,7 +208,7 @@ fn following(random: &mut Random) -> Call {
     }
 }
 
-/// Whether a setting starts no program, daemon or connection.
+/// Returns whether a setting starts no program, daemon or connection.
 fn is_usable(key: &str) -> bool {
     let excluded = [
         "alias.",

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-/// Bytes of stat data before the id of an entry, and the position of the mode in them.
+/// The number of bytes of stat data before the id of an entry. They include the mode.
 const STAT_BYTES: usize = 40;
 const MODE: usize = 24;
 
-/// The flag of an entry whose flags have two more bytes.
+/// The flag of an entry with extended flags of two more bytes.
 const EXTENDED: u16 = 0x4000;
 
-/// Extensions whose presence is part of the state: resolved conflicts, split and sparse indexes.
+/// The extensions whose presence is part of the state: resolve-undo, split index and sparse index.
 const COMPARED: [&str; 3] = ["REUC", "link", "sdir"];
 
-/// Returns one line for the version, each entry and each extension that is compared.
+/// Returns a line for the version, each entry, and each compared extension.
 pub(super) fn describe(bytes: &[u8]) -> String {
     let described = parse(bytes, 20).or_else(|| parse(bytes, 32));
     described.unwrap_or_else(|| format!("unreadable: {}", String::from_utf8_lossy(bytes)))
@@ -26,7 +26,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Reads an index with ids of `id_bytes`; `None` if it is not one.
+/// Parses an index with ids of `id_bytes`. Returns `None` if `bytes` are not such an index.
 fn parse(bytes: &[u8], id_bytes: usize) -> Option<String> {
     let mut reader = Reader { bytes, position: 4 };
     let version = reader.number()?;
@@ -60,7 +60,7 @@ fn parse(bytes: &[u8], id_bytes: usize) -> Option<String> {
             let _ = writeln!(text, "extension {signature}");
         }
         if signature == "link" {
-            // Entries are in the shared index, and replaced ones have no path.
+            // The entries are in the shared index, and replaced entries have no path.
             return Some(format!("version {version}\nsplit index\n"));
         }
     }
@@ -97,7 +97,8 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    /// Reads the path of version 4: what to keep of the previous one, and the rest.
+    /// Reads a path of version 4: the number of bytes to remove from the previous path, and the
+    /// text to append.
     fn compressed_path(&mut self, path: &mut Vec<u8>) -> Option<()> {
         let mut byte = self.take(1)?[0];
         let mut removed = usize::from(byte & 0x7f);
@@ -110,7 +111,8 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Reads the path of versions 2 and 3; the entry that began at `start` has a multiple of 8 bytes.
+    /// Reads a path of versions 2 and 3. The entry that began at `start` is padded to a multiple of
+    /// 8 bytes.
     fn padded_path(&mut self, path: &mut Vec<u8>, start: usize) -> Option<()> {
         *path = self.until_nul()?.to_vec();
         let padding = (8 - (self.position - start) % 8) % 8;

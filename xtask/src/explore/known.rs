@@ -1,8 +1,8 @@
-//! The differences that are known and wait for a repair.
+//! The list of known differences, which are not fixed yet.
 
 use std::collections::BTreeMap;
 
-/// The list of known differences: titles, each with the causes that belong to it.
+/// The known differences: titles, each with the causes that belong to the title.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     kinds: Vec<Kind>,
@@ -11,13 +11,14 @@ pub(super) struct Known {
 #[derive(Clone, Debug, Default)]
 struct Kind {
     title: String,
-    /// Causes, in which `*` stands for any text.
+    /// The patterns for causes, in which `*` matches any text.
     patterns: Vec<String>,
 }
 
 impl Known {
-    /// Reads a list. A line `== TITLE` begins a kind, and each other line is the cause of a difference. Empty lines,
-    /// lines that start with `#` and lines that start with a space, which show examples, have no effect.
+    /// Parses the list. A line `== TITLE` begins a kind, and each other line is a pattern for
+    /// causes. Empty lines, lines that start with `#`, and lines that start with a space (examples)
+    /// are ignored.
     pub(super) fn parse(text: &str) -> Self {
         let mut kinds: Vec<Kind> = Vec::new();
         for line in text.lines() {
@@ -46,7 +47,7 @@ impl Known {
     }
 }
 
-/// Returns the counts of known differences as text, the most frequent first.
+/// Formats the counts of known differences, the most frequent first.
 pub(super) fn summary(counts: &BTreeMap<String, u64>) -> String {
     let mut rows: Vec<_> = counts.iter().map(|(title, count)| (count, title)).collect();
     rows.sort_by_key(|(count, title)| (std::cmp::Reverse(**count), (*title).clone()));
@@ -56,7 +57,7 @@ pub(super) fn summary(counts: &BTreeMap<String, u64>) -> String {
     lines.collect()
 }
 
-/// Whether `text` matches `pattern`.
+/// Returns whether `text` matches `pattern`.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;

@@ -1,4 +1,4 @@
-//! Runs one process with a time limit, for its whole process group.
+//! Runs a process in a process group with a time limit.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,13 +14,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// The time limit of a call.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The interval at which time limits are checked.
+/// The interval at which the time limits are checked.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The output and end of a process.
+/// The output and the exit status of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Output {
-    /// The exit code, or a description of another end.
+    /// The exit code, or a description of the signal or timeout.
     pub(super) end: String,
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -29,12 +29,12 @@ pub(super) struct Output {
 /// The running processes with their deadlines.
 type Running = Mutex<BTreeMap<u32, Instant>>;
 
-/// Ends process groups that run for too long.
+/// A thread that kills process groups whose time limit has expired.
 #[derive(Clone, Debug)]
 pub(super) struct Watchdog(Arc<Running>);
 
 impl Watchdog {
-    /// Starts its thread, which ends after the last clone is dropped.
+    /// Starts the thread, which ends after the last clone is dropped.
     pub(super) fn start() -> Self {
         let running = Arc::new(Running::default());
         let watched = Arc::downgrade(&running);
@@ -42,10 +42,11 @@ impl Watchdog {
         Watchdog(running)
     }
 
-    /// Runs `command` with `input`. Its output goes through files in `directory`.
+    /// Runs `command` with `input` as standard input. Its output is collected in files in
+    /// `directory`.
     ///
     /// # Errors
-    /// The process cannot be started, or a file cannot be used.
+    /// Fails if the process cannot be started, or if a file cannot be read or written.
     pub(super) fn run(
         &self,
         command: &mut Command,
@@ -101,7 +102,7 @@ fn watch(running: &Weak<Running>) {
         for (id, _) in table.iter().filter(|(_, deadline)| **deadline <= now) {
             let pid = Pid::from_raw((*id).cast_signed());
             if let Some(pid) = pid {
-                // A group that ended by itself needs no signal.
+                // The process group may have ended already.
                 let _ = kill_process_group(pid, Signal::KILL);
             }
         }

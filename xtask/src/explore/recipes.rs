@@ -1,4 +1,4 @@
-//! The recipes: scripts that make the repositories of scenarios with git.
+//! The recipes: scripts that create the repositories of scenarios with git.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The scripts, each below a line `== NAME`.
+/// The scripts, each after a line `== NAME`.
 const SCRIPTS: &str = include_str!("recipes.sh");
 
 /// The functions that scripts use.
@@ -17,7 +17,7 @@ pub(super) const GLOBAL: &str = "[user]\n\tname = A U Thor\n\temail = author@exa
     [init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n\tautoDetach = false\n\
     [maintenance]\n\tauto = false\n\tautoDetach = false\n";
 
-/// A recipe.
+/// A named script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recipe {
     pub(super) name: &'static str,
@@ -34,7 +34,7 @@ pub(super) fn all() -> Vec<Recipe> {
     recipes.collect()
 }
 
-/// The repositories that were made, for all jobs.
+/// The repositories that recipes have created, which all jobs share.
 #[derive(Debug)]
 pub(super) struct Templates {
     git: PathBuf,
@@ -42,16 +42,16 @@ pub(super) struct Templates {
     made: BTreeMap<&'static str, OnceLock<Result<Template, String>>>,
 }
 
-/// A repository that was made.
+/// A repository that a recipe has created.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     pub(super) path: PathBuf,
-    /// The place where it was made. Files contain this path.
+    /// The directory in which it was created. Files of the repository contain this path.
     pub(super) root: PathBuf,
 }
 
 impl Templates {
-    /// Templates below `directory`, made with `git`.
+    /// Creates the collection of templates below `directory`. `git` runs the recipes.
     pub(super) fn new(git: &Path, directory: &Path) -> Self {
         let names = all()
             .into_iter()
@@ -63,10 +63,11 @@ impl Templates {
         }
     }
 
-    /// Returns the template of a recipe. It is made at `root`, which must not exist, and moved away.
+    /// Returns the template of a recipe. The script runs at `root`, which must not exist, and the
+    /// result is moved away.
     ///
     /// # Errors
-    /// There is no such recipe, or its script fails.
+    /// Fails if there is no such recipe, or if its script fails.
     pub(super) fn get(&self, name: &str, root: &Path) -> Result<Template, String> {
         let made = self.made.get(name);
         let made = made.ok_or_else(|| format!("there is no recipe '{name}'"))?;
@@ -108,7 +109,7 @@ impl Templates {
     }
 }
 
-/// Returns the environment that every process of a scenario has.
+/// Returns the environment variables of every process of a scenario.
 pub(super) fn fixed_environment(git: &Path, root: &Path) -> Vec<(String, String)> {
     let folder = git.parent().unwrap_or(git).display();
     let parent = root.parent().unwrap_or(root);

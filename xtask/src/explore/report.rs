@@ -1,4 +1,4 @@
-//! The groups of differences and refusals of a run, and their texts.
+//! Groups the differences and refusals of a run, and formats the report.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use super::scenario::{HookKind, Level, Scenario, quoted};
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) hits: u64,
-    /// The number of the first scenario.
+    /// The number of the first scenario with this cause.
     pub(super) number: u64,
     pub(super) smallest: Scenario,
     pub(super) difference: Difference,
@@ -30,7 +30,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Returns the refusals as a table in Markdown, the most frequent first.
+    /// Formats the refusals as a Markdown table, the most frequent first.
     pub(super) fn table(&self) -> String {
         let mut rows = Vec::new();
         for (command, messages) in &self.refusals {
@@ -49,7 +49,7 @@ impl Report {
         table
     }
 
-    /// Returns the groups as text, the most frequent first.
+    /// Formats the groups of differences, the most frequent first.
     pub(super) fn differences(&self, seed: u64) -> String {
         let mut groups: Vec<&Group> = self.groups.values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.hits));
@@ -77,7 +77,7 @@ impl Group {
     }
 }
 
-/// Returns the scenario as the lines of a differential case.
+/// Formats a scenario as the lines of a differential case.
 pub(super) fn script(scenario: &Scenario) -> String {
     let name = &scenario.recipe;
     let recipe = recipes::all()

@@ -1,4 +1,4 @@
-//! The differences that are accepted. Each is a line of `docs/compatibility.md`.
+//! The rules about accepted differences. Each rule cites a line of `docs/compatibility.md`.
 
 use super::compare::{Difference, NO_OTHERS};
 
@@ -9,7 +9,8 @@ pub(super) struct Rule {
         not(test),
         expect(dead_code, reason = "a test compares it with the page")
     )]
-    /// Words of the line in `docs/compatibility.md` that states the difference and its reason.
+    /// The words of the line in `docs/compatibility.md` that documents the difference and its
+    /// reason.
     pub(super) reason: &'static str,
     accepts: fn(&Difference) -> bool,
 }

@@ -14,7 +14,7 @@ use super::scenario::{Call, Level, ROOT, Scenario};
 use super::snapshot::{self, Snapshot};
 use super::tree;
 
-/// The end of the message of pronto about a call that it leaves to git.
+/// The hint in pronto's message about a call that would be handed to git.
 const REFUSAL: &str = "without PRONTO_NO_FALLBACK the call would go";
 
 /// The result of a scenario with one program.
@@ -46,20 +46,21 @@ pub(super) struct Programs {
     pub(super) watchdog: Watchdog,
 }
 
-/// One directory in which scenarios run, one after the other.
+/// A directory in which scenarios run, one after another.
 #[derive(Debug)]
 pub(super) struct Bench {
     git: PathBuf,
     pronto: PathBuf,
     directory: PathBuf,
     templates: Arc<Templates>,
-    /// The templates with the path of this bench.
+    /// The templates, rewritten to the path of this bench.
     copies: BTreeMap<String, PathBuf>,
     watchdog: Watchdog,
 }
 
 impl Bench {
-    /// A bench in `directory`, which must exist. The paths of all benches have the same length.
+    /// Creates a bench in `directory`, which must exist. The paths of all benches have the same
+    /// length.
     pub(super) fn new(programs: &Programs, directory: &Path, templates: Arc<Templates>) -> Self {
         Bench {
             git: programs.git.clone(),
@@ -71,15 +72,15 @@ impl Bench {
         }
     }
 
-    /// Takes another program in the place of pronto.
+    /// Replaces pronto by another program.
     pub(super) fn with_program(&mut self, program: &Path) {
         program.clone_into(&mut self.pronto);
     }
 
-    /// Runs `scenario` with pronto, and with git if pronto refuses no call.
+    /// Runs `scenario` with pronto, and with git unless pronto refuses a call.
     ///
     /// # Errors
-    /// The repository cannot be made, or a file cannot be used.
+    /// Fails if the repository cannot be created, or if a file cannot be read or written.
     pub(super) fn run(
         &mut self,
         scenario: &Scenario,
@@ -172,7 +173,7 @@ impl Bench {
     }
 }
 
-/// Returns the arguments of a call, from the options before the command on.
+/// Returns the arguments of a call, beginning with the options before the command.
 pub(super) fn arguments(scenario: &Scenario, call: &Call) -> Vec<String> {
     let mut arguments = scenario.place.arguments.clone();
     for setting in scenario
@@ -217,7 +218,7 @@ fn prepare(scenario: &Scenario, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Appends to a file in a repository; where there is no such directory, the setting has no place.
+/// Appends to a file in a repository. Does nothing if the directory of the file does not exist.
 fn append(path: &Path, text: &str) -> io::Result<()> {
     if !path.parent().is_some_and(Path::is_dir) {
         return Ok(());

@@ -1,51 +1,54 @@
-//! A scenario: one repository, one place, one environment and the calls that are made there.
+//! A scenario: a repository, a current directory, an environment, and the calls to run.
 //!
-//! Texts may contain `@ROOT@`, the directory that holds the repository and all that belongs to it.
+//! Texts may contain `@ROOT@`, the directory that contains the repository and all other files of
+//! the scenario.
 
 use std::fmt::Write as _;
 
-/// The text that stands for the directory of the scenario.
+/// The placeholder for the directory of the scenario.
 pub(super) const ROOT: &str = "@ROOT@";
 
-/// All that decides what a run does.
+/// The complete input of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scenario {
-    /// The name of the recipe that makes the repository.
+    /// The name of the recipe that creates the repository.
     pub(super) recipe: String,
     pub(super) place: Place,
-    /// Variables, each with its value; `None` removes it.
+    /// Environment variables and their values; `None` removes a variable.
     pub(super) environment: Vec<(String, Option<String>)>,
     pub(super) settings: Vec<Setting>,
     pub(super) hooks: Vec<Hook>,
-    /// The call under test, and perhaps one that uses its result.
+    /// The call under test, and optionally a call that uses its result.
     pub(super) calls: Vec<Call>,
 }
 
-/// The way in which a call finds its repository.
+/// The current directory, arguments and variables by which a call finds its repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The current directory, relative to the root; the root if it does not exist.
+    /// The current directory, relative to the root of the scenario. If it does not exist, the root
+    /// is used.
     pub(super) directory: String,
-    /// Arguments before the command: `-C`, `--git-dir`, `--work-tree`.
+    /// The options before the command: `-C`, `--git-dir`, `--work-tree`.
     pub(super) arguments: Vec<String>,
-    /// Variables that belong to the place: `GIT_DIR`, `GIT_WORK_TREE`, `PWD`.
+    /// The environment variables of the repository: `GIT_DIR`, `GIT_WORK_TREE`, `PWD`.
     pub(super) environment: Vec<(String, String)>,
 }
 
-/// The file or argument that holds a setting.
+/// The file or argument that contains a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     Repository,
     Global,
     CommandLine,
-    /// A file that the repository's configuration includes.
+    /// A file that the repository's configuration includes (`include.path`).
     Included,
-    /// A file that is included if the user came through a symbolic link.
+    /// A file that is included only if the current directory was entered through a symbolic link
+    /// (`includeIf`).
     Conditional,
 }
 
 impl Level {
-    /// Returns the text that includes the file of the setting.
+    /// Returns the configuration that includes the file of the setting.
     pub(super) fn include(self) -> &'static str {
         match self {
             Level::Conditional => "[includeIf \"gitdir:@ROOT@/link/\"]\n\tpath = included\n",
@@ -54,7 +57,7 @@ impl Level {
     }
 }
 
-/// A setting; `None` is a key without a value.
+/// A setting and its value; `None` is a key without a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
     pub(super) level: Level,
@@ -65,15 +68,15 @@ pub(super) struct Setting {
 /// The behaviour of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HookKind {
-    /// Records its arguments, directory and variables.
+    /// A hook that records its arguments, directory and variables.
     Plain,
-    /// Records the same and its standard input.
+    /// A hook that also records its standard input.
     ReadsInput,
-    /// Records the same as `Plain` and fails.
+    /// A hook like `Plain` that fails.
     Fails,
-    /// As `Plain`, without a line `#!`.
+    /// A hook like `Plain` without a `#!` line.
     WithoutInterpreter,
-    /// As `Plain`, without the permission to execute it.
+    /// A hook like `Plain` that is not executable.
     NotExecutable,
 }
 
@@ -81,27 +84,27 @@ pub(super) enum HookKind {
 pub(super) struct Hook {
     pub(super) name: String,
     pub(super) kind: HookKind,
-    /// In `.githooks`, which `core.hooksPath` names as a relative path.
+    /// Whether the hook is in `.githooks`, which `core.hooksPath` names as a relative path.
     pub(super) is_relative: bool,
 }
 
 /// One call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Call {
-    /// The command and its subcommand.
+    /// The command and its subcommand, if any.
     pub(super) command: Vec<String>,
-    /// Options, each of one or more arguments.
+    /// The options, each with its value, if any.
     pub(super) options: Vec<String>,
-    /// The other arguments.
+    /// The remaining arguments.
     pub(super) arguments: Vec<String>,
-    /// Standard input; empty if none.
+    /// The standard input; empty for none.
     pub(super) input: String,
-    /// Git itself makes the call on both sides.
+    /// Whether git runs the call on both sides.
     pub(super) is_git: bool,
 }
 
 impl Call {
-    /// Returns the arguments from the command on.
+    /// Returns the arguments, beginning with the command.
     pub(super) fn line(&self) -> Vec<String> {
         let mut line = self.command.clone();
         line.extend(self.options.iter().cloned());
@@ -109,7 +112,7 @@ impl Call {
         line
     }
 
-    /// Returns the command as one text.
+    /// Returns the command and subcommand as one text.
     pub(super) fn name(&self) -> String {
         self.command.join(" ")
     }
@@ -145,7 +148,7 @@ fn quoted_value(value: &str) -> String {
 }
 
 impl Hook {
-    /// Returns the path of the hook from the root.
+    /// Returns the path of the hook, relative to the root of the scenario.
     pub(super) fn path(&self) -> String {
         match self.is_relative {
             true => format!("r/.githooks/{}", self.name),
@@ -153,7 +156,7 @@ impl Hook {
         }
     }
 
-    /// Returns the program. It appends what it sees to `@ROOT@/hooks.log`.
+    /// Returns the hook script. It appends its observations to `@ROOT@/hooks.log`.
     pub(super) fn script(&self) -> String {
         let mut script = String::new();
         if self.kind != HookKind::WithoutInterpreter {
@@ -181,7 +184,7 @@ impl Hook {
     }
 }
 
-/// Quotes `text` for a shell if it needs that.
+/// Quotes `text` for a shell if necessary.
 pub(super) fn quoted(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=./:@%+,".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {

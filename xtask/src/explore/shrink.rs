@@ -1,8 +1,8 @@
-//! Makes a scenario smaller as long as it has the same cause.
+//! Shrinks a scenario while its difference has the same cause.
 
 use super::scenario::{Place, Scenario};
 
-/// Returns the smallest scenario found of which `has_cause` holds, beginning with `scenario`.
+/// Returns the smallest scenario found for which `has_cause` is true, beginning with `scenario`.
 ///
 /// Each step that `has_cause` confirms removes something, so the search ends.
 pub(super) fn shrink(
@@ -16,7 +16,8 @@ pub(super) fn shrink(
     smallest
 }
 
-/// Returns the scenarios that are one step smaller, those with most removed first.
+/// Returns the scenarios that are one step smaller, beginning with those from which most is
+/// removed.
 fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let mut all = Vec::new();
     let mut add = |change: &dyn Fn(&mut Scenario)| {

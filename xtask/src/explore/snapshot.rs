@@ -1,4 +1,4 @@
-//! The state of a directory with repositories in it, as parts that can be compared.
+//! Describes a directory with repositories as parts that can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,10 +8,10 @@ use std::path::Path;
 
 use super::index;
 
-/// Each part has a kind and a name, and a text: files with their modes, index entries and objects.
+/// The parts of a directory and their texts: files with their modes, index entries and objects.
 pub(super) type Snapshot = BTreeMap<Part, String>;
 
-/// The kind of a part, by which differences are grouped, and its path from the root.
+/// The kind of a part, by which differences are grouped, and its path relative to the root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Part {
     pub(super) kind: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Part {
 /// Takes the snapshot of the directory `root`.
 ///
 /// # Errors
-/// A file cannot be read.
+/// Fails if a file cannot be read.
 pub(super) fn take(root: &Path) -> io::Result<Snapshot> {
     let mut taking = Taking {
         snapshot: Snapshot::new(),
@@ -39,10 +39,10 @@ pub(super) fn take(root: &Path) -> io::Result<Snapshot> {
     Ok(taking.snapshot)
 }
 
-/// A snapshot that is not complete yet.
+/// An incomplete snapshot.
 struct Taking {
     snapshot: Snapshot,
-    /// The ids of objects for each directory of objects.
+    /// The object ids in each object directory.
     objects: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -83,7 +83,8 @@ impl Taking {
             return self.object(path, before, object);
         }
         if let Some((stem, ending)) = pack_file(base) {
-            // `pack-objects BASE` writes it. Its name is a checksum of compressed bytes.
+            // `pack-objects BASE` writes such a file. Its name contains a checksum of compressed
+            // bytes.
             if ending == "idx" {
                 let place = &name[..name.len() - base.len()];
                 let ids = ids_of_pack(&fs::read(path)?);
@@ -99,7 +100,7 @@ impl Taking {
             return Ok(());
         }
         let content = fs::read(path)?;
-        // `GIT_INDEX_FILE` can name a file outside of the repository.
+        // `GIT_INDEX_FILE` may name an index outside of the repository.
         if content.starts_with(b"DIRC") {
             let part = Part {
                 kind: "index",
@@ -113,7 +114,8 @@ impl Taking {
         Ok(())
     }
 
-    /// Records a file of a directory of objects, of which compressed bytes and names of packs differ.
+    /// Records a file of an object directory. Compressed bytes and names of packs are ignored,
+    /// because they may differ.
     fn object(&mut self, path: &Path, before: &str, name: &str) -> io::Result<()> {
         let ids = self.objects.entry(format!("{before}objects")).or_default();
         if let Some((folder, rest)) = name.split_once('/') {
@@ -151,7 +153,7 @@ impl Taking {
     }
 }
 
-/// Returns the start and the ending of the name of a file of a pack, without its checksum.
+/// Splits the name of a pack file into the parts before and after its checksum.
 fn pack_file(name: &str) -> Option<(&str, &str)> {
     let (stem, rest) = name.rsplit_once('-')?;
     let (checksum, ending) = rest.split_once('.')?;
@@ -161,7 +163,7 @@ fn pack_file(name: &str) -> Option<(&str, &str)> {
     is_pack.then_some((stem, ending))
 }
 
-/// Returns the rest of a path below the first component that ends in `.git`.
+/// Returns the part of a path below the first component that ends with `.git`.
 fn in_repository(name: &str) -> Option<&str> {
     name.match_indices(".git/")
         .next()
@@ -172,7 +174,7 @@ fn is_in_repository(name: &str) -> bool {
     in_repository(name).is_some() || name.ends_with(".git")
 }
 
-/// Returns the ids in the index of a pack (version 2).
+/// Returns the object ids in a pack index (version 2).
 fn ids_of_pack(bytes: &[u8]) -> Vec<String> {
     const TABLE: usize = 8;
     const IDS: usize = TABLE + 256 * 4;
@@ -183,7 +185,8 @@ fn ids_of_pack(bytes: &[u8]) -> Vec<String> {
     let Some(count) = number(IDS - 4).filter(|count| *count > 0) else {
         return Vec::new();
     };
-    // The rest is, for each object, a checksum and an offset of 4 bytes, and two digests at the end.
+    // The rest of the file has a CRC and an offset of 4 bytes for each object, and two checksums at
+    // the end.
     let has_size = |size: usize| bytes.len() >= IDS + count * (size + 8) + 2 * size;
     let size = match has_size(32) && bytes.len() != IDS + count * 28 + 40 {
         true => 32,

@@ -13,17 +13,17 @@ use super::run::Bench;
 use super::scenario::Scenario;
 use super::{Machine, Options};
 
-/// The number of scenarios within which a fault must be found.
+/// The largest number of scenarios within which a fault must be found.
 const LIMIT: u64 = 20_000;
 
-/// The directory of the changed source and of what is built from it.
+/// The directory of the changed source and of its build.
 const DIRECTORY: &str = "target/teeth";
 
-/// Plants the faults of `names` (`all`, or names with commas), and returns an error for each one that is not found.
-/// `check` only looks whether each can be planted.
+/// Plants the faults `names` (`all`, or names separated by commas), and returns an error for each
+/// fault that is not found. `check` only checks that each fault can be planted.
 ///
 /// # Errors
-/// The source cannot be copied or built, or a scenario cannot be run.
+/// Fails if the source cannot be copied or built, or if a scenario cannot be run.
 pub(super) fn run(root: &Path, options: &Options, names: &str) -> Result<Vec<String>, String> {
     let is_all = ["all", "check"].contains(&names);
     let wanted = |fault: &&Fault| is_all || names.split(',').any(|name| name == fault.name);
@@ -73,7 +73,8 @@ pub(super) fn run(root: &Path, options: &Options, names: &str) -> Result<Vec<Str
     Ok(problems)
 }
 
-/// Copies the tracked files that differ from those in `source`, which keeps the times of the others.
+/// Copies the tracked files that differ from those in `source`. Unchanged files keep their times,
+/// so that they are not rebuilt.
 fn copy_source(root: &Path, source: &Path) -> Result<(), String> {
     let listed = Command::new("git")
         .args(["ls-files", "-z"])
@@ -89,7 +90,7 @@ fn copy_source(root: &Path, source: &Path) -> Result<(), String> {
 }
 
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    // Links and submodules are no part of the build.
+    // Symbolic links and submodules are not part of the build.
     if !from
         .symlink_metadata()
         .is_ok_and(|metadata| metadata.is_file())
@@ -104,7 +105,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     fs::write(to, content)
 }
 
-/// Builds the program, with a fault or without one, and returns its path.
+/// Builds the program, with a fault or without, and returns its path.
 fn build(root: &Path, change: Option<(&Fault, &String)>) -> Result<PathBuf, String> {
     let directory = root.join(DIRECTORY);
     let source = directory.join("source");
@@ -127,14 +128,15 @@ fn build(root: &Path, change: Option<(&Fault, &String)>) -> Result<PathBuf, Stri
     if !status.success() {
         return Err(format!("the source of '{name}' cannot be built"));
     }
-    // The next build replaces the program.
+    // The program is moved, because the next build replaces it.
     let kept = directory.join(name);
     fs::copy(target.join("debug/pronto"), &kept)
         .map_err(|error| format!("cannot keep '{name}': {error}"))?;
     Ok(kept)
 }
 
-/// Returns the number of the first scenario with a difference that the program `clean` does not have.
+/// Returns the number of the first scenario with a difference that the unchanged program `clean`
+/// does not have.
 fn find(machine: &Machine, seed: u64, clean: &Path) -> Result<Option<(u64, Difference)>, String> {
     let found = Mutex::new(None);
     let first = AtomicU64::new(u64::MAX);
@@ -154,7 +156,8 @@ fn find(machine: &Machine, seed: u64, clean: &Path) -> Result<Option<(u64, Diffe
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Returns the difference of `scenario` that the first of `programs` has and the second does not.
+/// Returns the difference of `scenario` that the first of `programs` has and the second does not
+/// have.
 fn only_with_fault(
     machine: &Machine,
     bench: &mut Bench,

@@ -1,4 +1,4 @@
-//! Copies a directory with the modes and times of its files, and removes one.
+//! Copies directories with the modes and times of their files, and removes directories.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -9,10 +9,11 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
-/// Copies the directory `from` to `to`, which must not exist. Files of objects, which no program changes, are linked.
+/// Copies the directory `from` to `to`, which must not exist. Object files are linked, because no
+/// program changes them.
 ///
 /// # Errors
-/// A file cannot be read or written.
+/// Fails if a file cannot be read or written.
 pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let copying = Copying {
         replaced: None,
@@ -21,10 +22,11 @@ pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     copying.directory(from, to, false)
 }
 
-/// Copies the directory `from` to `to` and replaces the path `old` by `new`, which has the same length.
+/// Copies the directory `from` to `to`, and replaces the path `old` in files by `new`, which must
+/// have the same length.
 ///
 /// # Errors
-/// A file cannot be read or written.
+/// Fails if a file cannot be read or written.
 pub(super) fn copy_replacing(from: &Path, to: &Path, old: &Path, new: &Path) -> io::Result<()> {
     let replaced = [old, new].map(|path| path.as_os_str().as_bytes());
     let copying = Copying {
@@ -34,10 +36,10 @@ pub(super) fn copy_replacing(from: &Path, to: &Path, old: &Path, new: &Path) -> 
     copying.directory(from, to, false)
 }
 
-/// The way to copy files.
+/// The parameters of a copy.
 #[derive(Clone, Copy, Debug)]
 struct Copying<'a> {
-    /// The text that files contain, and that of their copies.
+    /// The text to replace in files, and its replacement.
     replaced: Option<[&'a [u8]; 2]>,
     is_linking: bool,
 }
@@ -103,7 +105,7 @@ impl Copying<'_> {
 /// Removes the directory `path` if it exists.
 ///
 /// # Errors
-/// It cannot be removed.
+/// Fails if the directory cannot be removed.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -111,7 +113,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives `path` the time of the last change of `metadata`.
+/// Sets the modification time of `path` to that of `metadata`.
 fn set_time(path: &Path, metadata: &Metadata) -> io::Result<()> {
     let time = Timespec {
         tv_sec: metadata.mtime(),

@@ -1,6 +1,6 @@
-//! The words of which generated scenarios are made.
+//! The words from which scenarios are generated.
 
-/// A row: a command, its arguments, and standard input.
+/// The table of commands. A row has a command, its arguments, and its standard input.
 pub(super) const COMMANDS: &str = include_str!("commands.txt");
 
 /// Returns the words for a placeholder in the arguments of a command.
@@ -126,13 +126,13 @@ const REVISIONS: [&str; 24] = [
     "",
 ];
 
-/// Values of options and settings.
+/// The values of options and settings.
 pub(super) const VALUES: [&str; 20] = [
     "true", "false", "", "0", "1", "-1", "2", "bogus", "input", "auto", "always", "never", "10k",
     "now", "../x", "d/a", "~/x", "@ROOT@/x", "main", "all",
 ];
 
-/// Variables of the environment and their values; `-` removes one.
+/// Environment variables and their values; `-` removes a variable.
 pub(super) const VARIABLES: [(&str, &[&str]); 36] = [
     (
         "GIT_INDEX_FILE",
@@ -203,14 +203,14 @@ pub(super) const VARIABLES: [(&str, &[&str]); 36] = [
     ("GIT_ALLOW_PROTOCOL", &["file", "ssh", ""]),
 ];
 
-/// A place: the directory, arguments, and variables.
+/// A current directory with options before the command and environment variables.
 type PlaceWords = (
     &'static str,
     &'static [&'static str],
     &'static [(&'static str, &'static str)],
 );
 
-/// The places in which scenarios are.
+/// The directories in which scenarios run.
 pub(super) const PLACES: [PlaceWords; 20] = [
     ("r", &[], &[]),
     ("r/d", &[], &[]),
@@ -260,7 +260,7 @@ pub(super) const HOOKS: [&str; 14] = [
     "sendemail-validate",
 ];
 
-/// Calls that use the result of another.
+/// Calls that use the result of an earlier call.
 pub(super) const FOLLOWING: [&str; 9] = [
     "status",
     "add -A",
@@ -273,7 +273,7 @@ pub(super) const FOLLOWING: [&str; 9] = [
     "show-ref",
 ];
 
-/// Options with which a command does not end, opens an editor, or depends on the clock.
+/// Options with which a command does not terminate, opens an editor, or depends on the clock.
 pub(super) const EXCLUDED_OPTIONS: [&str; 8] = [
     "--edit",
     "--interactive",

@@ -1,26 +1,27 @@
-//! The file of allowed failures: a line `SCRIPT CASE REASON` for each; `#` starts a comment line. A case whose
-//! result depends on the second in which it runs has a `?` after its number: it may pass as well.
+//! The list of allowed failures: a line `SCRIPT CASE REASON` for each; `#` starts a comment line. A
+//! `?` after the number marks a case whose result depends on the clock, so that it may pass as
+//! well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The failures that are allowed.
+/// The allowed failures.
 #[derive(Debug, Default)]
 pub(super) struct Allowed {
-    /// The file, from the top of the workspace.
+    /// The path of the list, relative to the top of the workspace.
     file: String,
     cases: BTreeMap<String, BTreeSet<u32>>,
-    /// The cases that pass or fail with the clock.
+    /// The cases whose result depends on the clock, by script.
     uncertain: BTreeMap<String, BTreeSet<u32>>,
-    /// A further list, whose cases may pass as well.
+    /// A further list, whose cases may fail or pass.
     other: Option<Box<Allowed>>,
 }
 
 impl Allowed {
-    /// Reads a list at a path from the top of the workspace.
+    /// Reads a list at a path relative to the top of the workspace.
     ///
     /// # Errors
-    /// The file cannot be read, or is malformed.
+    /// Fails if the file cannot be read or is malformed.
     pub(super) fn read(root: &Path, file: &str) -> Result<Self, String> {
         let path = root.join(file);
         let text = std::fs::read_to_string(&path)
@@ -34,15 +35,15 @@ impl Allowed {
         self
     }
 
-    /// The file of the list.
+    /// Returns the path of the list.
     pub(super) fn file(&self) -> &str {
         &self.file
     }
 
-    /// The failures that `text`, the content of `file`, lists.
+    /// Parses `text`, the content of `file`.
     ///
     /// # Errors
-    /// A line is not of this form, has no reason, or comes twice.
+    /// Fails if a line does not have this form, has no reason, or is a duplicate.
     pub(super) fn parse(file: &str, text: &str) -> Result<Self, String> {
         let mut allowed = Allowed {
             file: file.to_owned(),
@@ -71,7 +72,7 @@ impl Allowed {
         Ok(allowed)
     }
 
-    /// Whether the case may fail.
+    /// Returns whether the case may fail.
     pub(super) fn contains(&self, script: &str, number: u32) -> bool {
         let other = self.other.as_ref();
         let uncertain = self.uncertain.get(script);
@@ -80,13 +81,13 @@ impl Allowed {
             || other.is_some_and(|list| list.contains(script, number))
     }
 
-    /// Whether the case is in this list itself, in which no case may pass.
+    /// Returns whether the case is in this list itself, in which cases must fail.
     pub(super) fn must_fail(&self, script: &str, number: u32) -> bool {
         let cases = self.cases.get(script);
         cases.is_some_and(|cases| cases.contains(&number))
     }
 
-    /// The scripts with cases that may fail.
+    /// Returns the scripts with cases that may fail.
     pub(super) fn scripts(&self) -> impl Iterator<Item = &str> {
         let all = self.cases.keys().chain(self.uncertain.keys());
         all.map(String::as_str)

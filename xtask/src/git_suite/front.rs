@@ -1,8 +1,8 @@
 //! `cargo xtask git-suite-front`: the web server in front of `pronto serve` for Git's own tests.
 //!
-//! Requests of Git go to `pronto serve` as they are. The front answers what a Git server does not offer
-//! and scripts need: static files, redirections, and errors on purpose. It writes the access log that
-//! scripts read. Each connection has one request.
+//! Requests for repositories are forwarded to `pronto serve` unchanged. The front itself answers
+//! requests that scripts need and a Git server does not support: static files, redirects, and
+//! intentional errors. It writes the access log that scripts read. A connection has one request.
 
 mod http;
 mod routes;
@@ -20,13 +20,13 @@ use routes::{Action, Server};
 /// The addresses and files of a front.
 #[derive(Debug)]
 pub(super) struct Front {
-    /// The address at which clients connect.
+    /// The address at which the front listens.
     listen: SocketAddr,
-    /// The directory of the web server, with its `www` and its log.
+    /// The root directory of the web server, with `www` and the access log.
     root: PathBuf,
-    /// The server of Git.
+    /// The address of the Git server.
     main: SocketAddr,
-    /// The server of Git whose environment names a committer.
+    /// The address of the Git server whose environment sets a committer.
     custom: SocketAddr,
 }
 
@@ -38,7 +38,8 @@ struct Exchange<'a> {
     client: TcpStream,
 }
 
-/// Runs `git-suite-front LISTEN ROOT MAIN CUSTOM` until it is killed. Prints a line when it listens.
+/// Runs `git-suite-front LISTEN ROOT MAIN CUSTOM` until it is killed. Prints a line when it accepts
+/// connections.
 pub(super) fn run(arguments: &[&str]) -> Result<(), String> {
     let [listen, root, main, custom] = arguments else {
         return Err("usage: git-suite-front LISTEN ROOT MAIN CUSTOM".to_owned());
@@ -92,12 +93,13 @@ impl Front {
             Action::BadGateway => exchange.answer("502 Bad Gateway", "", b"bad gateway\n"),
             Action::NoReport => exchange.no_report(),
         };
-        // A client that is gone has what it wanted.
+        // A failure means that the client has closed the connection.
         let _ = exchange.client.shutdown(Shutdown::Write);
         done
     }
 
-    /// Adds a line to the access log, in the form to which scripts reduce that of other servers.
+    /// Appends a line to the access log, in the form to which scripts normalise the logs of other
+    /// servers.
     fn log(&self, head: &Head, status: &str) -> io::Result<()> {
         let code = status.split(' ').next().unwrap_or_default();
         let line = format!("{:<4} {} HTTP/1.1 {code}\n", head.method, head.target);
@@ -115,7 +117,7 @@ impl Front {
 }
 
 impl Exchange<'_> {
-    /// Sends the request to a server of Git, and its answer to the client, as they come.
+    /// Forwards the request to a Git server, and streams the response to the client.
     fn forward(&mut self, server: Server, target: &str) -> io::Result<()> {
         let mut upstream = TcpStream::connect(self.front.address_of(server))?;
         upstream.write_all(&self.head.bytes_for(target, "HTTP/1.1", None))?;
@@ -124,7 +126,8 @@ impl Exchange<'_> {
         let (reader, client) = (&mut self.reader, &mut self.client);
         let (front, head) = (self.front, &self.head);
         std::thread::scope(|scope| {
-            // The server may answer before it has read everything, and decides how much it reads.
+            // The server may respond before it has read the whole request, and decides how much of
+            // the request it reads.
             scope.spawn(move || {
                 let sent = body.relay(reader, &mut upstream);
                 if sent.is_err() {
@@ -137,7 +140,7 @@ impl Exchange<'_> {
         })
     }
 
-    /// Sends an answer of the front's own.
+    /// Sends a response that the front makes itself.
     fn answer(&mut self, status: &str, headers: &str, body: &[u8]) -> io::Result<()> {
         self.front.log(&self.head, status)?;
         let length = body.len();
@@ -148,14 +151,14 @@ impl Exchange<'_> {
         if self.head.method != "HEAD" {
             self.client.write_all(body)?;
         }
-        // A client that still sends can read the answer then.
+        // The shutdown lets a client read the response while it still sends.
         self.client.shutdown(Shutdown::Write)?;
         let mut rest = Vec::new();
         Body::of(&self.head)?.read(&mut self.reader, &mut rest)
     }
 }
 
-/// Sends heads, interim ones included, and the body of an answer to the client.
+/// Forwards the heads (including interim ones) and the body of a response to the client.
 fn relay_answer(
     answers: &mut BufReader<TcpStream>,
     client: &mut TcpStream,

@@ -2,16 +2,16 @@
 
 use super::LIMIT_SECONDS;
 
-/// The exit code of `timeout` for what takes too long.
+/// The exit code of `timeout` after the time limit.
 const TIMED_OUT: i32 = 124;
 
 /// The result of a script.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// The name without `.sh`.
+    /// The name of the script, without `.sh`.
     pub(super) name: String,
     pub(super) passed: Vec<u32>,
-    /// The cases that failed, with their titles; those that Git knows to be broken are left out.
+    /// The failed cases with their titles, except for cases that Git expects to fail.
     pub(super) failed: Vec<(u32, String)>,
     code: i32,
     has_plan: bool,
@@ -41,7 +41,7 @@ impl Script {
         script
     }
 
-    /// Why the script did not come to its end, if it did not.
+    /// Returns the reason for which the script did not run to its end, if it did not.
     pub(super) fn unfinished(&self) -> Option<String> {
         match (self.code, self.has_plan) {
             (TIMED_OUT, _) => Some(format!("takes more than {LIMIT_SECONDS} s")),
@@ -51,7 +51,7 @@ impl Script {
     }
 }
 
-/// The number and the title of a case, of a line that starts with `prefix`.
+/// Returns the number and the title of the case in a line that starts with `prefix`.
 fn case<'a>(line: &'a str, prefix: &str) -> Option<(u32, &'a str)> {
     let rest = line.strip_prefix(prefix)?;
     let (number, title) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -59,7 +59,7 @@ fn case<'a>(line: &'a str, prefix: &str) -> Option<(u32, &'a str)> {
     Some((number.parse().ok()?, title))
 }
 
-/// Whether `word` has the form of a script's name: `t0001-init`.
+/// Returns whether `word` has the form of a script's name: `t0001-init`.
 pub(super) fn is_script_name(word: &str) -> bool {
     let digits = word.strip_prefix('t').and_then(|rest| rest.get(..4));
     digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))

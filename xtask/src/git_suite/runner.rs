@@ -1,4 +1,4 @@
-//! Runs scripts of Git's own tests in parallel, with a program in git's place.
+//! Runs scripts of Git's own tests in parallel against a program that replaces git.
 
 use std::fs::File;
 use std::io;
@@ -25,17 +25,18 @@ pub(super) struct Runner<'a> {
     pub(super) reference: &'a Path,
     /// The directory of the scripts.
     pub(super) tests: &'a Path,
-    /// The program that takes git's place.
+    /// The program that replaces git.
     pub(super) program: &'a Path,
-    /// The directory of the results.
+    /// The directory for the results.
     pub(super) out: &'a Path,
 }
 
 impl Runner<'_> {
-    /// Runs `scripts`, one for each processor at once. What each prints is in `OUT/NAME.out`.
+    /// Runs `scripts`, one on each processor at a time. The output of each is written to
+    /// `OUT/NAME.out`.
     ///
     /// # Errors
-    /// A file cannot be written, or a shell cannot be started.
+    /// Fails if a file cannot be written, or if a shell cannot be started.
     pub(super) fn run(&self, scripts: &[String]) -> Result<Vec<Script>, String> {
         let programs = self.install()?;
         let queue = self.by_size(scripts);
@@ -73,7 +74,7 @@ impl Runner<'_> {
                 std::fs::create_dir_all(directory)?;
             }
             let git = programs.join("git");
-            // A link would lead to another program after the next build.
+            // A symbolic link would lead to another program after the next build.
             if std::fs::hard_link(self.program, &git).is_err() {
                 std::fs::copy(self.program, &git)?;
             }
@@ -86,7 +87,7 @@ impl Runner<'_> {
         Ok(programs)
     }
 
-    /// Returns the names with those of long files first: they take the longest.
+    /// Sorts the names by decreasing size of their files, because large scripts take longest.
     fn by_size(&self, scripts: &[String]) -> Vec<String> {
         let size = |name: &String| {
             let file = self.tests.join(format!("{name}.sh"));
@@ -97,7 +98,7 @@ impl Runner<'_> {
         scripts
     }
 
-    /// Runs one script to its end, or to the time limit.
+    /// Runs one script to its end or to the time limit.
     fn script(&self, name: &str, programs: &Path) -> Result<Script, String> {
         let out = self.out.join(format!("{name}.out"));
         let trash = self.out.join("trash").join(name);
@@ -117,14 +118,14 @@ impl Runner<'_> {
             Ok(command.status()?.code().unwrap_or(-1))
         };
         let code = started().map_err(|error| format!("cannot run '{name}': {error}"))?;
-        // Failed cases keep their files, some of which only their owner may remove.
+        // Failed cases keep their files. Only the owner may remove some of them.
         let _ = std::fs::remove_dir_all(&trash);
         let text = std::fs::read(&out)
             .map_err(|error| format!("cannot read '{}': {error}", out.display()))?;
         Ok(Script::parse(name, code, &String::from_utf8_lossy(&text)))
     }
 
-    /// Replaces what the caller's environment says about git.
+    /// Replaces the environment variables of the caller that affect git.
     fn set_environment(&self, command: &mut Command, programs: &Path, trash: &Path) {
         for (name, _) in std::env::vars_os() {
             let name_text = name.to_string_lossy();

@@ -8,17 +8,18 @@ use std::path::Path;
 
 use super::result::is_script_name;
 
-/// Names whose checksum is divisible by this number are left out.
+/// The divisor of the selection: a script is left out if the checksum of its name is divisible by
+/// this number.
 const PARTS: u32 = 3;
 
-/// The groups of scripts about what pronto does itself: setup and objects, the index and checkout, sparse
+/// The groups of scripts about native commands: setup and objects, the index and checkout, sparse
 /// checkout and read-tree, transports, and the porcelain of worktrees.
 const NATIVE_GROUPS: [&str; 5] = ["t0", "t1", "t2", "t5", "t7"];
 
 /// Returns the names of the scripts in `directory` that may run, sorted.
 ///
 /// # Errors
-/// The directory cannot be read.
+/// Fails if the directory cannot be read.
 pub(super) fn scripts(directory: &Path) -> Result<Vec<String>, String> {
     let read = || -> io::Result<Vec<String>> {
         let mut names = Vec::new();
@@ -33,22 +34,22 @@ pub(super) fn scripts(directory: &Path) -> Result<Vec<String>, String> {
     read().map_err(|error| format!("cannot read '{}': {error}", directory.display()))
 }
 
-/// Whether a script is about commands that pronto has.
+/// Returns whether a script is about commands that pronto has.
 pub(super) fn is_native(name: &str) -> bool {
     NATIVE_GROUPS.iter().any(|group| name.starts_with(group))
 }
 
-/// Whether `name` is that of a script that may run here.
+/// Returns whether `name` is a script that may run here.
 pub(super) fn is_seen_script(name: &str) -> bool {
     is_script_name(name) && !is_kept_for_judging(name)
 }
 
-/// Whether a script is left out.
+/// Returns whether a script is left out.
 fn is_kept_for_judging(name: &str) -> bool {
     checksum(format!("{name}\n").as_bytes()).is_multiple_of(PARTS)
 }
 
-/// The checksum that the program `cksum` prints, as POSIX defines it.
+/// Returns the checksum of `bytes` that the program `cksum` prints, as POSIX defines it.
 fn checksum(bytes: &[u8]) -> u32 {
     const POLYNOMIAL: u32 = 0x04c1_1db7;
     let length = (0..)

@@ -1,19 +1,19 @@
-//! Makes a suite whose scripts start `pronto serve` in place of other servers.
+//! Creates a test suite whose scripts start `pronto serve` instead of other servers.
 //!
-//! The directory of the scripts is one of links, but for the libraries that start servers: they are
-//! ours. Functions of these libraries that concern the tests rather than the server stay those of the
-//! suite: they are taken from its files when the directory is made.
+//! The directory of the scripts consists of symbolic links, except for the libraries that start
+//! servers, which are replaced. Functions of these libraries that concern the tests and not the
+//! server are copied from the suite when the directory is created.
 
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// A library that starts a server.
+/// A library of the suite that starts a server.
 struct Library {
     name: &'static str,
-    /// The text in its place.
+    /// The text that replaces the library.
     text: &'static str,
-    /// The functions of the suite's own library that are kept.
+    /// The functions of the suite's library that are kept.
     kept: &'static [&'static str],
 }
 
@@ -37,11 +37,11 @@ const LIBRARIES: [Library; 2] = [
     },
 ];
 
-/// Makes `source`, a directory of links to a source tree of git, with our libraries and links to `server`
-/// and to this program. Returns the directory of the scripts in it.
+/// Creates `source`, a directory of links to a source tree of git, with the replaced libraries and
+/// links to `server` and to this program. Returns the directory of the scripts in it.
 ///
 /// # Errors
-/// A file cannot be read or made, or the tree has no such library or function.
+/// Fails if a file cannot be read or created, or if the tree lacks a library or function.
 pub(super) fn replace_libraries(
     original: &Path,
     source: &Path,
@@ -75,16 +75,16 @@ pub(super) fn replace_libraries(
     Ok(scripts)
 }
 
-/// Returns the scripts that use one of the libraries, directly or by another library.
+/// Returns the scripts that use one of the libraries, directly or through another library.
 ///
 /// # Errors
-/// The directory cannot be read.
+/// Fails if the directory cannot be read.
 pub(super) fn scripts(directory: &Path) -> Result<Vec<String>, String> {
     let files = read_all(directory)
         .map_err(|error| format!("cannot read '{}': {error}", directory.display()))?;
     let mut users: Vec<String> = LIBRARIES.map(|library| library.name.to_owned()).into();
     let mut known = 0;
-    // Libraries use libraries, so the list grows until no file uses a new one.
+    // Libraries use other libraries, so the list grows until no file uses a newly found library.
     while known < users.len() {
         known = users.len();
         for (name, text) in &files {
@@ -102,13 +102,13 @@ pub(super) fn scripts(directory: &Path) -> Result<Vec<String>, String> {
     Ok(scripts)
 }
 
-/// Whether a script reads the library `name` (rather than that it names it in a comment).
+/// Returns whether a script sources the library `name`. A mention in a comment does not count.
 fn sources(text: &str, name: &str) -> bool {
     let mut lines = text.lines().map(str::trim_start);
     lines.any(|line| line.starts_with(". ") && line.contains(&format!("/{name}")))
 }
 
-/// The names and texts of all shell scripts in a directory.
+/// Returns the names and texts of all shell scripts in a directory.
 fn read_all(directory: &Path) -> io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -123,7 +123,7 @@ fn read_all(directory: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(files)
 }
 
-/// Makes the directory `to` with links to everything in `from` but `without`.
+/// Creates the directory `to` with links to every entry of `from` except `without`.
 fn link_all(from: &Path, to: &Path, without: &[&str]) -> io::Result<()> {
     std::fs::create_dir(to)?;
     for entry in std::fs::read_dir(from)? {
@@ -136,7 +136,8 @@ fn link_all(from: &Path, to: &Path, without: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the functions `names` of a shell library whose functions begin and end in the first column.
+/// Returns the functions `names` of a shell library. A function begins and ends in the first
+/// column.
 fn functions(text: &str, names: &[&str]) -> Result<String, String> {
     let mut found = String::new();
     for name in names {

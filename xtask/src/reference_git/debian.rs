@@ -1,7 +1,7 @@
-//! Gets the source package of git from Debian with apt, which checks its signatures.
+//! Downloads the source package of git from Debian with apt, which checks its signatures.
 //!
-//! apt runs with a private state directory. Its only source is the suite sid of the mirror that the
-//! machine's own configuration names, so that nothing of the machine changes.
+//! apt runs with a private state directory. Its only source is the suite sid of the mirror in the
+//! machine's own configuration, so that nothing on the machine changes.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -12,26 +12,26 @@ use tempfile::TempDir;
 /// The suite with the newest releases.
 const SUITE: &str = "sid";
 
-/// The file of Debian's keys, where the package `debian-archive-keyring` is installed.
+/// The file of Debian's keys, which the package `debian-archive-keyring` installs.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A source tree, which is removed with this value.
+/// A source tree, which is removed when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Source {
     scratch: TempDir,
 }
 
 impl Source {
-    /// The top of the tree.
+    /// Returns the top directory of the tree.
     pub(super) fn path(&self) -> PathBuf {
         self.scratch.path().join("tree")
     }
 }
 
-/// Downloads and extracts the source of the newest git, in a temporary directory in `cache`.
+/// Downloads and extracts the source of the newest git into a temporary directory in `cache`.
 ///
 /// # Errors
-/// apt knows no mirror of Debian, or a program fails.
+/// Fails if apt has no mirror of Debian configured, or if a program fails.
 pub(super) fn source(cache: &Path) -> Result<Source, String> {
     let mirror = mirror()?;
     eprintln!("getting the source package of git from Debian ({SUITE})");
@@ -46,7 +46,7 @@ pub(super) fn source(cache: &Path) -> Result<Source, String> {
         for directory in ["lists/partial", "cache/archives/partial"] {
             std::fs::create_dir_all(top.join(directory))?;
         }
-        // apt changes to a user of its own for downloads.
+        // apt downloads as a user of its own, which needs access.
         std::fs::set_permissions(top, std::fs::Permissions::from_mode(0o755))?;
         let keys = match Path::new(KEYS).is_file() {
             true => format!("[signed-by={KEYS}] "),
@@ -63,7 +63,7 @@ pub(super) fn source(cache: &Path) -> Result<Source, String> {
             .stdout(Stdio::null()),
     )?;
     let description = description(top)?;
-    // apt has checked the package; the key of its maintainer need not be here.
+    // apt has checked the package, so the key of the package's maintainer is not needed.
     super::succeed(
         Command::new("dpkg-source")
             .args(["--no-check", "--extract"])
@@ -76,7 +76,7 @@ pub(super) fn source(cache: &Path) -> Result<Source, String> {
     Ok(Source { scratch })
 }
 
-/// Returns `apt-get` with its state in `top`, and with the sources that are listed there alone.
+/// Returns `apt-get` with its state in `top`, and with only the package sources of that directory.
 fn apt(top: &Path) -> Command {
     let mut command = Command::new("apt-get");
     let options = [
@@ -92,7 +92,7 @@ fn apt(top: &Path) -> Command {
     command
 }
 
-/// Returns the file that describes the package.
+/// Returns the `.dsc` file that describes the source package.
 fn description(top: &Path) -> Result<PathBuf, String> {
     let failed = |error| format!("cannot read '{}': {error}", top.display());
     for entry in std::fs::read_dir(top).map_err(failed)? {
@@ -104,7 +104,7 @@ fn description(top: &Path) -> Result<PathBuf, String> {
     Err("apt-get got no source package of git".to_owned())
 }
 
-/// Returns the address of the mirror of Debian that the machine's sources of apt name.
+/// Returns the URL of the Debian mirror in the machine's apt sources.
 fn mirror() -> Result<String, String> {
     let output = Command::new("apt-get")
         .args(["indextargets", "--format", "$(LABEL) $(SITE)"])
@@ -119,7 +119,7 @@ fn mirror() -> Result<String, String> {
     })
 }
 
-/// Returns the address in the first line `LABEL ADDRESS` of Debian itself: not of its security updates.
+/// Returns the URL in the first line `LABEL URL` of Debian itself, not of its security updates.
 fn mirror_in(text: &str) -> Option<String> {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     let (_, address) = lines.find(|(label, address)| *label == "Debian" && !address.is_empty())?;

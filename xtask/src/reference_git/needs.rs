@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use test_support::{on_path, output_if_installed};
 
-/// The packages of Debian that build the reference git, besides a C compiler and `make`.
+/// The Debian packages that are needed to build the reference git, besides a C compiler and `make`.
 const PACKAGES: [&str; 6] = [
     "dpkg-dev",
     "gettext",
@@ -17,10 +17,11 @@ const PACKAGES: [&str; 6] = [
 /// The programs that a build needs on every system.
 const PROGRAMS: [&str; 4] = ["make", "cc", "msgfmt", "perl"];
 
-/// Checks that everything is there. `is_debian`: the source comes from Debian.
+/// Checks that the programs and packages are installed. `is_debian` is whether the source is from
+/// Debian.
 ///
 /// # Errors
-/// Names what is missing.
+/// Fails with the names of the missing programs or packages.
 pub(super) fn check(is_debian: bool) -> Result<(), String> {
     let lacks = |name: &&&str| !on_path(name).is_absolute();
     if is_debian && lacks(&&"apt-get") {
@@ -42,7 +43,7 @@ pub(super) fn check(is_debian: bool) -> Result<(), String> {
     ))
 }
 
-/// Returns the packages that are not installed; none where there is no `dpkg-query`.
+/// Returns the packages that are not installed; empty if there is no `dpkg-query`.
 fn missing_packages<'a>(packages: &[&'a str]) -> Vec<&'a str> {
     let mut query = Command::new("dpkg-query");
     query

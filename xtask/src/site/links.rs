@@ -1,4 +1,4 @@
-//! The links of the built site: each relative one must lead to a file, and its fragment to an
+//! Checks the links of the built site: a relative link must lead to a file, and its fragment to an
 //! element with that id.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ struct Page {
     ids: BTreeSet<String>,
 }
 
-/// The dead links below `site`, a line for each.
+/// Returns the dead links below `site`, one on each line.
 pub(crate) fn dead(site: &Path) -> Result<Vec<String>, String> {
     let mut pages = BTreeMap::new();
     let mut files = BTreeSet::new();
@@ -41,7 +41,8 @@ fn collect(
             continue;
         }
         let name = path.strip_prefix(site).unwrap_or(&path).to_owned();
-        // The page that joins all others repeats their links and ids under another address.
+        // The print page contains all other pages, and so repeats their links and ids under another
+        // URL.
         let is_page = path
             .extension()
             .is_some_and(|extension| extension == "html");
@@ -99,7 +100,7 @@ fn leads_nowhere(
     !fragment.is_empty() && page.is_some_and(|page| !page.ids.contains(fragment))
 }
 
-/// `path` as seen from `folder`, without `.` and `..`.
+/// Resolves `path` relative to `folder`, without `.` and `..`.
 fn resolve(folder: &Path, path: &str) -> PathBuf {
     let mut target = PathBuf::new();
     for component in folder.join(path).components() {

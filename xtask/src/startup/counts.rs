@@ -1,4 +1,4 @@
-//! Counts of one call, with callgrind, strace and the numbers of the kernel.
+//! Counts the costs of one call, with callgrind, strace and statistics of the kernel.
 
 use std::fmt;
 use std::fs;
@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
-/// Runs of which the lowest number of page faults counts: it varies by one or two with the addresses.
+/// The number of runs. The lowest number of page faults counts, because it varies slightly with the
+/// addresses.
 const RUNS: usize = 9;
 
 /// The costs of a call.
@@ -27,7 +28,7 @@ impl Counts {
         }
     }
 
-    /// Returns what is above `bound`, in words.
+    /// Describes the costs that exceed `bound`, if any.
     pub(super) fn above(&self, bound: &Self) -> Option<String> {
         let all = [
             (self.instructions, bound.instructions, "instructions"),
@@ -100,8 +101,8 @@ pub(super) fn of_call(program: &Path, repository: &Path, call: &str) -> Result<C
     Ok(Counts::new(instructions, fewest, system_calls))
 }
 
-/// Functions that ask the processor which vectors it has. In a virtual machine each of their instructions `cpuid` takes
-/// microseconds, which no count of instructions shows.
+/// Functions that query the processor for its vector instructions. In a virtual machine, each of
+/// their `cpuid` instructions takes microseconds, which a count of instructions does not show.
 const QUESTIONS: [&str; 4] = [
     "std_detect",
     "core_detect",
@@ -109,7 +110,7 @@ const QUESTIONS: [&str; 4] = [
     "_cpuid",
 ];
 
-/// Reports functions of `profile` that ask the processor.
+/// Reports functions in `profile` that query the processor.
 fn refuse_questions(profile: &str) -> Result<(), String> {
     let functions = profile.lines().filter_map(|line| line.strip_prefix("fn="));
     let mut asking = functions.filter(|name| QUESTIONS.iter().any(|part| name.contains(part)));
@@ -121,13 +122,13 @@ fn refuse_questions(profile: &str) -> Result<(), String> {
     }
 }
 
-/// Runs `command` and returns the page faults that needed no disk.
+/// Runs `command` and returns the number of minor page faults.
 fn page_faults(command: &mut Command) -> Result<u64, String> {
     let failed = |error: std::io::Error| format!("cannot count page faults: {error}");
     command.stdout(Stdio::null());
     let mut process = command.spawn().map_err(failed)?;
     let id = Pid::from_child(&process);
-    // The kernel keeps the numbers of the process until its parent waits for it.
+    // The kernel keeps the statistics of a process until the parent has waited for it.
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     rustix::process::waitid(WaitId::Pid(id), ended).map_err(|error| failed(error.into()))?;
     let state = fs::read_to_string(format!("/proc/{}/stat", process.id())).map_err(failed)?;
@@ -141,7 +142,7 @@ fn page_faults(command: &mut Command) -> Result<u64, String> {
     faults.ok_or_else(|| format!("the kernel did not count: {state}"))
 }
 
-/// Counts the addresses in `program` that its start mends.
+/// Returns the number of relocations in `program` that are applied at its start.
 pub(super) fn relocations(program: &Path) -> Result<u64, String> {
     let read = Command::new("readelf")
         .args(["--relocs", "--wide"])
@@ -152,7 +153,8 @@ pub(super) fn relocations(program: &Path) -> Result<u64, String> {
     let mut count = 0;
     for line in text.lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        // A packed section has a line about its entries, and one about the addresses that they stand for.
+        // A packed section has one line about its entries, and one line about the relocations that
+        // they stand for.
         let packed = line.contains("'.relr.dyn'");
         let number = match words.as_slice() {
             [number, "offsets"] => number,

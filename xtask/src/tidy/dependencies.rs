@@ -1,4 +1,5 @@
-//! Checks that each direct dependency has its reason in `deny.toml`, and nothing else has.
+//! Checks that each direct dependency has a reason in `deny.toml`, and that each reason has a
+//! dependency.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,7 +45,7 @@ pub(crate) fn check(root: &Path, metadata: &Metadata, problems: &mut Vec<String>
     }
 }
 
-/// Lines of the form `# name: reason` below the heading.
+/// Parses the lines of the form `# name: reason` below the heading.
 fn reasons(page: &str) -> BTreeMap<&str, &str> {
     page.lines()
         .skip_while(|line| !line.starts_with("# Why each direct dependency"))

@@ -1,4 +1,4 @@
-//! The list of code and text that breaks a rule and is allowed to. It only shrinks.
+//! The exemptions: code and text that may break a rule. The list only shrinks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,27 +7,27 @@ use std::path::Path;
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// `file PATH`, `function PATH NAME`, `message TEXT`, `words UNIT`, `tuples UNIT` or
-    /// `knot PATH`.
+    /// The violated rule and its place: `file PATH`, `function PATH NAME`, `message TEXT`, `words
+    /// UNIT`, `tuples UNIT` or `knot PATH`.
     pub(crate) what: String,
-    /// The number of lines, phrases or parameters; modules for a knot; 1 for a message.
+    /// The number of lines, phrases or parameters; of modules for a `knot`; 1 for a `message`.
     pub(crate) size: usize,
     pub(crate) rule: String,
 }
 
-/// The committed list: names of violations, with their largest permitted sizes.
+/// The committed list: violations and their largest permitted sizes.
 #[derive(Debug, Default)]
 pub(crate) struct Exemptions(BTreeMap<String, Allowed>);
 
-/// The extent to which something may break a rule.
+/// The limit of an exemption.
 #[derive(Debug, Default)]
 struct Allowed {
     size: usize,
-    /// Why; empty for what needs no reason.
+    /// The reason for the exemption; empty if the rule needs no reason.
     reason: String,
 }
 
-/// Whether an exemption of `what` needs a reason, which follows ` # `.
+/// Returns whether an exemption of `what` needs a reason, which follows ` # `.
 fn needs_reason(what: &str) -> bool {
     what.starts_with("crate ") || what.starts_with("knot ")
 }

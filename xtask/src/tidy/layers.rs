@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::metadata::Metadata;
 
-/// Programs that pronto is compared with or replaces. No crate may depend on them, even indirectly.
+/// Programs with which pronto is compared or which it replaces. No crate may depend on them, even
+/// indirectly.
 const BANNED: &[&str] = &[
     "gix",
     "gix-pack",
@@ -19,11 +20,11 @@ const BANNED: &[&str] = &[
     "libgit2-sys",
 ];
 
-/// Crates that only the front end may use.
+/// Crates that only front ends may use.
 const FOR_FRONT_ENDS: &[&str] = &["pronto-trace"];
 const FRONT_END_FLOOR: u32 = 9;
 
-/// Crates that only tests may use, on any floor.
+/// Crates that only tests may use, in any layer.
 const FOR_TESTS: &[&str] = &["test-support", "slowfs"];
 
 pub(crate) fn check(root: &Path, metadata: &Metadata, problems: &mut Vec<String>) {
@@ -86,7 +87,7 @@ fn edges(floors: &BTreeMap<String, u32>, metadata: &Metadata) -> Vec<String> {
     problems
 }
 
-/// Rows of the form `` | 1 | `name` | … ``.
+/// Parses the rows of the form `` | 1 | `name` | … ``.
 fn floors(page: &str) -> BTreeMap<String, u32> {
     page.lines()
         .filter_map(|line| {

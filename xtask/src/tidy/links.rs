@@ -1,17 +1,18 @@
-//! Links between documents: each leads to a file of the tree, and to a heading in it.
+//! Checks the links between documents: each must lead to a file of the tree, and to a heading in
+//! that file.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Folders without documents of the project.
+/// Directories without documents of the project.
 const SKIPPED: &[&str] = &["target", ".git", "data", "corpus", "artifacts"];
 
 /// Reports each broken relative link of a Markdown file.
 pub(super) fn check(root: &Path, problems: &mut Vec<String>) {
     for path in documents(root) {
-        // Their links are checked in the generated pages in `docs/reference`.
+        // The links of these sources are checked in the generated pages in `docs/reference`.
         if path.starts_with("docs/commands") {
             continue;
         }
@@ -26,7 +27,7 @@ pub(super) fn check(root: &Path, problems: &mut Vec<String>) {
     }
 }
 
-/// All Markdown files, from the top of the workspace, sorted.
+/// Returns all Markdown files, relative to the top of the workspace, sorted.
 pub(crate) fn documents(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(root, Path::new(""), &mut found);
@@ -50,7 +51,7 @@ fn collect(root: &Path, folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The addresses of all links and pictures.
+/// Returns the targets of all links and images.
 fn links(text: &str) -> Vec<String> {
     Parser::new_ext(text, Options::ENABLE_TABLES)
         .filter_map(|event| match event {
@@ -84,7 +85,7 @@ fn broken(root: &Path, from: &Path, link: &str) -> Option<String> {
         .then(|| format!("the link '{link}' leads to no heading of that file"))
 }
 
-/// `path` without `.` and `..`.
+/// Returns `path` without `.` and `..`.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -99,7 +100,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// The anchors that a document offers: its headings in lower case, with hyphens for spaces.
+/// Returns the anchors of a document: its headings in lower case, with hyphens for spaces.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut heading: Option<String> = None;

@@ -1,12 +1,12 @@
-//! The grammar of messages: they start in lower case and end without a full stop.
+//! Checks the grammar of messages: a message starts in lower case and ends without a full stop.
 //!
-//! Best effort: checks literals that are passed directly to an error. Messages in Git's words with a
-//! capital are in the exemptions.
+//! The check covers only literals that are passed directly to an error. Messages that start with a
+//! capital because Git's do are in the exemptions.
 
 use super::exemptions::Finding;
 use super::source::Source;
 
-/// Calls whose text is shown as `fatal: …`, `error: …` or `warning: …`.
+/// Calls whose text is printed as `fatal: …`, `error: …` or `warning: …`.
 const CALLS: &[&str] = &[
     "Error::new(",
     "CliError::fatal(",
@@ -48,7 +48,7 @@ pub(crate) fn findings(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// The first literal after `column` on the line, or on the next three.
+/// Returns the first literal after `column` on the line, or on the next three lines.
 fn literal_after(lines: &[String], at: usize, column: usize) -> Option<String> {
     let mut start = column;
     for line in lines.iter().skip(at).take(4) {
@@ -70,7 +70,7 @@ fn is_well_put(message: &str) -> bool {
     let mut characters = message.chars();
     let first = characters.next().unwrap_or('a');
     let second = characters.next().unwrap_or('a');
-    // Names written in capitals (HEAD, GIT_DIR) stay as they are.
+    // Names written in capitals (HEAD, GIT_DIR) are permitted at the start.
     let starts_well = !first.is_uppercase() || second.is_uppercase() || second == '_';
     starts_well && (!message.ends_with('.') || message.ends_with("..."))
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// The members of the workspace, and all packages that any of them uses.
+/// The members of the workspace, and all packages that they use.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata {
-    /// Name of a member, to the names of what it depends on directly.
+    /// The members by name, with their direct dependencies.
     pub(crate) members: BTreeMap<String, Dependencies>,
     pub(crate) packages: BTreeSet<String>,
 }
@@ -16,11 +16,11 @@ pub(crate) struct Metadata {
 /// The direct dependencies of a member, and the manifest that names them.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies {
-    /// In code that is shipped.
+    /// The dependencies of shipped code.
     pub(crate) normal: BTreeSet<String>,
-    /// In tests.
+    /// The dependencies of tests.
     pub(crate) development: BTreeSet<String>,
-    /// Of all kinds, from outside of the workspace.
+    /// The dependencies of all kinds from outside of the workspace.
     pub(crate) external: BTreeSet<String>,
     pub(crate) manifest: String,
 }

@@ -1,8 +1,8 @@
-//! The modules of a crate: which imports which, taken from the text of its files.
+//! The modules of a crate and their imports, taken from the text of its files.
 //!
 //! Paths that begin with `crate`, `self` or `super` are resolved against the tree of modules, and
-//! through the names that a module re-exports. Methods called on a type of another module do not
-//! count: a module depends on what it names.
+//! through re-exports. A method call on a type of another module is not an import: a module depends
+//! only on the names in its text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(crate) type ModulePath = Vec<String>;
 #[derive(Debug, Default)]
 pub(crate) struct Crate {
     pub(crate) name: String,
-    /// Lines without tests.
+    /// The number of lines without tests.
     pub(crate) line_count: usize,
     modules: BTreeMap<ModulePath, Module>,
 }
@@ -27,14 +27,14 @@ pub(crate) struct Crate {
 struct Module {
     /// The imported paths, as written.
     paths: Vec<ModulePath>,
-    /// Names that it has from elsewhere, and the path of each.
+    /// The imported and re-exported names of the module, with the path of each.
     names: BTreeMap<String, ModulePath>,
 }
 
-/// Which of the modules with the same parent import which others.
+/// The import edges between modules with the same parent.
 pub(crate) type Edges = BTreeMap<String, BTreeSet<String>>;
 
-/// The crates below `crates/`, with their modules.
+/// Returns the crates below `crates/`, with their modules.
 pub(crate) fn crates(sources: &[Source]) -> Vec<Crate> {
     let mut crates: BTreeMap<String, Crate> = BTreeMap::new();
     for source in sources {
@@ -60,7 +60,7 @@ impl Crate {
             .map(|(line, _)| without_comment(line))
             .collect();
         self.line_count += code.len();
-        // A crate with a library and a program has two roots, taken for one.
+        // A crate with a library and a program has two roots, which are merged.
         let module = self.modules.entry(module_path(file)).or_default();
         let text = code.join("\n");
         for import in imports(&text) {
@@ -72,13 +72,13 @@ impl Crate {
         module.paths.extend(inline_paths(&text));
     }
 
-    /// The modules directly below the root.
+    /// Returns the modules directly below the root.
     pub(crate) fn top_modules(&self) -> BTreeSet<String> {
         let first = |path: &ModulePath| path.first().cloned();
         self.modules.keys().filter_map(first).collect()
     }
 
-    /// For each module with modules below it, which of these import which.
+    /// Returns the import edges between the child modules of each module.
     pub(crate) fn edges(&self) -> BTreeMap<ModulePath, Edges> {
         let mut edges: BTreeMap<ModulePath, Edges> = BTreeMap::new();
         for (from, module) in &self.modules {
@@ -97,7 +97,7 @@ impl Crate {
         edges
     }
 
-    /// The module in which `path`, as written in the module `from`, ends.
+    /// Returns the module that contains the item `path`, as written in the module `from`.
     fn resolve(&self, from: &ModulePath, path: &[String], depth: usize) -> Option<ModulePath> {
         let mut at = from.clone();
         let mut rest = path.iter();
@@ -123,7 +123,7 @@ impl Crate {
         Some(at)
     }
 
-    /// From the module `at` to the module or the re-exported name `name` in it.
+    /// Returns the path of the child module or re-exported name `name` of the module `at`.
     fn step(&self, at: &ModulePath, name: &str, depth: usize) -> Option<ModulePath> {
         let mut below = at.clone();
         below.push(name.to_owned());
@@ -131,7 +131,7 @@ impl Crate {
             return Some(below);
         }
         let path = self.modules.get(at)?.names.get(name)?;
-        // A name that stands for itself is an item of another crate.
+        // A name that resolves to itself is an item of another crate.
         if depth == 0 || path.first().is_some_and(|first| first == name) {
             return None;
         }
@@ -139,7 +139,7 @@ impl Crate {
     }
 }
 
-/// The modules that import each other, directly or through others.
+/// Returns the import cycles: sets of modules that import each other, directly or indirectly.
 pub(crate) fn knots(edges: &Edges) -> Vec<BTreeSet<String>> {
     let mut knots: Vec<BTreeSet<String>> = Vec::new();
     for module in edges.keys() {
@@ -186,15 +186,15 @@ fn without_comment(line: &str) -> &str {
         })
 }
 
-/// One name that a `use` declaration brings in.
+/// A name that a `use` declaration imports.
 #[derive(Debug, PartialEq, Eq)]
 struct Import {
     path: ModulePath,
-    /// The name in this module; `None` for all names of a module.
+    /// The name in this module; `None` for a glob import.
     alias: Option<String>,
 }
 
-/// The `use` declarations of a file, which rustfmt starts on lines of their own.
+/// Parses the `use` declarations of a file. rustfmt starts each on a new line.
 fn imports(text: &str) -> Vec<Import> {
     let mut imports = Vec::new();
     let mut rest = text;
@@ -207,7 +207,7 @@ fn imports(text: &str) -> Vec<Import> {
     imports
 }
 
-/// Returns the start of the tree of the next `use` declaration.
+/// Returns the position of the tree of the next `use` declaration.
 fn next_use(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -228,7 +228,7 @@ fn next_use(text: &str) -> Option<usize> {
     None
 }
 
-/// Takes a tree of imports apart, whose paths all start with `prefix`.
+/// Splits a tree of imports into paths, which all start with `prefix`.
 fn expand(prefix: &str, tree: &str, imports: &mut Vec<Import>) {
     let mut depth = 0;
     let parts = tree.split(|letter: char| {
@@ -265,7 +265,7 @@ fn expand(prefix: &str, tree: &str, imports: &mut Vec<Import>) {
     }
 }
 
-/// Paths in code that begin with `crate` or `super`.
+/// Returns the paths in code that begin with `crate` or `super`.
 fn inline_paths(text: &str) -> Vec<ModulePath> {
     let mut paths = Vec::new();
     for start in ["crate::", "super::"] {

@@ -1,4 +1,4 @@
-//! Order inside crates: groups of modules, knots of modules, and the size of a crate.
+//! Checks the structure of crates: groups of modules, import cycles, and the size of a crate.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,12 +7,13 @@ use super::exemptions::Finding;
 use super::modules::{self, Crate};
 use super::source::Source;
 
-/// The number of lines, without tests, above which a library crate is mentioned.
+/// The number of lines, without tests, above which a library crate is listed.
 const LARGE_CRATE_LINES: usize = 20_000;
-/// The crates that are programs.
+/// The crates that are programs and not libraries.
 const PROGRAMS: &[&str] = &["pronto-cli"];
 
-/// Reports groups that import groups above them, and modules outside of the groups of their crate.
+/// Reports modules that import from a higher group, and modules that are in no group of their
+/// crate.
 pub(crate) fn check(root: &Path, sources: &[Source], problems: &mut Vec<String>) {
     let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap_or_default();
     let mut groups = groups(&page);
@@ -28,7 +29,7 @@ pub(crate) fn check(root: &Path, sources: &[Source], problems: &mut Vec<String>)
     }
 }
 
-/// Lists large crates: a reason to look for parts that mean something by themselves, and no error.
+/// Lists large crates. Their size is a reason to look for separable parts, but not an error.
 pub(crate) fn large_crates(sources: &[Source]) -> Vec<String> {
     let crates = modules::crates(sources);
     let is_large = |member: &&Crate| {
@@ -45,7 +46,7 @@ pub(crate) fn large_crates(sources: &[Source]) -> Vec<String> {
         .collect()
 }
 
-/// Knots of modules.
+/// Returns the import cycles between modules.
 pub(crate) fn findings(sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for member in modules::crates(sources) {
@@ -98,7 +99,8 @@ fn out_of_order(member: &Crate, order: &[String]) -> Vec<String> {
     problems
 }
 
-/// Rows of the form `` | `crate` | `lowest`, `next`, … | `` below a head that names groups.
+/// Parses the rows of the form `` | `crate` | `lowest`, `next`, … | `` below a table head that
+/// names groups.
 fn groups(page: &str) -> BTreeMap<String, Vec<String>> {
     let rows = page
         .lines()

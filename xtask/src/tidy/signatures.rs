@@ -1,7 +1,7 @@
-//! Parameters of functions: none of them is a tuple.
+//! Checks the parameters of functions: a parameter must not be a tuple.
 //!
-//! The rest is counted for each crate and listed in the exemptions, which only shrink. A method
-//! of `impl Trait for Type` has the signature that the trait prescribes and is not counted.
+//! Remaining tuples are counted for each crate and listed in the exemptions, which only shrink. A
+//! method of `impl Trait for Type` has the signature of the trait and is not counted.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::exemptions::Finding;
 use super::source::{self, Source};
 use super::text::code_of;
 
-/// Places that a problem names at most.
+/// The largest number of places that a problem lists.
 const PLACES: usize = 5;
 
 /// Counts the tuple parameters of each crate.
@@ -38,10 +38,10 @@ fn rule(places: &[String]) -> String {
     format!("no tuple parameters in signatures: {named}{more}")
 }
 
-/// The tuple parameters of a file that are not in tests, with their places.
+/// Returns the tuple parameters in a file, except in tests, with their lines.
 fn search(source: &Source) -> Vec<String> {
     let mut places = Vec::new();
-    // Where the implementation of a trait that surrounds the line is indented.
+    // The indentation of the trait implementation around the line.
     let mut trait_indent = None;
     for (at, line) in source.lines.iter().enumerate() {
         if source.is_test[at] || line.trim().is_empty() {
@@ -67,14 +67,15 @@ fn search(source: &Source) -> Vec<String> {
     places
 }
 
-/// Whether the line begins `impl Trait for Type`, which may continue on further lines.
+/// Returns whether the line begins `impl Trait for Type`, which may continue on further lines.
 fn is_trait_implementation(lines: &[String], at: usize) -> bool {
     let start = lines[at].trim_start();
     (start.starts_with("impl ") || start.starts_with("impl<") || start.starts_with("unsafe impl"))
         && head(lines, at).contains(" for ")
 }
 
-/// The code from the line to the brace or semicolon that ends the head of the item, on one line.
+/// Returns the code from the line to the brace or semicolon that ends the head of the item, joined
+/// into one line.
 fn head(lines: &[String], at: usize) -> String {
     let mut head = String::new();
     for line in &lines[at..] {
@@ -87,7 +88,7 @@ fn head(lines: &[String], at: usize) -> String {
     head
 }
 
-/// The parameters of a function, as written.
+/// Returns the parameters of a function, as written.
 fn parameters(head: &str) -> Vec<String> {
     let Some(after) = head.find("fn ").map(|at| &head[at + 3..]) else {
         return Vec::new();
@@ -120,7 +121,7 @@ fn parameters(head: &str) -> Vec<String> {
         .collect()
 }
 
-/// The type of a parameter, without the references around it.
+/// Returns the type of a parameter, without references around it.
 fn type_of(parameter: &str) -> &str {
     let mut depth = Depth::default();
     let colon = parameter.find(|letter| {
@@ -139,7 +140,7 @@ fn type_of(parameter: &str) -> &str {
     kind
 }
 
-/// Whether a type in parentheses has a comma: `(A, B)`, but neither `()` nor `(dyn A + B)`.
+/// Returns whether a type in parentheses has a comma: `(A, B)`, but neither `()` nor `(dyn A + B)`.
 fn is_tuple(kind: &str) -> bool {
     let Some(inner) = kind.strip_prefix('(') else {
         return false;
@@ -166,12 +167,12 @@ impl Depth {
         self.open == 0
     }
 
-    /// Counts a letter. Always false, for use in a search.
+    /// Counts a letter. Always returns false, for use in the predicate of a search.
     fn passes(&mut self, letter: char) -> bool {
         match letter {
             '(' | '[' | '{' | '<' => self.open += 1,
             ')' | ']' | '}' => self.open -= 1,
-            // An arrow closes nothing.
+            // The `>` of an arrow closes no bracket.
             '>' if self.last != '-' => self.open -= 1,
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Source files, parsed by their indentation, which rustfmt guarantees.
+//! Source files, parsed by the indentation that rustfmt guarantees.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use super::exemptions::Finding;
 const FILE_LIMIT: usize = 500;
 const FUNCTION_LIMIT: usize = 70;
 
-/// A file of Rust.
+/// A Rust source file.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// From the top of the workspace.
+    /// The path relative to the top of the workspace.
     pub(crate) path: String,
     pub(crate) lines: Vec<String>,
-    /// For each line, whether it is part of a test.
+    /// Whether each line is part of a test.
     pub(crate) is_test: Vec<bool>,
 }
 
-/// All files of Rust in the workspace, sorted by path.
+/// Returns all Rust files of the workspace, sorted by path.
 pub(crate) fn all(root: &Path) -> Vec<Source> {
     let mut paths = Vec::new();
     for folder in ["crates", "bench", "xtask", "fuzz"] {
@@ -71,7 +71,7 @@ impl Source {
         }
     }
 
-    /// The file if it is too long, and those of its functions that are.
+    /// Returns the file if it is too long, and its functions that are too long.
     pub(crate) fn long_parts(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let length = self.is_test.iter().filter(|is_test| !**is_test).count();
@@ -99,13 +99,14 @@ impl Source {
     }
 }
 
-/// The crate of a source file, or its top directory.
+/// Returns the crate of a source file, or its top directory.
 pub(crate) fn unit_of(path: &str) -> String {
     let parts = if path.starts_with("crates/") { 2 } else { 1 };
     path.split('/').take(parts).collect::<Vec<_>>().join("/")
 }
 
-/// The last line of the item that starts at `at`: the next one that closes at its indentation.
+/// Returns the last line of the item that starts at `at`: the next line that closes at the same
+/// indentation.
 fn end_of_item(lines: &[String], at: usize) -> usize {
     let indent = indentation(&lines[at]);
     for (end, line) in lines.iter().enumerate().skip(at) {
@@ -126,7 +127,7 @@ pub(crate) fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// The name of the function whose head begins on the line.
+/// Returns the name of the function whose head begins on the line.
 pub(crate) fn function_name(line: &str) -> Option<&str> {
     const BEFORE: &[&str] = &["pub", "const", "unsafe", "async", "default", "extern", "fn"];
     let text = line.trim_start();

@@ -1,4 +1,4 @@
-//! Rules for the text of each source file.
+//! Checks rules about the text of each source file.
 
 use super::source::Source;
 
@@ -48,7 +48,7 @@ pub(crate) fn check(source: &Source, problems: &mut Vec<String>) {
     }
 }
 
-/// A line of documentation without words that has none beside it either.
+/// Returns whether the line is an empty doc comment line without a doc comment line beside it.
 fn is_empty_document(source: &Source, at: usize) -> bool {
     let marker = source.lines[at].trim();
     if marker != "///" && marker != "//!" {
@@ -61,7 +61,7 @@ fn is_empty_document(source: &Source, at: usize) -> bool {
     !is_beside(at.checked_sub(1)) || !is_beside(Some(at + 1))
 }
 
-/// The line without its strings and comments, as far as one line tells.
+/// Returns the line without its strings and comments, as far as a single line shows them.
 pub(crate) fn code_of(line: &str) -> String {
     let mut code = String::new();
     let mut in_string = false;

@@ -1,14 +1,14 @@
-//! Checks that no tracked file is large: results of builds and downloads do not belong into history, which keeps them
-//! for ever.
+//! Checks that no tracked file is large. History keeps such files for ever, so build results and
+//! downloads must not be committed.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The most bytes of a tracked file. The largest are lock files and completions.
+/// The largest size of a tracked file. The largest files are lock files and completions.
 const MOST_BYTES: u64 = 256 * 1024;
 
 pub(crate) fn check(root: &Path, problems: &mut Vec<String>) {
-    // A source archive has no repository, and nothing was added there.
+    // A source archive has no repository, so no file can have been added.
     if !root.join(".git").exists() {
         return;
     }
@@ -30,7 +30,7 @@ pub(crate) fn check(root: &Path, problems: &mut Vec<String>) {
     };
     let names = String::from_utf8_lossy(&names);
     for name in names.split_terminator('\0') {
-        // A file may be deleted and not committed yet.
+        // A deleted file may still be in the index.
         let bytes = std::fs::symlink_metadata(root.join(name)).map_or(0, |found| found.len());
         if bytes > MOST_BYTES {
             problems.push(format!(

@@ -1,7 +1,8 @@
-//! Phrases that comments, documents and identifiers must not use, and with which doc comments must
-//! not start, from `xtask/words.txt`.
+//! Checks that comments, documents and identifiers do not use the phrases in `xtask/words.txt`, and
+//! that doc comments do not start with them.
 //!
-//! What remains is counted for each crate or document and listed in the exemptions, which only shrink.
+//! Remaining phrases are counted for each crate or document and listed in the exemptions, which
+//! only shrink.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::source::{self, Source};
 use super::text::code_of;
 
 const LIST: &str = "xtask/words.txt";
-/// Places that a problem names at most.
+/// The largest number of places that a problem lists.
 const PLACES: usize = 5;
 
 /// The list of phrases.
@@ -19,19 +20,19 @@ const PLACES: usize = 5;
 pub(crate) struct Words {
     phrases: Vec<Phrase>,
     identifiers: Vec<Phrase>,
-    /// Phrases with which no doc comment may start.
+    /// The phrases with which no doc comment may start.
     starts: Vec<Phrase>,
 }
 
-/// A phrase, as its words in lower case (an identifier is one word as it is written), and what to
-/// write instead.
+/// A phrase as its words in lower case, and its replacement. An identifier is one word in its own
+/// case.
 #[derive(Debug)]
 struct Phrase {
     words: Vec<String>,
     instead: String,
 }
 
-/// The places of one crate or document.
+/// The places of phrases, by crate or document.
 type Places = BTreeMap<String, Vec<String>>;
 
 impl Words {
@@ -65,7 +66,7 @@ impl Words {
                 list.phrases.push(Phrase { words, instead });
             }
         }
-        // The longest phrase that begins at a word is the one that is reported.
+        // The longest of the phrases that begin at a word is reported.
         list.phrases
             .sort_by_key(|phrase| std::cmp::Reverse(phrase.words.len()));
         list
@@ -158,7 +159,7 @@ impl Words {
         places
     }
 
-    /// Looks for phrases in the words of a paragraph.
+    /// Searches the words of a paragraph for phrases.
     fn search(&self, path: &str, block: &[Word], places: &mut Vec<String>) {
         let mut at = 0;
         while at < block.len() {
@@ -209,8 +210,8 @@ struct Word {
     line: usize,
 }
 
-/// Appends the words of a line, except those in backticks. A gap or a punctuation mark separates
-/// words that do not form a phrase.
+/// Appends the words of a line, except words in backticks. Text in backticks and punctuation
+/// separate words, so that they form no phrase.
 fn append(block: &mut Vec<Word>, text: &str, line: usize) {
     for (at, part) in text.split('`').enumerate() {
         if at % 2 == 1 {
@@ -238,13 +239,13 @@ fn append(block: &mut Vec<Word>, text: &str, line: usize) {
     }
 }
 
-/// The text of a line that holds nothing but a comment.
+/// Returns the text of a line that contains only a comment.
 fn comment_of(line: &str) -> Option<&str> {
     let comment = line.trim_start().strip_prefix("//")?;
     Some(comment.trim_start_matches(['/', '!']))
 }
 
-/// Whether a line is part of a doc comment.
+/// Returns whether a line is part of a doc comment.
 fn is_doc_comment(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("///") && !line.starts_with("////") || line.starts_with("//!")

@@ -1,4 +1,4 @@
-//! gix as a client of a Git server. `../README.md` describes the operations.
+//! Runs gix as a client of a Git server. `../README.md` describes the operations.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicBool;
 use gix::remote::Direction;
 use gix::remote::fetch::Shallow;
 
-/// gix lacks the operation.
+/// The exit code if gix lacks the operation.
 const UNSUPPORTED: u8 = 9;
 
-/// The release in `Cargo.toml`.
+/// The release of gix in `Cargo.toml`.
 const VERSION: &str = "0.90.0";
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints an error and its causes, as gix's own program does.
+/// Prints an error and its causes, as the program `gix` does.
 fn report(error: &(dyn std::error::Error + 'static)) {
     eprintln!("error: {error}");
     let mut cause = error.source();

@@ -1,6 +1,6 @@
-//! `cargo run --release -p bench --bin lookups -- INDEX…`: measures operations on a pack index
-//! beside JGit and other programs: opening it and finding one id, finding ids in random order, and
-//! reading all ids and offsets.
+//! `cargo run --release -p bench --bin lookups -- INDEX…`: measures operations on a pack index with
+//! pronto, JGit and other programs: opening the index and finding one id, finding ids in random
+//! order, and reading all ids and offsets.
 
 #![expect(
     clippy::print_stdout,
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Minimum, median and maximum, in seconds.
+/// The minimum, median and maximum in seconds.
 type Spread = (f64, f64, f64);
 
 fn spread(figures: &Figures, what: &str) -> Option<Spread> {
@@ -154,7 +154,7 @@ fn find(wanted: &str, data: &Path) -> Result<PathBuf, String> {
     largest.ok_or_else(|| format!("there is no pack index in '{wanted}'"))
 }
 
-/// Measures JGit, with a heap that holds the whole index.
+/// Returns the command that measures JGit, with a heap that holds the whole index.
 fn jgit(jar: &Path) -> Command {
     let mut java = Command::new("java");
     java.args(["-XX:MaxRAMPercentage=70", "-jar"]).arg(jar);

@@ -10,7 +10,7 @@ use pronto_io::view::Access;
 use pronto_odb::{Options, Store};
 use pronto_pack::idx::{Index, IndexPosition};
 
-/// The maximum number of looked up ids. They are spread evenly over a larger index.
+/// The largest number of ids to look up. In a larger index, these ids are evenly spread.
 pub(crate) const MOST_IDS: u32 = 2_000_000;
 
 /// The number of times that each run opens the index.
@@ -51,7 +51,7 @@ impl Figures {
         wanted.map(|(_, seconds)| *seconds)
     }
 
-    /// Parses lines of a name, a tab and seconds.
+    /// Parses lines that consist of a name, a tab and seconds.
     pub(crate) fn parse(text: &str) -> Result<Figures, String> {
         let lines = text.lines().map(|line| {
             let (what, seconds) = line.split_once('\t')?;
@@ -64,7 +64,7 @@ impl Figures {
     }
 }
 
-/// Measures `path` `runs` times, after one run that does not count.
+/// Measures `path` `runs` times, after one warm-up run.
 pub(crate) fn pronto(path: &Path, runs: usize) -> Result<Measured, String> {
     let measured = measure(path, runs);
     measured.map_err(|error| format!("{}: {error}", path.display()))
@@ -135,7 +135,7 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
     })
 }
 
-/// Opens the object store and reads commits from it, in each run again.
+/// Opens the object store and reads commits from it. Each run opens the store again.
 fn read_commits(
     objects: &Path,
     ids: &[ObjectId],

@@ -27,7 +27,7 @@ pub(crate) fn make(objects: u32, data: &Path) -> io::Result<PathBuf> {
         &mut out,
     )?;
     write_offsets(&mut out, objects)?;
-    // Arbitrary checksums: no reader verifies them, and none of them is zero.
+    // The checksums are arbitrary but not zero, because no reader verifies them.
     out.write_all(&[0xab; 2 * HASH_BYTES as usize])?;
     out.seek(SeekFrom::Start(8))?;
     for count in fanout {
@@ -40,7 +40,8 @@ pub(crate) fn make(objects: u32, data: &Path) -> io::Result<PathBuf> {
 }
 
 fn write_ids(out: &mut impl io::Write, objects: u32) -> io::Result<[u32; 256]> {
-    // Steps have the length of those between sorted random numbers, and their sum fits.
+    // The steps are distributed like the distances between sorted random numbers, and their sum
+    // stays in range.
     let count = f64::from(objects);
     let mean = u64::MAX as f64 / (count + 6.0 * count.sqrt() + 8.0);
     let mut fanout = [0; 256];
@@ -56,7 +57,7 @@ fn write_ids(out: &mut impl io::Write, objects: u32) -> io::Result<[u32; 256]> {
         let share = ((next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         key = key.saturating_add((-share.ln() * mean) as u64);
         out.write_all(&key.to_be_bytes())?;
-        // Ids increase even if two keys are equal.
+        // The row number makes ids increase even if two keys are equal.
         out.write_all(&row.to_be_bytes())?;
         out.write_all(&next().to_be_bytes())?;
         fanout[(key >> 56) as usize] += 1;
@@ -70,7 +71,7 @@ fn write_ids(out: &mut impl io::Write, objects: u32) -> io::Result<[u32; 256]> {
 
 fn write_offsets(out: &mut impl io::Write, objects: u32) -> io::Result<()> {
     const LARGE: u32 = 1 << 31;
-    // A prime number, so that each position in the pack is used once.
+    // The factor is prime, so that each position in the pack is used once.
     let place = |row: u64| row * 2_654_435_761 % u64::from(objects.max(1));
     let offset = |row: u32| 12 + place(u64::from(row)) * ENTRY_BYTES;
     let mut large = Vec::new();

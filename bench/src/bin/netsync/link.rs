@@ -1,5 +1,6 @@
-//! The cost of a link with high latency: the number of round trips until both repositories have the
-//! objects and refs of the other one. pronto uses one session, git a fetch and a push.
+//! Measures the cost of a link with high latency: the number of round trips until each repository
+//! has the objects and refs of the other. pronto uses one netsync session, and git uses a fetch and
+//! a push.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,18 +10,18 @@ use std::time::{Duration, Instant};
 use crate::process::{git, used};
 use crate::{Arguments, Peer, relay};
 
-/// Commits in the shared history.
+/// The number of commits in the shared history.
 const COMMITS: usize = 2000;
-/// Branches that do not move.
+/// The number of branches that do not change.
 const BRANCHES: usize = 100;
 
-/// A change since the last sync.
+/// A change of one or both sides since the last sync.
 struct Case {
     name: &'static str,
-    /// A new commit on the remote or on the local side.
+    /// Whether the remote side has a new commit.
     there: bool,
     here: bool,
-    /// The target: the maximum number of round trips.
+    /// The target: the largest number of round trips.
     asked: f64,
 }
 
@@ -145,7 +146,7 @@ fn make(made: &Path, peer: &Peer) -> Result<(), String> {
         return Err("git fast-import failed".to_owned());
     }
     git(made, &["clone", "-q", "--bare", "there.git", "here.git"])?;
-    // Copies of the two repositories in sync.
+    // The runs use copies of these two repositories.
     git(&made.join("here.git"), &["remote", "remove", "origin"])?;
     for command in commands(made, peer, "")? {
         used(command)?;
@@ -190,7 +191,7 @@ fn meet(made: &Path, peer: &Peer, case: &Case, delay: Duration) -> Result<(f64, 
     Ok((seconds, bytes))
 }
 
-/// The commands that synchronise both sides.
+/// Returns the commands that synchronise both sides.
 fn commands(place: &Path, peer: &Peer, delay: &str) -> Result<Vec<Command>, String> {
     let there: PathBuf = place.join("there.git");
     let url = format!("ssh://server{}", there.display());

@@ -1,6 +1,6 @@
-//! `cargo run --release -p bench --bin netsync`: the table of report 004. For nine workloads and
-//! five operations it shows processor time, memory, copied bytes and allocated bytes of pronto and
-//! git.
+//! `cargo run --release -p bench --bin netsync`: writes the table of report 004. For nine workloads
+//! and five operations, the table shows the processor time, memory, copied bytes and allocated
+//! bytes of pronto and git.
 
 #![expect(
     clippy::print_stdout,

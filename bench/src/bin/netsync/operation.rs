@@ -22,7 +22,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Least, median and most of one figure.
+    /// Returns the minimum, median and maximum of a figure.
     pub(crate) fn spread(&self, figure: impl Fn(&Used) -> f64) -> (f64, f64, f64) {
         let mut values: Vec<f64> = self.runs.iter().map(figure).collect();
         values.sort_by(f64::total_cmp);
@@ -35,7 +35,7 @@ impl Row {
     }
 }
 
-/// The figures of a run: of this side, and of the server if there is one.
+/// The figures of a run: of this side, and of the server if there is a server.
 struct Outcome {
     client: Used,
     server: Option<relay::Seen>,
@@ -141,7 +141,7 @@ fn add(
     Ok(outcome)
 }
 
-/// A worktree in which everything is staged, and a copy of its repository.
+/// Creates a worktree in which everything is staged, and a copy of its repository.
 fn stage(workload: &Workload) -> Result<(), String> {
     let staged = workload.place.join("staged");
     copy(&workload.tree, &staged, "-a")?;
@@ -236,7 +236,7 @@ fn pull(
     })
 }
 
-/// A new peer name for each run, because each run uses a new repository.
+/// Returns an unused peer name. Each run uses a new repository.
 fn unheard_of() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     format!("run-{}", now.unwrap_or_default().as_nanos())

@@ -10,7 +10,7 @@ use wait4::Wait4 as _;
 
 use crate::relay;
 
-/// The resource usage of a process, or of a process and its descendants.
+/// The resource usage of a process with or without its descendants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     pub(crate) cpu_seconds: f64,
@@ -45,7 +45,7 @@ pub(crate) fn output<S: AsRef<OsStr> + Debug>(
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs stock git, which prepares and verifies.
+/// Runs stock git for preparation and verification.
 pub(crate) fn git<S: AsRef<OsStr> + Debug>(
     directory: &Path,
     arguments: &[S],
@@ -64,7 +64,8 @@ fn surroundings(command: &mut Command) -> &mut Command {
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "bench@example.com")))
 }
 
-/// Runs the command until it ends. The usage of a relay and of the processes behind it is excluded.
+/// Runs the command to its end. The usage of a relay and of the processes that it starts is
+/// excluded.
 pub(crate) fn used(mut command: Command) -> Result<Used, String> {
     let child = surroundings(&mut command)
         .stdout(Stdio::null())

@@ -1,5 +1,5 @@
-//! A replacement for ssh. It starts the other side, forwards the bytes, and records their number
-//! and the resource usage of the other side.
+//! A replacement for ssh. The relay starts the other side, forwards the bytes, and records their
+//! number and the resource usage of the other side.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use crate::process::Used;
 /// The first argument that selects the relay.
 pub(crate) const NAME: &str = "relay-of-bytes";
 
-/// The variable that adds a delay in microseconds in each direction.
+/// The environment variable with a delay in microseconds for each direction.
 pub(crate) const DELAY: &str = "RELAY_DELAY_MICROSECONDS";
 
 /// The directory for counters of the other side, below that of this side.
@@ -24,7 +24,7 @@ pub(crate) const SERVER: &str = "server";
 
 const BUFFER_LEN: usize = 64 << 10;
 
-/// The maximum number of buffers in transit.
+/// The largest number of buffers in transit.
 const LINE_BUFFERS: usize = 1024;
 
 /// The record of a relay.
@@ -34,7 +34,7 @@ pub(crate) struct Seen {
     pub(crate) server: Used,
     /// The resource usage of the relay and the other side together.
     pub(crate) both_cpu_seconds: f64,
-    /// Bytes in both directions.
+    /// The number of bytes in both directions.
     pub(crate) wire_bytes: u64,
 }
 
@@ -107,7 +107,7 @@ fn carry(file: &Path, command: &OsString) -> Result<u8, String> {
     let mut child = shell.spawn().map_err(|error| error.to_string())?;
     let sampler = Sampler::start(child.id());
     let (input, output) = (child.stdin.take(), child.stdout.take());
-    // Not joined: this side may keep its end open after the other side has ended.
+    // The thread is not joined: this side may keep its end open after the other side has ended.
     let there = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let sent = there.clone();
     let delay = std::env::var(DELAY).ok();

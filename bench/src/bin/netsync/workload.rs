@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::process::git;
 
-/// Their names, in the order of the report.
+/// The names of the workloads, in the order of the report.
 pub(crate) const NAMES: [&str; 9] = [
     "zero_small",
     "zero_large",
@@ -21,7 +21,7 @@ pub(crate) const NAMES: [&str; 9] = [
     "everything",
 ];
 
-/// The commits nearest to the dates of monotone's releases 0.10 to 0.22.
+/// The commits that are nearest to the dates of monotone's releases 0.10 to 0.22.
 const RELEASES: [&str; 13] = [
     "7156ed079",
     "7c02373de",
@@ -46,9 +46,9 @@ const MIB: u64 = 1 << 20;
 /// A directory of files, and a repository that has them as one commit.
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// The directory that holds both.
+    /// The directory that contains both.
     pub(crate) place: PathBuf,
-    /// The files.
+    /// The directory of the files.
     pub(crate) tree: PathBuf,
     /// A bare repository with one commit on `main`, in one pack.
     pub(crate) origin: PathBuf,
@@ -74,7 +74,7 @@ pub(crate) fn make(
     let (tree, origin) = (place.join("tree"), place.join("origin.git"));
     std::fs::create_dir_all(&tree).map_err(|error| error.to_string())?;
     fill(name, &tree, monotone)?;
-    // Uses an index outside, so that no file of git is among the files.
+    // The index is outside of the directory, so that it is not among the files.
     git(
         &place,
         &["init", "-q", "--bare", "-b", "main", "origin.git"],
@@ -233,7 +233,7 @@ fn mixed(path: &Path, zeros: u64, random: u64) -> Result<(), String> {
     out.flush().map_err(|error| error.to_string())
 }
 
-/// SplitMix64: a seed gives the same numbers on every machine.
+/// The SplitMix64 generator: a seed gives the same numbers on every machine.
 struct Random(u64);
 
 impl Random {

@@ -1,7 +1,7 @@
-//! `cargo run --release -p bench --bin phases -- WORKTREE`: the tables of report 001. For `status
-//! -s -uno`, and for status with untracked files, they show the duration of each phase in pronto
-//! and git as reported by `GIT_TRACE2_EVENT`: with a cold and a warm page cache, with and without
-//! `core.preloadIndex`.
+//! `cargo run --release -p bench --bin phases -- WORKTREE`: writes the tables of report 001. The
+//! tables show the duration of each phase of `status -s -uno`, and of status with untracked files,
+//! in pronto and git as reported by `GIT_TRACE2_EVENT`: with a cold and a warm page cache, with and
+//! without `core.preloadIndex`.
 
 #![expect(
     clippy::print_stdout,
@@ -121,7 +121,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
                 runs: Vec::new(),
             })
             .collect();
-        // The first round does not count.
+        // The first round is a warm-up.
         for round in 0..=arguments.runs {
             for (peer, row) in peers.iter().zip(&mut rows) {
                 let phases = measure(arguments, peer, setting)?;

@@ -28,10 +28,10 @@ pub(crate) struct Phases {
     pub(crate) total: f64,
 }
 
-/// Adds up the regions of the main thread in `text`, which has one event in each line.
+/// Adds up the regions of the main thread in `text`, which has one event on each line.
 ///
 /// # Errors
-/// If the text is not a trace.
+/// Fails if `text` is not a trace.
 pub(crate) fn read(text: &str, total: f64) -> Result<Phases, String> {
     let mut seconds = [0.0; NAMES.len()];
     let (mut begun, mut first) = (None, None);

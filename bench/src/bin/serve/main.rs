@@ -1,5 +1,6 @@
-//! Load on a Git server: starts a server in a control group, replays what clients send, and writes what the
-//! server took. `bench/serve/README.md` describes the measurements.
+//! Measures the load on a Git server: starts a server in a control group, replays requests of
+//! clients, and writes the resources that the server used. `bench/serve/README.md` describes the
+//! measurements.
 
 #![expect(
     clippy::print_stdout,

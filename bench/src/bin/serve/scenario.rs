@@ -17,12 +17,12 @@ use bench::load::group::Sampler;
 use bench::load::push::Changes;
 use bench::load::server::Server;
 
-/// The repositories: a large one, one with many refs and packs, and a small one.
+/// The names of the repositories: a large one, one with many refs and packs, and a small one.
 const LARGE: &str = "large.git";
 const MANY: &str = "many.git";
 const SMALL: &str = "small.git";
 
-/// Requests in a row of which the processor time is measured together.
+/// The number of consecutive requests whose processor time is measured together.
 const REPEATED: u32 = 5;
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -32,7 +32,7 @@ struct Run<'a> {
     measure: &'a Measure,
     client: Client,
     server: Server,
-    /// Pushes of `many.git` and of `small.git`.
+    /// The pushes to `many.git` and to `small.git`.
     changes: [Changes; 2],
 }
 
@@ -95,7 +95,7 @@ fn append(measure: &Measure, line: &str) -> Result<()> {
     writeln!(file.map_err(failed)?, "{line}").map_err(failed)
 }
 
-/// Cost of a measurement to the server.
+/// The resources that the server used in a measurement.
 struct Taken {
     processor: f64,
     peak: f64,
@@ -103,7 +103,7 @@ struct Taken {
 }
 
 impl Run<'_> {
-    /// Runs `act` and measures the server until it rests.
+    /// Runs `act`, and measures the server until it is idle.
     fn measured<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<(T, Taken)> {
         self.server.settle();
         let sampler = Sampler::start(&self.server.group);
@@ -122,9 +122,10 @@ impl Run<'_> {
         result.map(|result| (result, taken))
     }
 
-    /// Does `act` several times in each of several rounds; the processor time and the time of one.
+    /// Runs `act` several times in each of several rounds. Returns the processor time and the
+    /// elapsed time of one run.
     fn repeated(&self, act: &dyn Fn() -> Result<()>) -> Result<Map<String, Value>> {
-        // The first one may read files that are not in memory.
+        // The first run may read files that are not in the page cache.
         act()?;
         let (mut processor, mut wall, mut peak) = (Vec::new(), Vec::new(), 0.0_f64);
         for _ in 0..self.measure.runs {
@@ -213,7 +214,7 @@ fn idle(run: &Run<'_>) -> Result<Map<String, Value>> {
     hold(run, &|client| client.connect())
 }
 
-/// Connections that have asked for the refs of a small repository, and are kept.
+/// Holds connections that have requested the refs of a small repository.
 fn idle_after_request(run: &Run<'_>) -> Result<Map<String, Value>> {
     if run.measure.url.starts_with("git://") {
         return Err("git:// has one request for each connection".to_owned());
@@ -221,7 +222,7 @@ fn idle_after_request(run: &Run<'_>) -> Result<Map<String, Value>> {
     hold(run, &|client| Ok(client.fetch(SMALL)?.into_stream()))
 }
 
-/// Opens connections and keeps them, and measures the memory that they take.
+/// Opens connections, keeps them open, and measures their memory in the server.
 fn hold(run: &Run<'_>, open: &dyn Fn(&Client) -> Result<TcpStream>) -> Result<Map<String, Value>> {
     run.server.settle();
     let before = run.server.group.anonymous();
@@ -255,14 +256,14 @@ fn hold(run: &Run<'_>, open: &dyn Fn(&Client) -> Result<TcpStream>) -> Result<Ma
     })))
 }
 
-/// Whether a connection is open and has nothing to read: not an error, nor its end.
+/// Returns whether a connection is open and has nothing to read: neither an error nor its end.
 fn is_silent(mut stream: &TcpStream) -> bool {
     let silent = stream.set_nonblocking(true);
     let read = silent.and_then(|()| stream.read(&mut [0; 16]));
     read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
-/// Fetches of nothing (7 of 10), clones (2) and pushes (1) of a small repository.
+/// Runs a mix of fetches of nothing (7 of 10), clones (2) and pushes (1) of a small repository.
 fn mixed(run: &Run<'_>) -> Result<Map<String, Value>> {
     let next = AtomicU32::new(0);
     let work = || {

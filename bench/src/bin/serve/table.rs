@@ -1,4 +1,4 @@
-//! Results as tables: one for each scenario, with a row for each server.
+//! Formats results as tables: one for each scenario, with a row for each server.
 
 use std::path::Path;
 

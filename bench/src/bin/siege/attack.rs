@@ -1,4 +1,5 @@
-//! Hostile clients: so many connections at once, which are opened again when the server ends them.
+//! Hostile clients: a fixed number of simultaneous connections, which are reopened when the server
+//! closes them.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -11,10 +12,10 @@ use bench::load::client::connect_from;
 
 use crate::site::{Server, Site};
 
-/// The addresses of the attackers: 127.0.1.1 and so on.
+/// The number of attacker addresses: 127.0.1.1 and so on.
 const ADDRESSES: usize = 4;
 
-/// The pause before a connection is opened again.
+/// The pause before a connection is reopened.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The time between two bytes of a client that sends slowly.
@@ -35,18 +36,18 @@ enum Protocol {
     Netsync,
 }
 
-/// The behaviour of one connection. The bytes are made once.
+/// The behaviour of one connection. The bytes are generated once.
 #[derive(Clone, Copy)]
 enum Act {
-    /// Sends these bytes, and then nothing.
+    /// Sends these bytes and then nothing.
     Stall(fn(&Site) -> Vec<u8>),
     /// Sends these bytes one by one.
     Slowly(fn(&Site) -> Vec<u8>),
-    /// Sends these requests, each when the last one was answered.
+    /// Sends these requests, each after the response to the previous one.
     Flood(fn(&Site) -> Vec<u8>),
 }
 
-/// All kinds.
+/// All kinds of attacks.
 pub(crate) const KINDS: &[Kind] = &[
     kind("idle bodies", Protocol::Http, Act::Stall(idle_body)),
     kind("slow headers", Protocol::Http, Act::Slowly(slow_head)),
@@ -210,7 +211,7 @@ fn clone(_: &Site) -> Vec<u8> {
     [head(FETCH, V2, body.len()), body].concat()
 }
 
-/// A connection of HTTP/2 with 32 requests whose bodies do not come.
+/// Returns an HTTP/2 connection with 32 requests whose bodies are missing.
 fn streams(_: &Site) -> Vec<u8> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
@@ -243,14 +244,14 @@ fn streams(_: &Site) -> Vec<u8> {
     bytes
 }
 
-/// An attack that is under way.
+/// A running attack.
 pub(crate) struct Attack {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Attack {
-    /// Opens all connections, and returns when each was tried.
+    /// Opens all connections, and returns after each was tried once.
     pub(crate) fn start(
         kind: &'static Kind,
         site: &Site,
@@ -290,7 +291,7 @@ impl Attack {
     pub(crate) fn stop(self) {
         self.stop.store(true, Relaxed);
         for one in self.threads {
-            // One that has panicked attacks no more.
+            // A client that has panicked no longer attacks.
             let _ = one.join();
         }
     }
@@ -306,9 +307,10 @@ struct Hostile {
 }
 
 impl Hostile {
-    /// Opens its connection again and again. Counts in `tried` when it was opened once.
+    /// Opens its connection again and again. Increments `tried` after the first attempt.
     fn attack(&self, tried: &AtomicUsize) {
-        // Attackers have machines of their own: their work must not take the time of the server.
+        // Real attackers use machines of their own, so their work must not use the processor time
+        // of the server.
         let _ = rustix::process::setpriority_process(None, 19);
         let mut is_first = true;
         while !self.is_over() {
@@ -316,7 +318,7 @@ impl Hostile {
             if std::mem::take(&mut is_first) {
                 tried.fetch_add(1, Relaxed);
             }
-            // Whatever the server does with the connection is measured by others.
+            // Errors of the connection are ignored. The honest clients measure the effect.
             let _ = opened.and_then(|stream| self.hold(stream));
             thread::sleep(PAUSE);
         }
@@ -326,7 +328,7 @@ impl Hostile {
         self.stop.load(Relaxed)
     }
 
-    /// Uses a connection until the server ends it.
+    /// Uses a connection until the server closes it.
     fn hold(&self, mut stream: TcpStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(SLOW))?;
         stream.set_write_timeout(Some(Duration::from_secs(5)))?;
@@ -346,7 +348,8 @@ impl Hostile {
             }
             match stream.read(&mut buffer) {
                 Ok(0) => return Ok(()),
-                // The first bytes of an answer are enough to ask again, on another connection.
+                // After the first bytes of a response, the client sends the next request on another
+                // connection.
                 Ok(_) if matches!(self.act, Act::Flood(_)) => return Ok(()),
                 Ok(_) => {}
                 Err(error) if is_timeout(&error) => {}

@@ -1,4 +1,4 @@
-//! Honest clients: users with a token and an address each.
+//! Honest clients: users with a token and an address of their own.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -10,21 +10,21 @@ use bench::load::fetch;
 
 use crate::site::{Server, Site};
 
-/// The time between two requests of a client.
+/// The pause between two requests of a client.
 const PAUSE: Duration = Duration::from_millis(30);
 
 const REPOSITORY: &str = "small";
 
-/// The times of requests.
+/// The durations of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     pub(crate) all: Vec<Duration>,
     pub(crate) failed: usize,
-    /// The first failure.
+    /// The first failure; `None` if all requests succeeded.
     pub(crate) error: Option<String>,
 }
 
-/// Lets so many clients work for a time.
+/// Runs `clients` clients for the given time.
 pub(crate) fn run(site: &Site, server: &Server, clients: u8, time: Duration) -> Times {
     let mut all = Times::default();
     thread::scope(|scope| {
@@ -69,7 +69,7 @@ fn work(site: &Site, server: &Server, number: u8, time: Duration) -> Times {
     times
 }
 
-/// One request: two of six are clones, three list refs, and one is a push.
+/// Makes one request: two of six are clones, three list refs, and one is a push.
 fn one(site: &Site, client: &Client, step: u32) -> Result<()> {
     match step % 6 {
         1 | 4 => fetch::clone(client, REPOSITORY).map(|_| ()),

@@ -1,5 +1,6 @@
-//! Honest clients of `pronto serve` while hostile ones hold connections: the times of their requests, quiet and under
-//! attack. `bench/serve/README.md` describes the measurement.
+//! Measures `pronto serve` under attack: the durations of honest clients' requests, with and
+//! without hostile clients that hold connections. `bench/serve/README.md` describes the
+//! measurement.
 
 #![expect(
     clippy::print_stdout,
@@ -69,7 +70,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Measures one kind of attack, on a server of its own. Prints a row of the table.
+/// Measures one kind of attack on a new server, and prints a row of the table.
 fn measure(arguments: &Arguments, kind: &'static attack::Kind) -> Result<()> {
     let site = Arc::new(Site::make(&arguments.pronto)?);
     let server = Arc::new(Server::start(&arguments.pronto, &site)?);

@@ -1,4 +1,4 @@
-//! Repositories, users, and a server of them with all protocols.
+//! Repositories, users, and a server for them with all protocols.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,10 +12,10 @@ use bench::load::Result;
 use bench::load::push::Changes;
 use serde_json::Value;
 
-/// The time in which a server starts.
+/// The timeout for the start of a server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The commits that honest clients can push.
+/// The number of commits that honest clients can push.
 const CHANGES: u32 = 300;
 
 const CONFIG: &str = r#"
@@ -86,7 +86,7 @@ impl Site {
     }
 }
 
-/// Makes a history of 200 commits, and 200 tags.
+/// Creates a history of 200 commits with 200 tags.
 fn history(repository: &Path) -> Result<()> {
     let mut stream = String::new();
     for number in 0..200 {
@@ -128,7 +128,7 @@ fn output(command: &mut Command) -> Result<String> {
     }
 }
 
-/// A running server. Dropping it ends it.
+/// A running server, which is killed when the value is dropped.
 pub(crate) struct Server {
     child: Child,
     pub(crate) http: SocketAddr,
@@ -158,7 +158,7 @@ impl Server {
             {
                 let event = serde_json::from_str::<Value>(&line).unwrap_or_default();
                 if event["event"] == "listening" {
-                    // Later ones are not waited for.
+                    // Later events have no receiver.
                     let _ = sender.send(event);
                 }
             }
@@ -175,7 +175,7 @@ impl Server {
             address("netsync"),
         ];
         let [Some(http), Some(git), Some(ssh), Some(netsync)] = all else {
-            // It may have ended.
+            // The process may have ended already.
             let _ = child.kill();
             let _ = child.wait();
             return Err("the server does not listen".to_owned());
@@ -189,7 +189,7 @@ impl Server {
         })
     }
 
-    /// The most memory that the server has used.
+    /// Returns the peak memory of the server.
     pub(crate) fn peak_mebibytes(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(path).unwrap_or_default();
@@ -219,7 +219,7 @@ fn addresses(events: &Receiver<Value>) -> Vec<(String, SocketAddr)> {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

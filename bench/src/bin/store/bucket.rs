@@ -1,8 +1,9 @@
-//! A store with the protocol of S3, in memory. Its calls take as long as those of a store in another building, and it
-//! counts them.
+//! An object store with the S3 protocol, in memory. Its calls have the latency of a remote store,
+//! and are counted.
 //!
-//! It has what `object_store` asks for: objects, ranges, creation on condition, listings and uploads in parts
-//! (<https://docs.aws.amazon.com/AmazonS3/latest/API/>). Every signature is accepted.
+//! It supports the requests that `object_store` sends: objects, ranges, conditional creation,
+//! listings and multipart uploads (<https://docs.aws.amazon.com/AmazonS3/latest/API/>). Every
+//! signature is accepted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,7 +17,7 @@ use jiff::Timestamp;
 
 use crate::exchange::{Answer, Request, read_request, write_head};
 
-/// Bytes that are sent at once when the rate is bounded.
+/// The number of bytes that are sent at once if the rate is limited.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// A running store, whose threads end with the process.
@@ -28,7 +29,7 @@ pub(crate) struct Bucket {
 struct Shared {
     objects: Mutex<BTreeMap<String, Object>>,
     uploads: Mutex<HashMap<String, Upload>>,
-    /// Microseconds by which each call is delayed.
+    /// The delay of each call in microseconds.
     delay: AtomicU64,
     link: Link,
     counts: Counts,
@@ -40,15 +41,15 @@ struct Object {
     written: Timestamp,
 }
 
-/// An upload in parts, by their numbers.
+/// The parts of a multipart upload, by their numbers.
 #[derive(Default)]
 struct Upload {
     parts: BTreeMap<u32, Vec<u8>>,
 }
 
-/// The link of the store, which all connections share.
+/// The network link of the store, which all connections share.
 struct Link {
-    /// Bytes in a second; 0 does not bound them.
+    /// The bandwidth in bytes per second; 0 is no limit.
     rate: AtomicU64,
     free: Mutex<Instant>,
 }
@@ -64,12 +65,12 @@ struct Counts {
     sent: AtomicU64,
 }
 
-/// Calls and bytes of a store.
+/// The numbers of calls to a store, and of transferred bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Calls {
-    /// Reads of objects that are there.
+    /// The number of reads of existing objects.
     pub(crate) gets: u64,
-    /// Reads of objects that are not there.
+    /// The number of reads of missing objects.
     pub(crate) missing: u64,
     pub(crate) puts: u64,
     pub(crate) lists: u64,
@@ -84,7 +85,7 @@ impl Calls {
         self.gets + self.missing + self.puts + self.lists + self.deletes
     }
 
-    /// Returns the calls after `before`.
+    /// Returns the calls since `before`.
     pub(crate) fn since(self, before: Calls) -> Calls {
         Calls {
             gets: self.gets - before.gets,
@@ -118,21 +119,21 @@ impl Bucket {
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let shared = Arc::clone(&served);
-                // A client that goes away ends its thread.
+                // The thread ends when the client closes the connection.
                 std::thread::spawn(move || shared.serve(connection));
             }
         });
         Ok(Bucket { address, shared })
     }
 
-    /// Delays each call from here on, and bounds the bytes in a second of all answers; 0 does not bound them.
+    /// Delays each call from here on, and limits the bandwidth of all responses; 0 is no limit.
     pub(crate) fn slow(&self, delay: Duration, bytes_per_second: u64) {
         let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
         self.shared.delay.store(micros, Relaxed);
         self.shared.link.rate.store(bytes_per_second, Relaxed);
     }
 
-    /// The variables with which clients use it.
+    /// Returns the environment variables that make clients use the store.
     pub(crate) fn variables(&self) -> Vec<String> {
         [
             format!("AWS_ENDPOINT_URL=http://{}", self.address),
@@ -143,7 +144,7 @@ impl Bucket {
         .into()
     }
 
-    /// The calls so far.
+    /// Returns the calls so far.
     pub(crate) fn calls(&self) -> Calls {
         let counts = &self.shared.counts;
         Calls {
@@ -157,7 +158,7 @@ impl Bucket {
         }
     }
 
-    /// The name and the size of the largest object.
+    /// Returns the name and the size of the largest object.
     pub(crate) fn largest(&self) -> Option<(String, u64)> {
         let objects = lock(&self.shared.objects);
         let largest = objects.iter().max_by_key(|(_, object)| object.bytes.len());

@@ -1,4 +1,4 @@
-//! Requests and answers of HTTP/1.1, as clients of a store use them.
+//! HTTP/1.1 requests and responses, as clients of an object store use them.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,9 +14,9 @@ pub(crate) struct Request {
     /// The name of the object: the path without the bucket.
     pub(crate) name: String,
     parameters: Vec<(String, String)>,
-    /// The first and the last byte that are wanted.
+    /// The first and the last requested byte.
     pub(crate) range: Option<(usize, usize)>,
-    /// Whether the object must not exist.
+    /// Whether the object must not exist (`If-None-Match: *`).
     pub(crate) is_creation: bool,
     pub(crate) body: Vec<u8>,
 }
@@ -28,7 +28,7 @@ impl Request {
     }
 }
 
-/// An answer: a range of bytes.
+/// A response: a range of bytes.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Arc<Vec<u8>>,
@@ -114,7 +114,7 @@ fn line(stream: &mut BufReader<TcpStream>) -> std::io::Result<String> {
     Ok(line)
 }
 
-/// Undoes the percent encoding of URLs.
+/// Decodes percent-encoding.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -137,7 +137,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Writes the head of an answer.
+/// Writes the head of a response.
 pub(crate) fn write_head(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
     let reason = match answer.status {
         200 => "OK",

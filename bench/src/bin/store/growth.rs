@@ -1,4 +1,4 @@
-//! Calls and bytes of a push and of a fetch, for repositories of growing size.
+//! Measures the calls and bytes of a push and of a fetch, for repositories of growing size.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -102,14 +102,15 @@ fn cell(calls: Calls, count: u32) -> String {
     )
 }
 
-/// Makes a bare repository with a line of commits, each with one file, and branches that point to some of them.
+/// Creates a bare repository with a linear history, in which each commit adds one file, and with
+/// branches that point to some of the commits.
 pub(crate) fn history(path: &Path, commits: u32, refs: u32) -> Result<()> {
     let directory = path.display().to_string();
     git(&["init", "-q", "--bare", "-b", "main", &directory], "")?;
     let mut stream = String::new();
     for number in 0..commits {
         let text = format!("content of file {number}\n").repeat(20);
-        // It cannot fail: it writes into a string.
+        // Writing to a string does not fail.
         let _ = write!(
             stream,
             "commit refs/heads/main\ncommitter A <a@example.org> {} +0000\ndata 7\ncommit\n\
@@ -147,7 +148,7 @@ pub(crate) fn history(path: &Path, commits: u32, refs: u32) -> Result<()> {
     git(&[&repository[..], &["repack", "-qadb"]].concat(), "").map(|_| ())
 }
 
-/// Runs git with an input; its output.
+/// Runs git with `input` as standard input, and returns its output.
 fn git(arguments: &[&str], input: &str) -> Result<String> {
     let failed = |error| format!("cannot run git: {error}");
     let mut child = Command::new("git")

@@ -1,4 +1,4 @@
-//! Clones, fetches and pushes over a store whose calls take long.
+//! Measures clones, fetches and pushes with an object store of high latency.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use crate::site::{Role, Served, Site, Start};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Bytes of a ranged read, and such reads at once, with which the store's own rate is measured.
+/// The size of a ranged read. Parallel reads of this size measure the rate of the store itself.
 const RANGE_BYTES: u64 = 8 << 20;
 const READERS: u64 = 8;
 
@@ -72,29 +72,29 @@ pub(crate) fn run(start: &Start, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Clients that push at once.
+/// A load of clients that push in parallel.
 struct Pushing {
     /// The name of the repository.
     name: String,
     clients: u32,
     /// The number of clients that push to a second server.
     elsewhere: u32,
-    /// Pushes of each client.
+    /// The number of pushes of each client.
     count: u32,
-    /// The pushes of all clients together in a second. `None`: each client pushes as soon as its previous push is
-    /// answered.
+    /// The number of pushes of all clients together per second. `None`: each client pushes as soon
+    /// as its previous push has ended.
     pace: Option<u32>,
 }
 
 impl Pushing {
-    /// Returns when a push of a client is due, counted from the start of the run.
+    /// Returns the time from the start of the run at which a push of a client is due.
     fn due(&self, client: u32, push: u32) -> Option<Duration> {
         let pace = f64::from(self.pace?);
         let before = f64::from(push) * f64::from(self.clients) + f64::from(client);
         Some(Duration::from_secs_f64(before / pace))
     }
 
-    /// Pushes as client `client`. Returns the time of each push, from when it was due.
+    /// Pushes as client `client`. Returns the duration of each push, counted from its due time.
     fn push(
         &self,
         client: u32,
@@ -114,14 +114,14 @@ impl Pushing {
     }
 }
 
-/// A repository with a branch.
+/// Creates a repository with a branch.
 fn small(site: &Site) -> Result<PathBuf> {
     let path = site.path("small.git");
     crate::growth::history(&path, 100, 1)?;
     Ok(path)
 }
 
-/// Clones with an empty cache, beside plain reads of the largest object by eight connections.
+/// Measures clones with an empty cache, and plain reads of the largest object by eight connections.
 fn clones(site: &Site, start: &Start, options: &Options, rate: u64) -> Result<()> {
     let (mut first, mut ours, mut plain, mut peak) = (Vec::new(), Vec::new(), Vec::new(), 0.0_f64);
     let mut calls = 0;
@@ -160,7 +160,7 @@ fn clones(site: &Site, start: &Start, options: &Options, rate: u64) -> Result<()
     Ok(())
 }
 
-/// Reads the largest object with plain requests; MiB in a second.
+/// Reads the largest object with plain requests, and returns the MiB per second.
 fn read_plainly(bucket: &Bucket) -> Result<f64> {
     let (name, size) = bucket.largest().ok_or("the store is empty")?;
     let next = AtomicU64::new(0);
@@ -221,7 +221,7 @@ fn read_ranges(bucket: &Bucket, name: &str, size: u64, next: &AtomicU64) -> std:
     }
 }
 
-/// Fetches of nothing, warm.
+/// Measures fetches of nothing with a warm cache.
 fn fetches(site: &Site, start: &Start) -> Result<()> {
     let served = site.serve("warm", Role::Both)?;
     fetch::nothing(&served.client, "large")?;
@@ -241,7 +241,7 @@ fn fetches(site: &Site, start: &Start) -> Result<()> {
     Ok(())
 }
 
-/// Pushes to different branches of one repository.
+/// Measures pushes to different branches of one repository.
 fn pushes(site: &Site, start: &Start, load: &Pushing, small: &std::path::Path) -> Result<()> {
     let changes = Changes::make(small, load.clients * load.count + 1)?;
     let served = site.serve(&load.name, Role::Both)?;

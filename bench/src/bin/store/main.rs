@@ -1,4 +1,5 @@
-//! Measures `pronto serve --store`: calls, bytes and times of requests over a store whose calls take long.
+//! Measures `pronto serve --store`: calls, bytes and durations of requests with an object store of
+//! high latency.
 
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // There is no place left to report a failure to.
+            // A failure cannot be reported any more.
             let _ = writeln!(std::io::stderr(), "error: {error}");
             ExitCode::FAILURE
         }

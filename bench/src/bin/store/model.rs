@@ -1,8 +1,8 @@
-//! A simulation of many servers before one store, with the measured costs of one server.
+//! Simulates many servers that share one object store, with the measured costs of one server.
 //!
-//! Clients clone again and again; a balancer gives each clone to the server with the fewest. A clone waits for
-//! the probe of the store, and then takes turns of the processor and of the link of its server until it is done. The store
-//! answers all servers at once, as object stores do.
+//! Clients clone repeatedly. A balancer assigns each clone to the server with the fewest clones. A
+//! clone waits for the probe of the store, and then alternately uses the processor and the link of
+//! its server until it is done. The store serves all servers in parallel.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,21 +40,21 @@ pub(crate) struct Options {
     seconds: f64,
 }
 
-/// Turns of a clone: so often it asks for the processor and the link.
+/// The number of times that a clone uses the processor and the link.
 const TURNS: u64 = 50;
 
 /// A moment in nanoseconds.
 type Moment = u64;
 
 struct Server {
-    /// When each core and the link are free.
+    /// The times at which each core and the link become free.
     cores: Vec<Moment>,
     link: Moment,
-    /// Clones that it has.
+    /// The number of clones that the server runs.
     load: u64,
 }
 
-/// A clone that continues at `at`.
+/// The continuation of a clone at the time `at`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Moment,
@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Simulates `count` servers; the times of the clones that were done.
+/// Simulates `count` servers, and returns the durations of the completed clones.
 fn simulate(options: &Options, count: u64) -> Vec<Moment> {
     let moment = |seconds: f64| (seconds * 1e9) as Moment;
     let wait = moment(options.call * options.calls / 1e3);
@@ -94,7 +94,7 @@ fn simulate(options: &Options, count: u64) -> Vec<Moment> {
         })
         .collect();
     let mut events = BinaryHeap::new();
-    // Clients begin one after the other, so that their clones are not in step.
+    // Clients start one after another, so that their clones are not synchronised.
     for client in 0..count * options.clients {
         let begun = client * 7_000_003 % moment(1.0);
         events.push(Reverse(begin(&mut servers, begun, wait)));
@@ -126,7 +126,7 @@ fn simulate(options: &Options, count: u64) -> Vec<Moment> {
     times
 }
 
-/// Gives a clone to the server with the fewest.
+/// Assigns a clone to the server with the fewest clones.
 fn begin(servers: &mut [Server], begun: Moment, wait: Moment) -> Event {
     let least = servers
         .iter()

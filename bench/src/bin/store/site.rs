@@ -1,4 +1,4 @@
-//! A store, and servers before it.
+//! An object store and the servers that use it.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -34,10 +34,10 @@ pub(crate) struct Served {
 /// The URL of the store.
 const STORE: &str = "s3://bucket/git";
 
-/// The work of a server.
+/// The tasks of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Role {
-    /// Requests alone, to which all calls of the store belong.
+    /// Only requests, so that all calls to the store belong to requests.
     Serve,
     /// Requests and upkeep.
     Both,
@@ -67,7 +67,7 @@ impl Site {
         self.scratch.path().join(name)
     }
 
-    /// Makes a repository of the store from one of Git.
+    /// Imports a Git repository into the store.
     pub(crate) fn import(&self, repository: &Path, name: &str) -> Result<()> {
         let mut command = Command::new("env");
         command.args(self.bucket.variables()).arg(&self.pronto);
@@ -80,7 +80,7 @@ impl Site {
         }
     }
 
-    /// Starts a server. Anonymous users may write.
+    /// Starts a server on which anonymous users may push.
     pub(crate) fn serve(&self, name: &str, role: Role) -> Result<Served> {
         let failed = |error| format!("cannot prepare a server: {error}");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
@@ -110,7 +110,7 @@ impl Site {
 }
 
 impl Served {
-    /// Bytes on disk of its cache.
+    /// Returns the size of the cache on disk in bytes.
     pub(crate) fn cache_bytes(&self) -> u64 {
         let output = Command::new("du").args(["-sk"]).arg(&self.cache).output();
         let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());

@@ -1,4 +1,4 @@
-//! Options that have no `--no-` form, or one without effect.
+//! Options that have no `--no-` form, or whose `--no-` form has no effect.
 
 /// Options of native commands that Git does not let users negate, as shown by `git COMMAND -h` of
 /// git 2.55.
@@ -66,7 +66,8 @@ const ONE_WAY: &[(&str, &[&str])] = &[
     ("status", &["find-renames"]),
 ];
 
-/// Options with the name of a file. Git 2.55 accepts their `--no-` form, and keeps the file.
+/// Options whose value is the name of a file. Git 2.55 accepts their `--no-` form, but keeps the
+/// file.
 const OF_FILES: &[&str] = &["file", "pathspec-from-file", "refs-snapshot", "rules-file"];
 
 /// Options whose `--no-` form does the same as the option without a value, in git 2.55.
@@ -77,7 +78,8 @@ pub(super) fn stays_on_when_negated(command: &str, option: &str) -> bool {
     NEVER_OFF.contains(&(command, option))
 }
 
-/// Options of a command that set one value. The `--no-` form of each takes back all.
+/// Groups of options of one command that set the same value. The `--no-` form of any of them resets
+/// the value.
 const OF_ONE_VALUE: &[(&str, &[&str])] = &[
     ("merge-file", &["diff3", "zdiff3"]),
     ("merge-file", &["ours", "theirs", "union"]),

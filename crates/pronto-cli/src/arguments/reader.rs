@@ -31,7 +31,8 @@ pub(super) fn takes(argument: &Arg) -> Takes {
     }
 }
 
-/// Returns whether a field is an `Option<bool>`: yes, no, or unspecified.
+/// Returns whether a field is an `Option<bool>`, so that the option can be given, negated or
+/// omitted.
 pub(super) fn is_toggle(argument: &Arg) -> bool {
     !argument.is_positional()
         && matches!(argument.get_action(), ArgAction::Set)
@@ -50,7 +51,7 @@ pub(super) struct Reader<'a> {
     pub(super) plain: Vec<OsString>,
 }
 
-/// The long option that a name stands for.
+/// The option that a long name matches.
 #[derive(Clone, Copy)]
 struct Match<'a> {
     argument: &'a Arg,
@@ -136,8 +137,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Finds the option that `name` stands for: itself, its negation, or the only one that it
-    /// abbreviates.
+    /// Returns the option that `name` matches: an exact name, a negation, or the only option that
+    /// begins with `name`.
     fn find(&self, name: &[u8]) -> Result<Match<'a>, CliError> {
         let mut candidate: Option<Match<'a>> = None;
         let mut other: Option<Match<'a>> = None;
@@ -246,7 +247,7 @@ impl Match<'_> {
     }
 }
 
-/// The name of the value of options for which `--no-x` means `--x=no`, and overrules the configuration.
+/// The value name of options for which `--no-x` means `--x=no` and overrides the configuration.
 const WHETHER: &str = "WHETHER";
 
 fn has_negative_value(argument: &Arg) -> bool {

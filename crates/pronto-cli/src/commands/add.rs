@@ -123,7 +123,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     tell(report, &repository, args, context)
 }
 
-/// Returns whether a submodule is configured to be ignored, which `add` obeys.
+/// Returns whether a submodule is configured to be ignored (`submodule.NAME.ignore`), which `add`
+/// obeys.
 fn ignores_submodules(repository: &Repository) -> bool {
     let Some(top) = repository.work_tree().filter(|top| gitmodules::is_in(top)) else {
         return false;
@@ -138,7 +139,7 @@ fn ignores_submodules(repository: &Repository) -> bool {
     })
 }
 
-/// Handles `--refresh`: lists differing files only on request, except for conflicts.
+/// Handles `--refresh`: lists differing files only on request, but always lists conflicts.
 fn refresh(
     repository: &Repository,
     pathspec: Pathspec,
@@ -173,7 +174,7 @@ fn refresh(
     }
 }
 
-/// Returns `--all`, or the opposite of `--ignore-removal`.
+/// Returns the value of `--all`, or the opposite of `--ignore-removal`.
 fn all(args: &Args) -> Option<bool> {
     args.all.or(args.ignore_removal.map(|ignore| !ignore))
 }
@@ -182,7 +183,7 @@ fn needs_paths(args: &Args) -> bool {
     !(args.update || all(args) == Some(true))
 }
 
-/// Interprets the options, if they can be combined.
+/// Converts the arguments into options of the library, and checks that they can be combined.
 fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     if all(args) == Some(true) && args.update {
         let message = "options '-A' and '-u' cannot be used together";

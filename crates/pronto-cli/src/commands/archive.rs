@@ -20,7 +20,7 @@ use crate::{CliError, Context, ExitCode};
 use outer::Outer;
 use standard_output::StandardOutput;
 
-/// The size of the pieces in which the archive is written.
+/// The size of the blocks in which the archive is written.
 const PIECE_BYTES: usize = 1 << 16;
 
 /// Arguments of `archive`.
@@ -81,12 +81,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// The error for a call that Git carries out, or explains in its own words.
+/// The error for a call that git runs, or reports in its own words.
 fn unsupported() -> CliError {
     CliError::unsupported("this way of calling archive")
 }
 
-/// Lists the formats.
+/// Prints the supported formats (`--list`).
 fn list(
     arguments: &Arguments,
     output: Option<&BStr>,
@@ -105,7 +105,8 @@ fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the format: the given one, that of the file's name, or tar.
+/// Returns the format of the archive: that of `--format`, that of the suffix of the output file, or
+/// tar.
 fn format(
     arguments: &Arguments,
     output: Option<&BStr>,
@@ -120,7 +121,7 @@ fn format(
     found.ok_or_else(|| CliError::fatal(format!("Unknown archive format '{given}'")))
 }
 
-/// Opens the file of `-o`, or standard output.
+/// Opens the file of `--output`, or standard output.
 fn open(output: Option<&BStr>, context: &Context) -> Result<StandardOutput, CliError> {
     let Some(name) = output else {
         return Ok(StandardOutput::new()?);
@@ -135,7 +136,7 @@ fn not_opened(name: &BStr, error: &io::Error) -> CliError {
     CliError::fatal(format!("could not open '{name}' for writing: {reason}"))
 }
 
-/// Returns a file that is added to the archive.
+/// Returns a file that `--add-file` or `--add-virtual-file` adds to the archive.
 fn extra(added: &Added, repository: &Repository, context: &Context) -> Result<ExtraFile, CliError> {
     match added {
         Added::File { prefix, path } => file(prefix, path, repository, context),
@@ -144,7 +145,7 @@ fn extra(added: &Added, repository: &Repository, context: &Context) -> Result<Ex
     }
 }
 
-/// Returns the file at `given`, under the prefix that was given before.
+/// Returns the file at `given`, under the value of the preceding `--prefix`.
 fn file(
     prefix: &BString,
     given: &BString,
@@ -165,7 +166,7 @@ fn file(
     Ok(extra)
 }
 
-/// Returns a path of the command line relative to the top.
+/// Converts a path of the command line into a path relative to the top of the worktree.
 fn below_here(path: &[u8], repository: &Repository) -> BString {
     match path.starts_with(b"/") {
         true => path.into(),
@@ -173,7 +174,7 @@ fn below_here(path: &[u8], repository: &Repository) -> BString {
     }
 }
 
-/// Parses a file of the command line: its path, a colon and the content.
+/// Parses the value of `--add-virtual-file`: a path, a colon and the content.
 fn virtual_file(value: &BString, repository: &Repository) -> Result<ExtraFile, CliError> {
     if value.starts_with(b"\"") {
         return Err(unsupported());

@@ -1,4 +1,4 @@
-//! `bundle`: exchange refs and objects by a file.
+//! `bundle`: exchange refs and objects through a file.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
@@ -33,14 +33,14 @@ pub(crate) struct Args {
     words: Vec<OsString>,
 }
 
-/// A call, taken apart.
+/// The parsed arguments of `bundle`.
 #[derive(Default)]
 struct Call {
     quiet: bool,
     progress: bool,
     version: Option<BString>,
     file: BString,
-    /// The directory from which the file is named; `None` for the current one.
+    /// The directory to which the name of the file is relative; `None` for the current directory.
     directory: Option<PathBuf>,
     /// The arguments after the file.
     rest: Vec<BString>,
@@ -68,7 +68,7 @@ fn unsupported() -> CliError {
 }
 
 impl Call {
-    /// Parses the arguments of `command`. Its options end at the file.
+    /// Parses the arguments of `command`. Options end at the name of the file.
     fn parse(command: &[u8], words: &[OsString]) -> Result<Self, CliError> {
         let mut call = Call::default();
         let mut words = words.iter().map(|word| BString::from(word.as_bytes()));
@@ -101,7 +101,8 @@ impl Call {
         Ok(call)
     }
 
-    /// Makes the name of the file relative to the directory in which Git works, as messages show it.
+    /// Makes the name of the file relative to the top of the worktree, in which Git works, because
+    /// messages show that name.
     fn name_from_top(&mut self, context: &mut Context) -> Result<(), CliError> {
         let environment = context.environment()?;
         let repository = context.discover_optional(&environment)?;
@@ -116,7 +117,7 @@ impl Call {
         Ok(())
     }
 
-    /// Returns the environment in which the name of the file is a path.
+    /// Returns the environment against which the name of the file is resolved.
     fn environment(&self, context: &Context) -> Result<Environment, CliError> {
         let mut environment = context.environment()?;
         if let Some(directory) = &self.directory {
@@ -125,7 +126,7 @@ impl Call {
         Ok(environment)
     }
 
-    /// Opens the bundle. A failure is no fatal one.
+    /// Opens the bundle. A failure is an `error:`, not a `fatal:`.
     fn open(&self, context: &Context) -> Result<Bundle, CliError> {
         let opened = match self.file == "-" {
             true => Bundle::read(Box::new(BufReader::new(io::stdin())), "<stdin>".into()),
@@ -148,14 +149,14 @@ fn print_refs(call: &Call, bundle: &Bundle, context: &mut Context) -> Result<(),
     Ok(())
 }
 
-/// Prints a ref of a bundle, whose name nobody has checked.
+/// Prints a ref of a bundle. The name is untrusted.
 fn print_ref(reference: &Reference, out: &mut Output) -> io::Result<()> {
     write!(out, "{} ", reference.id)?;
     out.write_foreign(&reference.name)?;
     out.write_all(b"\n")
 }
 
-/// Checks that `repository` has what `bundle` requires. The reasons why not are reported.
+/// Checks that `repository` has the prerequisites of `bundle`, and reports the missing ones.
 fn fits(repository: &Repository, bundle: &Bundle, context: &mut Context) -> Result<bool, CliError> {
     match bundle::require(repository, bundle.header()) {
         Ok(()) => Ok(true),
@@ -183,7 +184,7 @@ fn verify(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what is in a bundle.
+/// Prints the refs and the prerequisites of a bundle (`bundle verify`).
 fn describe(bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
     let header = bundle.header();
     let out = &mut context.out;
@@ -284,7 +285,8 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name of a ref that `given` selects. As in Git, the options for one kind of refs select short names.
+/// Returns the name under which a bundle records the ref. As in Git, options for one kind of refs
+/// (`--branches`, `--tags`) select short names.
 fn as_selected<'a>(name: &'a BStr, given: &[BString]) -> &'a BStr {
     let is_full = |word: &BString| word == name || word == "--all" || word.starts_with(b"--glob");
     match given.iter().any(is_full) {
@@ -293,7 +295,8 @@ fn as_selected<'a>(name: &'a BStr, given: &[BString]) -> &'a BStr {
     }
 }
 
-/// Parses the revisions on standard input. Git cannot receive this call after they are read.
+/// Parses the revisions on standard input (`--stdin`). Afterwards the call cannot be handed to git,
+/// because the input has been read.
 fn revisions_of_stdin(repository: &Repository) -> Result<RevisionSet, CliError> {
     let mut lines = Vec::new();
     for line in io::stdin().lock().split(b'\n') {
@@ -322,7 +325,7 @@ fn version(call: &Call) -> Result<Option<Version>, CliError> {
     }
 }
 
-/// Writes the bundle beside its place and moves it there.
+/// Writes the bundle to a temporary file and renames it to its final name.
 fn write_file(
     call: &Call,
     created: &Created<'_>,

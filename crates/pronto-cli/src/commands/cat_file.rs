@@ -135,7 +135,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Returns the query. `given` are the arguments, because Git names two queries in their order.
+/// Returns the query. `given` are the arguments as typed, because the order of `-t`, `-s`, `-e` and
+/// `-p` matters to Git.
 fn query(args: &Args, given: &[OsString]) -> Result<Option<Query>, CliError> {
     let mut queries = [
         (args.exists, Query::Exists),

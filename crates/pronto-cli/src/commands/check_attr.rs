@@ -1,4 +1,4 @@
-//! `check-attr`: the attributes of paths.
+//! `check-attr`: print the attributes of paths.
 
 use pronto::attributes::IgnoredLine;
 use std::ffi::OsString;
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns how many of the operands are attributes.
+/// Returns the number of operands that are names of attributes.
 fn name_count(args: &Args, separator: Option<usize>) -> Result<usize, CliError> {
     let missing = || CliError::misuse("check-attr takes at least one attribute");
     match (args.all, separator) {
@@ -134,7 +134,7 @@ impl List<'_> {
         Ok(())
     }
 
-    /// Warns of lines of attributes files that are ignored.
+    /// Prints a warning for each invalid line of an attributes file.
     fn tell_flaws(&mut self) {
         for IgnoredLine { file, flaw, .. } in self.check.take_flaws() {
             self.repository

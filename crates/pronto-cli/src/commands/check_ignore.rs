@@ -1,4 +1,4 @@
-//! `check-ignore`: whether paths are ignored, and by which line of which file.
+//! `check-ignore`: print whether paths are ignored, and which line of which file ignores them.
 
 use std::ffi::OsString;
 use std::io::Write;

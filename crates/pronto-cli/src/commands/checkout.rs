@@ -139,7 +139,7 @@ impl Args {
     }
 }
 
-/// Returns the style of recreated conflicts, if they are recreated.
+/// Returns the conflict style (`--conflict`) if conflicts are recreated (`--merge`).
 fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
     match args.merges() {
         true => restoring::style(args.conflict.as_deref(), repository).map(Some),
@@ -147,7 +147,8 @@ fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError
     }
 }
 
-/// `checkout FILE BRANCH-LIKE-FILE …` needs `--` to separate them.
+/// Fails if `first`, which names a commit, also names a file, so that `--` must separate revisions
+/// from paths.
 pub(crate) fn refuse_ambiguous(repository: &Repository, first: &OsStr) -> Result<(), CliError> {
     let file = repository.environment().current_dir().join(first);
     if file.symlink_metadata().is_err() {
@@ -174,8 +175,8 @@ fn pathspecs(args: &Args, paths: &[OsString]) -> Result<Vec<BString>, CliError> 
     })
 }
 
-/// Refuses options that cannot be combined with paths as arguments. `create` is a branch to create without
-/// a commit to start at.
+/// Refuses options that cannot be combined with paths as arguments. `create` is a branch to create
+/// without a start point.
 fn refuse_with_arguments(
     args: &Args,
     create: Option<&NewBranch>,

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     stopped.map_or(Ok(code), |error| Err(CliError::of(error)))
 }
 
-/// Returns the named paths, relative to the top.
+/// Returns the named paths, relative to the top of the worktree.
 fn paths(args: &Args, repository: &Repository, top: &Path) -> Result<Vec<BString>, CliError> {
     let mixed = |what: &str| {
         let message = format!("git checkout-index: don't mix {what}");

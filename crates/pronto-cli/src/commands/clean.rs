@@ -1,4 +1,4 @@
-//! `clean`: remove files that are not tracked.
+//! `clean`: remove untracked files.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     tell_all(&repository, context, args, &said)
 }
 
-/// Interprets the options.
+/// Converts the arguments into options of the library.
 fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     let prefix = repository.prefix_or_empty();
     let mut specs: Vec<BString> = args
@@ -107,7 +107,7 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
     Ok(options)
 }
 
-/// Prints what was done, with paths relative to the current directory.
+/// Prints the removed and skipped paths, relative to the current directory.
 fn tell_all(
     repository: &Repository,
     context: &mut Context,
@@ -117,7 +117,8 @@ fn tell_all(
     let prefix = repository.prefix_or_empty();
     let all = repository.config().bool_or("core.quotepath", true)?;
     let shown = |place: &Place| {
-        // Paths below a directory are shown relative to the same place as the directory.
+        // Paths below a directory are relative to the same directory as the path of the directory
+        // itself.
         let (root, below) = place.path.split_at(place.root);
         let seen = match root {
             b"" => relative(place.path.as_bstr(), prefix.as_bstr()),

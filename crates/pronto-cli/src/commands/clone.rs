@@ -195,11 +195,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// Refuses empty paths, which do not name the current directory.
+/// Refuses empty paths. An empty path does not name the current directory.
 fn refuse_empty_names(args: &Args, environment: &Environment) -> Result<(), CliError> {
     let is_empty = |name: &Option<OsString>| name.as_ref().is_some_and(|name| name.is_empty());
     if is_empty(&args.repository) {
-        // With an ending, an empty name is the repository in the current directory.
+        // `.git` appended to an empty name gives the repository of the current directory.
         let message = match environment.working_dir().join(".git").exists() {
             true => "The empty string is not a valid path",
             false => "repository '' does not exist",
@@ -218,7 +218,7 @@ fn refuse_empty_names(args: &Args, environment: &Environment) -> Result<(), CliE
     Ok(())
 }
 
-/// Checks the existing configuration before the clone, and the additions of `--config`.
+/// Checks the existing configuration and the settings of `--config` before the clone starts.
 fn check_settings(
     args: &Args,
     environment: &Environment,
@@ -406,7 +406,7 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
     }
 }
 
-/// Prints the problems of writing the files.
+/// Prints the warnings and failures of the checkout.
 fn report_checkout(outcome: &Outcome, context: &mut Context) {
     let done = &outcome.checkout;
     for warning in &done.warnings {
@@ -434,7 +434,8 @@ fn report_checkout(outcome: &Outcome, context: &mut Context) {
     }
 }
 
-/// Returns the warning about paths of which only one is in the worktree.
+/// Returns the warning about paths that collide on a case-insensitive file system, so that the
+/// worktree has only one of them.
 fn collision_warning(paths: &[BString]) -> String {
     let mut text = String::from(
         "the following paths have collided (e.g. case-sensitive paths\n\
@@ -447,7 +448,7 @@ fn collision_warning(paths: &[BString]) -> String {
     text
 }
 
-/// Runs git to clone the submodules. Returns its exit code if it failed.
+/// Runs git to clone the submodules. Returns the exit code of git if it failed.
 fn update_submodules(
     args: &Args,
     outcome: &Outcome,

@@ -1,4 +1,4 @@
-//! `commit`: record staged changes.
+//! `commit`: record the staged changes.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    /// Returns whether an option of `write` is given.
+    /// Returns whether an option of the subcommand `write` is given.
     fn writes(&self) -> bool {
         let texts = [
             &self.max_new_filters,

@@ -1,4 +1,4 @@
-//! `diff-files`: differences between files and the index.
+//! `diff-files`: compare the files of the worktree with the index.
 
 use pronto::Watch;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! `diff-index`: differences between a tree and the index or files.
+//! `diff-index`: compare a tree with the index or with files.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! `diff-tree`: differences between trees, and the changes of commits.
+//! `diff-tree`: compare trees, and show the changes of commits.
 
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -105,7 +105,7 @@ impl Session<'_> {
         tree.ok_or_else(|| revision.unusable(self.repository, message()))
     }
 
-    /// Prints the changes of a commit relative to `parents` or its own parents.
+    /// Prints the changes of a commit relative to `parents`, or to its recorded parents.
     fn commit(&mut self, id: ObjectId, parents: Option<Vec<ObjectId>>) -> Result<(), CliError> {
         let links = self.repository.commit_links(&id, &mut Vec::new())?;
         let parents = parents.unwrap_or(links.parents);
@@ -152,7 +152,8 @@ impl Session<'_> {
         self.printer.print(&found, self.context)
     }
 
-    /// Reads commits, each with other parents if some are named, or pairs of trees.
+    /// Reads commits or pairs of trees from standard input (`--stdin`). A line of a commit may name
+    /// other parents.
     fn read(&mut self) -> Result<(), CliError> {
         let mut input = std::io::stdin().lock();
         let mut line = Vec::new();

@@ -1,4 +1,4 @@
-//! `fetch`: get new objects and refs from other repositories.
+//! `fetch`: fetch objects and refs from other repositories.
 
 mod action;
 mod bundles;
@@ -182,7 +182,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let several = are_several(args, fetch_all, remotes.len());
     check_combinations(args, several)?;
     for remote in &remotes {
-        // Calls for git are handed over before anything is done.
+        // Calls for git are handed over before anything changes.
         if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
             return Err(CliError::unsupported("messages about looking up a host"));
         }
@@ -210,7 +210,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
         if several {
             options.action = action::of_many(args, remote).into();
-            // Git does not pass this on to the processes for several remotes.
+            // Git does not pass `--prefetch` to the processes for several remotes.
             options.prefetch = false;
         }
         let fetched = one(args, remote, &options, several, context);
@@ -236,8 +236,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// Returns whether Git fetches from a list of `count` remotes, which can have only one. Without
-/// arguments, it takes the default remote also with `--multiple`.
+/// Returns whether Git fetches from a list of `count` remotes, which may have a single entry.
+/// Without arguments, Git fetches from the default remote even with `--multiple`.
 fn are_several(args: &Args, fetch_all: bool, count: usize) -> bool {
     match (fetch_all, &args.repository) {
         (true, _) => count != 1,
@@ -246,7 +246,7 @@ fn are_several(args: &Args, fetch_all: bool, count: usize) -> bool {
     }
 }
 
-/// Refuses options for one remote where there may be several.
+/// Refuses options for a single remote if there may be several.
 fn check_combinations(args: &Args, several: bool) -> Result<(), CliError> {
     if !several {
         return Ok(());
@@ -263,7 +263,7 @@ fn check_combinations(args: &Args, several: bool) -> Result<(), CliError> {
     Err(CliError::fatal(message))
 }
 
-/// Starts maintenance, unless it is not wanted.
+/// Starts automatic maintenance, unless it is turned off (`--no-auto-maintenance`).
 fn maintain(args: &Args, repository: &Repository, context: &mut Context) -> Result<(), CliError> {
     if args.no_auto_maintenance || args.no_auto_gc {
         return Ok(());
@@ -274,7 +274,7 @@ fn maintain(args: &Args, repository: &Repository, context: &mut Context) -> Resu
     }
 }
 
-/// Checks the form of the output.
+/// Checks the format of the output (`fetch.output`).
 fn check_output(args: &Args, repository: &Repository) -> Result<(), CliError> {
     let asks = args.recurse_submodules.as_deref();
     if args.porcelain
@@ -320,7 +320,7 @@ fn one(
             bad_pack::report_absent(&error, context);
             CliError::error(error.message())
         }
-        // Git could not read the list again.
+        // git cannot read the list on standard input again.
         ErrorKind::Unsupported if args.stdin => CliError::fatal(error.message()),
         _ => bad_pack::refused(error, ending, context),
     })?;
@@ -355,7 +355,8 @@ fn one(
     Ok(outcome)
 }
 
-/// Warns that forced updates are not shown, if they are not.
+/// Warns that forced updates are not detected, if `--no-show-forced-updates` or
+/// `fetch.showForcedUpdates` turns that off.
 fn warn_of_hidden(
     options: &Options,
     repository: &Repository,
@@ -374,7 +375,7 @@ fn warn_of_hidden(
     Ok(())
 }
 
-/// Returns the remotes to fetch from.
+/// Returns the remotes from which to fetch.
 fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<Remote>, CliError> {
     let config = repository.config();
     if all {
@@ -396,7 +397,7 @@ fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<R
     }
     let Some(first) = &args.repository else {
         let remote = Remote::default_of(repository)?;
-        // Without a remote there is nothing to do.
+        // A remote without URLs is not fetched.
         return Ok(match remote.urls.is_empty() {
             true => Vec::new(),
             false => vec![remote],

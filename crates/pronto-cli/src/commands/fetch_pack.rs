@@ -1,4 +1,4 @@
-//! `fetch-pack`: get objects from one repository, without changing refs.
+//! `fetch-pack`: fetch objects from one repository, without changing refs.
 
 mod address;
 
@@ -16,7 +16,7 @@ use pronto::{ObjectId, Repository, Watch};
 use crate::commands::shared::bad_pack;
 use crate::{CliError, Context, ExitCode};
 
-/// The longest list of refs on standard input.
+/// The largest size of the list of refs on standard input.
 const LARGEST_LIST_BYTES: u64 = 64 << 20;
 
 /// Arguments of `fetch-pack`.
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     selection.sought = sought(args, names)?;
     let rules = rules(args, locks, &selection, &repository);
     options.rules = Some(rules);
-    // As in Git, a shallow commit is accepted only for what is requested by its id.
+    // As in Git, a shallow commit is accepted only if it is requested by its id.
     let by_id = selection.sought.iter().any(|sought| sought.id.is_some());
     options.update_shallow = args.cloning || (args.update_shallow && by_id);
     let packed = fetch(args, &repository, &remote, &selection, &options, context)?;
@@ -137,12 +137,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     report(&packed, context)
 }
 
-/// The options that keep packs. As in Git, their order matters.
+/// The effect of the options `--keep` and `--lock-pack`. As in Git, their order matters.
 #[derive(Clone, Copy)]
 struct Locks {
-    /// Whether a kept pack is locked even if packs are unpacked otherwise.
+    /// Whether a kept pack gets a `.keep` file even if packs are otherwise unpacked.
     lock_kept: bool,
-    /// Whether the name of the file that locks it is printed.
+    /// Whether the name of the `.keep` file is printed.
     is_printed: bool,
 }
 
@@ -164,7 +164,7 @@ impl Locks {
     }
 }
 
-/// Returns the rules for what arrives.
+/// Returns the rules for the received pack.
 fn rules(args: &Args, locks: Locks, selection: &Selection, repository: &Repository) -> Rules {
     let mut rules = Rules::default();
     rules.lock_kept = locks.lock_kept;
@@ -184,7 +184,7 @@ fn rules(args: &Args, locks: Locks, selection: &Selection, repository: &Reposito
     rules
 }
 
-/// Prints the names of the packs.
+/// Prints the checksums of the received packs, or the names of their `.keep` files.
 fn report_packs(
     args: &Args,
     locks: Locks,
@@ -192,7 +192,7 @@ fn report_packs(
     repository: &Repository,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    // As in Git, another process prints them, unless its output is read.
+    // In Git, `index-pack` prints the checksum, unless `fetch-pack` reads its output.
     let is_read = locks.is_printed || checks_objects(repository.config())?;
     for pack in &packed.packs {
         let word = if pack.is_locked { "keep" } else { "pack" };
@@ -214,7 +214,7 @@ fn report_packs(
     Ok(())
 }
 
-/// Prints the refs, and what is missing.
+/// Prints the fetched refs, and reports refs that the server lacks and objects that it refuses.
 fn report(packed: &Packed, context: &mut Context) -> Result<ExitCode, CliError> {
     for name in &packed.refused {
         let what = "Server does not allow request for unadvertised object";
@@ -243,12 +243,12 @@ fn fetch(
     options: &Options,
     context: &mut Context,
 ) -> Result<Packed, CliError> {
-    // As in Git, it is shown in files and pipes, too.
+    // As in Git, progress is shown in files and pipes, too.
     let progress = context.progress(Some(options.show_unpacking), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let packed = fetch::fetch_pack(repository, remote, selection, options, &watch);
     context.report();
-    // Git checks the links with another program, whose error comes first.
+    // Git checks connectivity in another process, whose error is printed first.
     if let Err(error) = &packed
         && *error.kind() == pronto::ErrorKind::BrokenLink
     {
@@ -276,7 +276,7 @@ fn options(args: &Args) -> Result<Options, CliError> {
         })?),
         None => None,
     };
-    // As in Git, no depth.
+    // As in Git, a depth of zero is no limit.
     deepen.depth = deepen.depth.filter(|depth| *depth != 0);
     let since = args.shallow_since.as_ref();
     deepen.since = since.map(|time| pronto::revision::approximate_date(time.as_str().into()));
@@ -296,14 +296,14 @@ fn options(args: &Args) -> Result<Options, CliError> {
     options.keep = args.keep > 0;
     options.refetch = args.refetch;
     options.lock_packs = true;
-    // The other side reports with --quiet, too.
+    // The server sends progress even with `--quiet`.
     options.show_progress = !args.no_progress;
     options.show_unpacking = !args.quiet && !args.no_progress;
     Ok(options)
 }
 
-/// Returns the number at the start of `text`, as the C library reads it: hexadecimal after `0x`, octal after `0`, and
-/// zero if there is none; `None` if it is negative or too large.
+/// Parses the number at the start of `text` as `strtol` does: hexadecimal after `0x`, octal after
+/// `0`, and zero if there is no number. Returns `None` if the number is negative or too large.
 fn depth(text: &str) -> Option<u32> {
     let text = text.trim_ascii_start();
     let text = text.strip_prefix('+').unwrap_or(text);
@@ -322,7 +322,7 @@ fn depth(text: &str) -> Option<u32> {
     }
 }
 
-/// Returns the filter that leaves out what any of `specs` leaves out.
+/// Returns the filter that omits every object that one of `specs` omits.
 fn filter(specs: &[OsString]) -> Result<Option<BString>, CliError> {
     let specs = specs
         .iter()
@@ -335,7 +335,7 @@ fn filter(specs: &[OsString]) -> Result<Option<BString>, CliError> {
     })
 }
 
-/// The refs and objects of the command line and of standard input.
+/// Returns the refs and objects of the command line and of standard input.
 fn sought(args: &Args, names: &[OsString]) -> Result<Vec<Sought>, CliError> {
     let mut sought: Vec<Sought> = names
         .iter()

@@ -62,7 +62,7 @@ struct Call {
 }
 
 impl Call {
-    /// Parses the arguments. Calls in another form are left to git.
+    /// Parses the arguments. Git runs calls in any other form.
     fn read(words: &[OsString]) -> Result<Self, CliError> {
         let unsupported = || CliError::unsupported("this way of calling for-each-repo");
         let (mut key, mut keeps_going) = (None, false);
@@ -91,7 +91,7 @@ impl Call {
         })
     }
 
-    /// Returns the configured repositories.
+    /// Returns the repositories that the configuration variable names.
     fn places(&self, context: &mut Context) -> Result<Vec<PathBuf>, CliError> {
         let environment = context.environment()?;
         let repository = context.repository_if_any()?;

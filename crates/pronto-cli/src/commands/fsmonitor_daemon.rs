@@ -22,7 +22,7 @@ usage: git fsmonitor--daemon start [<options>]
 
 ";
 
-/// The interval between checks that the monitor listens.
+/// The interval between checks whether the monitor accepts connections.
 const PAUSE: Duration = Duration::from_millis(5);
 const START_SECONDS: u64 = 60;
 const STOP_SECONDS: u64 = 60;
@@ -110,7 +110,7 @@ fn start(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
 fn watch(args: &Args, repository: &Repository) -> Result<ExitCode, CliError> {
     refuse_second(repository)?;
     if args.detach {
-        // A process that leads a group keeps its session.
+        // `setsid` fails in a process group leader, which then keeps its session.
         let _ = rustix::process::setsid();
     }
     pronto::monitor::run(repository)?;

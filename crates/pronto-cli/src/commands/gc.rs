@@ -1,4 +1,4 @@
-//! `gc`: repack objects, and remove unneeded ones.
+//! `gc`: repack objects, and delete unreachable ones.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    /// Returns the settings, with the options of the command line.
+    /// Returns the settings, overridden by the options of the command line.
     fn settings(
         &self,
         repository: &Repository,
@@ -124,7 +124,7 @@ impl Args {
                 .map_err(|_| CliError::unsupported("this size of packs"))?;
         }
         settings.expire_to.clone_from(&self.expire_to);
-        // No other option begins like this.
+        // No option other than `--no-prune` begins with `--no-p`.
         let is_about = |word: &&OsString| word.as_bytes().starts_with(b"--no-p");
         let is_given = |word: &&OsString| word.as_bytes().starts_with(b"--p");
         let mut words = arguments.iter().rev();
@@ -139,7 +139,7 @@ impl Args {
                 }
                 settings.prune_expire = Some(date.to_owned());
             }
-            // The configured value applies.
+            // `gc.pruneExpire` applies.
             _ => {}
         }
         Ok(settings)
@@ -171,7 +171,7 @@ impl Work<'_> {
         }
     }
 
-    /// Does the part that a user may wait for, and starts a process for the rest.
+    /// Does the foreground part, and starts a background process for the rest (`--detach`).
     fn detach(&self, context: &mut Context) -> Result<ExitCode, CliError> {
         let repository = self.repository;
         if let Some(said) =
@@ -246,7 +246,7 @@ impl Work<'_> {
     }
 
     fn write_graph(&self, is_background: bool, context: &mut Context) -> Result<(), CliError> {
-        // The list of packs in the store is older than the new packs.
+        // The store has loaded its list of packs before the new packs were written.
         let start = context.environment()?;
         let repository = Repository::discover(start.current_dir(), &start).map_err(CliError::of)?;
         let shown = !self.options.quiet && !is_background;

@@ -1,9 +1,10 @@
-//! The groups that options stand in, in the manual pages and the help of commands with many of them.
+//! The headings under which the manual pages and the help list the options of commands with many
+//! options.
 
 use clap::{Arg, Command as Definition};
 
-/// Options of one command under one heading, by their long names or their letters. What no group
-/// of the command names stands under `Options`.
+/// Options of one command under one heading, by their long names or their letters. Options that are
+/// in no group of the command are listed under `Options`.
 struct Group {
     command: &'static str,
     heading: &'static str,
@@ -290,7 +291,7 @@ const GROUPS: &[Group] = &[
     ),
 ];
 
-/// `definition` with its options under the headings of their groups.
+/// Returns `definition` with its options under the headings of their groups.
 pub(super) fn apply(definition: Definition) -> Definition {
     let name = definition.get_name().to_owned();
     let groups: Vec<&Group> = GROUPS
@@ -325,7 +326,7 @@ mod tests {
         for group in GROUPS {
             let command = super::super::find(group.command).expect("a native command");
             let definition = command.definition();
-            // Lists that commands share name some options that one of them does not have.
+            // A list that several commands share may name an option that one of the commands lacks.
             let members = definition
                 .get_arguments()
                 .filter(|option| group.options.iter().any(|name| is_named(option, name)));

@@ -1,4 +1,4 @@
-//! `hash-object`: the object id of a content.
+//! `hash-object`: compute the object id of a file.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let Some(repository) = repository else {
         return without_repository(args, kind, context);
     };
-    // Files can be hashed where the worktree is not there.
+    // Files can be hashed even if the worktree does not exist.
     let work_tree = repository.require_work_tree().ok().map(Path::to_owned);
     let prefix = repository.prefix_or_empty();
     let placed = |path: &[u8]| -> BString {
@@ -168,7 +168,8 @@ impl Maker<'_> {
         Ok(check_format(self.kind, content, self.hash)?)
     }
 
-    /// Hashes the file `place` with the name `name`, converted like the path `path`.
+    /// Hashes the file at `place`, whose name in messages is `name`, with the conversions for
+    /// `path`.
     fn file(&mut self, place: &Path, name: &BStr, path: &BStr) -> Result<ObjectId, CliError> {
         let file = open(place, name)?;
         if self.kind != ObjectKind::Blob {
@@ -199,7 +200,7 @@ impl Maker<'_> {
     }
 }
 
-/// Returns whether `path`, relative to the top of the worktree, stays below it.
+/// Returns whether `path`, relative to the top of the worktree, stays inside the worktree.
 fn is_inside(path: &[u8]) -> bool {
     let mut depth = 0;
     let mut parts = path.split(|&byte| byte == b'/');
@@ -215,7 +216,7 @@ fn is_inside(path: &[u8]) -> bool {
 }
 
 fn open(place: &Path, name: &BStr) -> Result<File, CliError> {
-    // Joined to a directory, an empty name is the directory.
+    // An empty name joined to a directory would open the directory.
     let opened = match name.is_empty() {
         true => Err(rustix::io::Errno::NOENT.into()),
         false => File::open(place),
@@ -226,7 +227,8 @@ fn open(place: &Path, name: &BStr) -> Result<File, CliError> {
     })
 }
 
-/// Whether the settings of the user convert files outside of a repository, too.
+/// Returns whether the user's settings convert files even outside of a repository (`core.autocrlf`,
+/// `core.eol`, attributes files).
 fn has_conversions(context: &Context) -> Result<bool, CliError> {
     let config = context.configuration()?;
     let keys = ["core.autocrlf", "core.eol", "core.attributesfile"];
@@ -243,7 +245,7 @@ fn has_conversions(context: &Context) -> Result<bool, CliError> {
     Ok(usual || keys.iter().any(is_set) || Path::new("/etc/gitattributes").exists())
 }
 
-/// Hashes outside of a repository: nothing is stored or converted, and ids are SHA-1.
+/// Hashes outside of a repository: no object is stored, no content is converted, and ids are SHA-1.
 fn without_repository(
     args: &Args,
     kind: ObjectKind,

@@ -1,4 +1,4 @@
-//! `help`: the list of native commands, or the manual of one.
+//! `help`: print the list of native commands, or the manual of one command.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -21,11 +21,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    // A user who types `git help` wants the documentation of git.
+    // A user who types `git help` expects the documentation of git.
     if context.called_as_git && !fallback::is_forbidden() {
         return Err(CliError::unsupported("the documentation of git"));
     }
-    // The manual of a command is also that of the commands below it.
+    // Subcommands share the manual page of their command.
     match args.command.first() {
         Some(name) => match commands::find(name) {
             Some(command) => manual(command, context),
@@ -73,7 +73,7 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the manual page if it is installed, otherwise the text it is made from.
+/// Shows the manual page if it is installed, and its source text otherwise.
 fn manual(command: &Command, context: &mut Context) -> Result<ExitCode, CliError> {
     let page = format!("pronto-{}", command.name);
     let is_installed = pronto_io::child::command("man")
@@ -91,7 +91,7 @@ fn manual(command: &Command, context: &mut Context) -> Result<ExitCode, CliError
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the help of a command, and of the commands below it.
+/// Writes the help of a command and of its subcommands.
 fn write_help(mut definition: Definition, context: &mut Context) -> Result<(), CliError> {
     write!(context.out, "{}", definition.render_long_help())?;
     for below in definition.get_subcommands() {

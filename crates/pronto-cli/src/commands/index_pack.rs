@@ -1,4 +1,4 @@
-//! `index-pack`: index a pack, from a file or as it arrives.
+//! `index-pack`: write the index of a pack, from a file or from standard input.
 
 mod input;
 mod verify;
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if let Some(repository) = repository.as_deref().filter(|_| args.fix_thin)
         && repository.has_promisor()?
     {
-        // A base of a delta may have to be fetched.
+        // A delta base may have to be fetched.
         return Err(CliError::unsupported("'--fix-thin' in a partial clone"));
     }
     let mut options = options(args, repository.as_deref(), context)?;
@@ -180,7 +180,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     finish(args, &outcome, inspector.as_ref(), context)
 }
 
-/// Returns the pack that the arguments name. `given` are all arguments.
+/// Returns the pack that the arguments name. `given` are all arguments as typed.
 fn pack_to_index<'a>(args: &'a Args, given: &[OsString]) -> Result<Option<&'a Path>, CliError> {
     let is_joined = |word: &OsString| word.len() > 2 && word.as_bytes().starts_with(b"-o");
     if given.iter().any(is_joined) {
@@ -193,14 +193,14 @@ fn pack_to_index<'a>(args: &'a Args, given: &[OsString]) -> Result<Option<&'a Pa
     }
 }
 
-/// Returns the collector of links, which a promisor pack needs.
+/// Returns the collector of links that a promisor pack needs (`--promisor`).
 fn collector<'a>(args: &Args, kind: Kind, shallow: &'a BTreeSet<ObjectId>) -> Option<Links<'a>> {
     let promisor = args.promisor.as_ref();
     promisor.map(|_| Links::new(kind, shallow))
 }
 
-/// Makes a promisor pack of local objects that objects of the received one link to, so that they are not
-/// taken for objects that the promisor has.
+/// Writes a promisor pack with the local objects that the received promisor objects link to.
+/// Otherwise Git would treat these objects as available from the promisor remote.
 fn keep_linked(
     repository: Option<&Repository>,
     links: Option<Links<'_>>,
@@ -221,7 +221,7 @@ fn keep_linked(
     Ok(())
 }
 
-/// Refuses options that cannot be combined, or not used here.
+/// Refuses options that exclude each other, or that need a repository.
 fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
     if args.fix_thin && !args.stdin {
         return Err(CliError::fatal(
@@ -242,11 +242,11 @@ fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A pack to index, and where to put the index.
+/// A pack to index, and the paths of the files to write.
 struct Job<'a> {
     args: &'a Args,
     inspector: Option<&'a Inspector<'a>>,
-    /// Collects what the objects of a promisor pack link to.
+    /// The collector of links from objects of a promisor pack.
     links: Option<&'a Links<'a>>,
     repository: Option<&'a Repository>,
     pack: Option<&'a Path>,
@@ -296,7 +296,8 @@ impl Job<'_> {
         outcome.map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))
     }
 
-    /// Returns the objects of the repository, none of which may be replaced by different content.
+    /// Returns the existing objects of the repository, for the collision check: a received object
+    /// must not have the id of an existing object with different content.
     fn inventory(&self) -> Result<Option<Inventory>, CliError> {
         match self.repository {
             Some(repository) => Ok(Some(repository.objects()?.inventory()?)),
@@ -305,7 +306,7 @@ impl Job<'_> {
     }
 }
 
-/// Prints the name of the pack, and forwards the bytes that followed it.
+/// Prints the name of the pack, and forwards the input after the end of the pack.
 fn finish(
     args: &Args,
     outcome: &Outcome,
@@ -324,7 +325,7 @@ fn finish(
     found(args, inspector, context)
 }
 
-/// Prints the findings that the caller must handle.
+/// Prints the findings that the caller handles.
 fn found(
     args: &Args,
     inspector: Option<&Inspector<'_>>,
@@ -342,7 +343,7 @@ fn found(
     }
 }
 
-/// Returns the severity of each finding.
+/// Returns the severity of each finding (`--strict=LIST`, `--fsck-objects=LIST`).
 fn levels(args: &Args) -> Result<Levels, CliError> {
     let mut levels = Levels::strict();
     for list in [&args.strict, &args.fsck_objects].into_iter().flatten() {
@@ -351,7 +352,7 @@ fn levels(args: &Args) -> Result<Levels, CliError> {
     Ok(levels)
 }
 
-/// Returns the inspector of objects, if objects are checked.
+/// Returns the inspector of objects if objects are checked (`--strict`, `--fsck-objects`).
 fn inspector<'a>(
     args: &Args,
     options: &Options,
@@ -397,7 +398,7 @@ fn options(
     options.keep = args.keep.as_deref().map(line);
     options.promisor = args.promisor.as_deref().map(line);
     options.title = match &args.progress_title {
-        // Happens once in a process.
+        // The text is leaked at most once in a process.
         Some(title) => Box::leak(title.clone().into_boxed_str()),
         None if args.stdin => RECEIVING,
         None => INDEXING,
@@ -406,7 +407,7 @@ fn options(
     Ok(options)
 }
 
-/// Returns the configured pack options, in the repository or without one.
+/// Returns the pack options from the configuration, inside or outside of a repository.
 pub(super) fn options_of(
     repository: Option<&Repository>,
     kind: Kind,
@@ -429,7 +430,7 @@ pub(super) fn object_format(name: &OsStr) -> Result<Kind, CliError> {
     })
 }
 
-/// Returns the content of a file that marks a pack.
+/// Returns the content of a marker file of a pack: `.keep` or `.promisor`.
 fn line(text: &OsStr) -> Vec<u8> {
     match text.as_bytes() {
         [] => Vec::new(),
@@ -437,7 +438,8 @@ fn line(text: &OsStr) -> Vec<u8> {
     }
 }
 
-/// Returns the number at the start of `text`, or zero.
+/// Parses the number at the start of `text`. The result is zero without a number, and the maximum
+/// if the number is too large.
 pub(super) fn leading_number(text: &str) -> u64 {
     let end = text.bytes().take_while(u8::is_ascii_digit).count();
     match text[..end].parse() {
@@ -447,7 +449,8 @@ pub(super) fn leading_number(text: &str) -> u64 {
     }
 }
 
-/// Parses `VERSION[,OFFSET]`. The offset may have any base of C.
+/// Parses the value of `--index-version`: `VERSION[,OFFSET]`. The offset may be decimal, octal or
+/// hexadecimal, as in C.
 fn index_version(text: &str, options: &mut Options) -> Result<(), CliError> {
     let bad = || CliError::fatal(format!("bad --index-version={text}"));
     let (version, limit) = match text.split_once(',') {
@@ -471,7 +474,7 @@ fn index_version(text: &str, options: &mut Options) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns `path` with another suffix.
+/// Returns `path` with the suffix `end` replaced by `other`.
 pub(super) fn with_other_end(path: &Path, end: &str, other: &str) -> Result<PathBuf, CliError> {
     let bytes = path.as_os_str().as_bytes();
     let stem = bytes

@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks the settings of a repository that is there before anything is changed.
+/// Checks the settings of an existing repository before anything changes.
 fn check_existing(
     git_dir: &Path,
     environment: &Environment,
@@ -126,7 +126,7 @@ fn check_existing(
     }
 }
 
-/// Prints what was made.
+/// Prints which repository was created or reinitialized.
 fn tell(outcome: &Outcome, context: &mut Context) -> Result<(), CliError> {
     let what = match (outcome.existed, outcome.is_shared) {
         (true, true) => "Reinitialized existing shared Git repository in ",
@@ -155,7 +155,7 @@ fn object_hash(args: &Args) -> Result<Option<Kind>, CliError> {
     }
 }
 
-/// Returns the storage of the option `--ref-format`.
+/// Returns the ref storage format of `--ref-format`.
 pub(super) fn ref_storage(name: Option<&OsStr>) -> Result<Option<RefStorage>, CliError> {
     let Some(name) = name else {
         return Ok(None);
@@ -198,7 +198,7 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
     Ok(options)
 }
 
-/// Creates `directory` if necessary. From here on everything is relative to it.
+/// Creates `directory` if necessary, and makes paths relative to it from here on.
 fn enter(directory: &Path, environment: &mut Environment) -> Result<(), CliError> {
     let full = environment.absolute(directory);
     let said = directory.display();
@@ -239,7 +239,8 @@ fn choose_git_dir(args: &Args, bare: bool, environment: &Environment) -> Result<
     })
 }
 
-/// Returns the repository of which `git_dir`, a file, is a linked worktree: that is the one to be moved.
+/// Returns the main repository if `git_dir` is a file of a linked worktree. That repository is the
+/// one to move (`--separate-git-dir`).
 fn shared_git_dir(git_dir: &Path, environment: &Environment) -> Result<Option<PathBuf>, CliError> {
     if !environment.absolute(git_dir).is_file() {
         return Ok(None);
@@ -254,7 +255,7 @@ fn shared_git_dir(git_dir: &Path, environment: &Environment) -> Result<Option<Pa
     Ok(is_linked.then(|| found.common_dir().to_owned()))
 }
 
-/// Returns whether a repository at this path is usually bare.
+/// Returns whether a repository at this path is bare by default.
 fn looks_bare(git_dir: &Path, environment: &Environment) -> bool {
     git_dir == Path::new(".")
         || git_dir == environment.current_dir()

@@ -1,4 +1,4 @@
-//! `ls-files`: the index, and other files of the worktree.
+//! `ls-files`: list index entries and untracked files.
 
 mod format;
 mod listing;
@@ -109,7 +109,7 @@ pub(crate) struct Args {
     file: Vec<OsString>,
 }
 
-/// Returns the index, with current stat data if the output shows them.
+/// Returns the index. The stat data of entries is refreshed if the output shows it.
 fn index(args: &Args, repository: &Repository, context: &mut Context) -> Result<Index, CliError> {
     let index = match args.sparse {
         true => repository.sparse_index()?,
@@ -169,7 +169,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         each = Some(others).filter(|_| !args.directory);
     }
     if args.killed {
-        // A directory in place of a tracked file is not collapsed.
+        // `--killed` needs all files below a directory that replaces a tracked file.
         let each = each.map_or_else(|| find(false), Ok)?;
         listing.killed(&each, &mut context.out)?;
     }
@@ -281,7 +281,8 @@ fn pathspec(args: &Args, repository: &Repository) -> Result<pronto::status::Path
         .map_err(pathspec_error)
 }
 
-/// The ignore rules.
+/// The exclude patterns of the command line (`--exclude`, `--exclude-from`,
+/// `--exclude-per-directory`).
 struct Excludes {
     patterns: Patterns,
     per_directory: Option<BString>,
@@ -299,7 +300,7 @@ impl Excludes {
             per_directory = Some(".gitignore".into());
         }
         for file in &args.exclude_from {
-            // Unlike other arguments, it is relative to the top of the worktree.
+            // Unlike other arguments, the file is relative to the top of the worktree.
             let path = repository.environment().resolve(file);
             let content = std::fs::read(path).map_err(|_| {
                 let file = file.as_bytes().as_bstr();

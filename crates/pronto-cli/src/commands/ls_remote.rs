@@ -13,7 +13,7 @@ use pronto::{Environment, ErrorKind, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
 
-/// The exit code of `--exit-code` if no ref is listed.
+/// The exit code with `--exit-code` if no ref is listed.
 const NOTHING_LISTED: ExitCode = ExitCode::new(2);
 
 /// Arguments of `ls-remote`.
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     patterns: Vec<OsString>,
 }
 
-/// The place of the call: a repository, or none.
+/// The environment of a call: with a repository or outside of one.
 pub(super) struct Place {
     pub(super) repository: Option<std::sync::Arc<Repository>>,
     pub(super) environment: Environment,
@@ -102,7 +102,7 @@ impl Place {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let place = Place::find(context)?;
     let options = options(args);
-    // Before anything is read: git answers for keys that are not supported.
+    // The keys are checked before anything is read: git runs calls with unsupported keys.
     let keys = sort_keys(args)?;
     let name = args.repository.as_ref().map(|name| name.as_bytes().into());
     let remote = place.remote(name)?;
@@ -124,7 +124,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         if *error.kind() == ErrorKind::ProtocolTooOld {
             context.hint("see protocol.version in 'git help config' for more details");
         }
-        // Nothing is printed yet, so git can answer for a server that pronto does not understand.
+        // Nothing has been printed yet, so git can run the call if pronto does not understand the
+        // server.
         CliError::of(error)
     })?;
     context.report();
@@ -167,7 +168,7 @@ fn options(args: &Args) -> Options {
     options
 }
 
-/// Returns the order. A key that is not supported is for git.
+/// Returns the sort order (`--sort`). A call with an unsupported key is handed to git.
 fn sort_keys(args: &Args) -> Result<Vec<SortKey>, CliError> {
     let keys = args.sort.iter().map(|key| {
         let text = BStr::new(key.as_bytes());

@@ -1,4 +1,4 @@
-//! `ls-tree`: the entries of a tree.
+//! `ls-tree`: list the entries of a tree.
 
 mod format;
 
@@ -129,7 +129,8 @@ fn digits(args: &Args, repository: &Repository) -> Result<Option<usize>, CliErro
     }
 }
 
-/// Returns the paths relative to the top; without arguments the current directory.
+/// Returns the paths relative to the top of the worktree, or the current directory if there are no
+/// arguments.
 fn wanted_paths(
     paths: &[OsString],
     prefix: &BStr,
@@ -153,7 +154,7 @@ fn wanted_paths(
         });
         let (is_from_top, text) = read?;
         if is_from_top {
-            // As in Git, it is taken as it is.
+            // As in Git, the path is not normalised.
             wanted.push(text.to_owned());
             continue;
         }
@@ -187,17 +188,17 @@ struct Walk<'a> {
     context: &'a mut Context,
 }
 
-/// A tree that is being listed. They are on a stack on the heap, because trees are nested deeper
-/// than the stacks of threads permit.
+/// A tree on the path of the traversal. The stack of levels is on the heap, because trees can be
+/// nested more deeply than the stack of a thread permits.
 struct Level {
     content: Vec<u8>,
     /// The position of the next entry.
     at: usize,
-    /// The length of the path of the tree above.
+    /// The length of the path of the parent tree.
     outer_len: usize,
 }
 
-/// Returns the type of object that an entry of this mode names.
+/// Returns the type of the object that an entry with this mode names.
 fn kind_of(mode: u32) -> ObjectKind {
     match mode & 0o170_000 {
         0o040_000 => ObjectKind::Tree,
@@ -238,8 +239,8 @@ impl Walk<'_> {
         })
     }
 
-    /// Lists the entries up to a tree that is entered. Returns its id, and appends its name to
-    /// `base`.
+    /// Lists entries up to the next tree to enter. Returns the id of that tree, and appends its
+    /// name to `base`.
     fn list(
         &mut self,
         level: &mut Level,
@@ -274,7 +275,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// Returns whether a wanted path is the entry, above it, or below it.
+    /// Returns whether a wanted path is the entry, an ancestor of the entry, or below the entry.
     fn is_wanted(&self, base: &BStr, entry: &TreeEntry<'_>) -> bool {
         let is_tree = kind_of(entry.mode) == ObjectKind::Tree;
         self.wanted.is_empty()

@@ -1,4 +1,4 @@
-//! `maintenance`: tasks that keep a repository fast, now and on a schedule.
+//! `maintenance`: run or schedule the tasks that keep a repository fast.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     words: Vec<OsString>,
 }
 
-/// The options of each command, by name.
+/// The permitted options of each subcommand, by name.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("run", &["auto", "detach", "quiet", "schedule", "task"]),
     ("start", &["scheduler"]),
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(unsupported());
     };
     let command = command.to_str().unwrap_or_default();
-    // The command precedes its options.
+    // As in Git, the subcommand precedes its options.
     let is_first = context
         .arguments
         .first()
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         "stop" => {
             let repository = context.repository()?;
             let program = program()?;
-            // A lock has an exit code of its own.
+            // A held lock has an exit code of its own.
             Ok(
                 match schedule(
                     context,
@@ -268,7 +268,7 @@ fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         }
         None => None,
     };
-    // Git accepts only this form.
+    // Git accepts no negated options here.
     let is_plain = |word: &OsString| !word.as_bytes().starts_with(b"--no-");
     if !context.arguments.iter().all(is_plain) {
         return Err(CliError::unsupported("this way of calling maintenance"));
@@ -289,7 +289,7 @@ fn begin(schedules: &Schedules<'_>, wanted: Option<Scheduler>) -> Result<(), pro
     schedules.start(scheduler)
 }
 
-/// Reports what a scheduler refused. Returns whether everything succeeded.
+/// Reports the error of a scheduler. Returns whether the scheduling succeeded.
 fn schedule(context: &mut Context, done: Result<(), pronto::Error>) -> Result<bool, CliError> {
     context.report();
     match done {

@@ -1,4 +1,4 @@
-//! `merge-file`: merge two versions of a file.
+//! `merge-file`: merge three versions of a file.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -11,7 +11,7 @@ use pronto::merge::{self, Favor, Options, Style};
 
 use crate::{CliError, Context, ExitCode};
 
-/// Larger files are refused.
+/// The largest permitted size of a file.
 const LARGEST_BYTES: u64 = 1023 << 20;
 
 /// Arguments of `merge-file`.
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let configured = match context.repository_if_any()? {
         Some(repository) => merge::conflict_style(&repository)?,
-        // Settings of the command line do not count there, as in Git.
+        // As in Git, `-c` on the command line has no effect outside of a repository.
         None => {
             let environment = context.environment()?;
             let mut loader = Loader::new(&environment, None);
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Returns the length of the markers of a conflict.
+/// Returns the length of conflict markers (`--marker-size`).
 fn marker_len(args: &Args) -> Result<usize, CliError> {
     match args.marker_size.as_deref().map(str::parse::<i32>) {
         None => Ok(merge::MARKER_LEN),
@@ -131,9 +131,9 @@ fn marker_len(args: &Args) -> Result<usize, CliError> {
     }
 }
 
-/// Reads the files, or returns the message why one cannot be merged.
+/// Reads the files, or returns the message for a file that cannot be merged.
 ///
-/// Messages have the path from the top of the worktree: the current directory is `prefix` there.
+/// Messages show paths relative to the top of the worktree, so the current directory is `prefix`.
 fn contents(files: &[OsString], prefix: &BStr) -> Result<[Vec<u8>; 3], String> {
     let mut contents = [const { Vec::new() }; 3];
     for (content, file) in contents.iter_mut().zip(files) {

@@ -1,4 +1,4 @@
-//! `multi-pack-index`: one index for many packs.
+//! `multi-pack-index`: write and verify one index for many packs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let unsupported = || CliError::unsupported("this way of calling multi-pack-index");
     let command: Vec<_> = args.command.iter().map(|word| word.to_str()).collect();
-    // Git has only one option before the command.
+    // Git accepts only `--object-dir` before the subcommand.
     let before = context.arguments.iter();
     let mut before = before.take_while(|word| !args.command.contains(word));
     if before.any(|word| !is_directory(word)) {
@@ -129,7 +129,8 @@ impl Args {
     }
 }
 
-/// Returns the batch size, if packs of this kind are made here.
+/// Returns the batch size of `multi-pack-index repack`. Fails if only git makes packs with these
+/// settings.
 fn batch_bytes(args: &Args, repository: &Repository) -> Result<u64, CliError> {
     let config = repository.config();
     let is_lacking = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0

@@ -1,4 +1,4 @@
-//! Commands that have commands of their own: `store import`, `netsync trust`, `serve user add`.
+//! Subcommands: `store import`, `netsync trust`, `serve user add`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -7,12 +7,12 @@ use clap::Command as Definition;
 use crate::CliError;
 use crate::arguments::{normalise, normalise_leading};
 
-/// Converts `arguments` into the form that clap parses. Options may stand before the names of commands if all
-/// commands have them.
+/// Converts `arguments` into the form that clap parses. An option may precede the name of the
+/// subcommand if all subcommands have that option.
 ///
 /// # Errors
-/// An option that the named command does not have, or that is written incorrectly; no command or an unknown one, where
-/// one is required.
+/// Fails with a usage error if an option is unknown in the named command or malformed, and if a
+/// required subcommand is missing or unknown.
 pub(super) fn tokens(
     definition: &Definition,
     arguments: &[OsString],
@@ -29,7 +29,7 @@ pub(super) fn tokens(
         .and_then(|name| definition.find_subcommand(name));
     let Some(below) = below else {
         if definition.is_subcommand_required_set() {
-            // clap knows similar names.
+            // clap reports the unknown name and suggests similar names.
             tokens.extend(plain.into_iter().take(1));
             return Ok(tokens);
         }
@@ -58,14 +58,14 @@ pub(super) fn tokens(
     Ok(tokens)
 }
 
-/// Returns the arguments before those in `plain`, which are the last ones.
+/// Returns the arguments before those in `plain`, which are the last arguments of `all`.
 fn leading<'a>(all: &'a [OsString], plain: &[OsString]) -> &'a [OsString] {
     all.get(..all.len().saturating_sub(plain.len()))
         .unwrap_or_default()
 }
 
-/// Whether a word before the name of the command `below` is exactly an option of that command alone, though it may be
-/// an abbreviation of one of `definition`.
+/// Returns whether `word`, which precedes the name of the subcommand `below`, is the full name of
+/// an option that only `below` has, even if `word` also abbreviates an option of `definition`.
 fn is_own(below: &Definition, definition: &Definition, word: &OsStr) -> bool {
     let word = word.to_string_lossy();
     let name = word.split('=').next().unwrap_or_default();
@@ -79,7 +79,7 @@ fn is_own(below: &Definition, definition: &Definition, word: &OsStr) -> bool {
     has(below) && !has(definition)
 }
 
-/// Whether a token in clap's form is an option that the commands below have, too.
+/// Returns whether a token in clap's form is an option that the subcommands have, too.
 fn is_global(definition: &Definition, token: &OsStr) -> bool {
     let token = token.to_string_lossy();
     let name = token.split('=').next().unwrap_or_default();
@@ -92,7 +92,8 @@ fn is_global(definition: &Definition, token: &OsStr) -> bool {
     found.is_some_and(clap::Arg::is_global_set)
 }
 
-/// Returns the definition of the command that `arguments` name, and the arguments after its name.
+/// Returns the definition of the subcommand that `arguments` name, and the arguments after its
+/// name.
 pub(crate) fn named(definition: Definition, arguments: &[OsString]) -> (Definition, &[OsString]) {
     let found = arguments.split_first().and_then(|(name, rest)| {
         let below = definition.find_subcommand(name)?;
@@ -104,7 +105,7 @@ pub(crate) fn named(definition: Definition, arguments: &[OsString]) -> (Definiti
     }
 }
 
-/// Returns the names by which the user calls the command: `pronto store import`.
+/// Returns the full name of the command: `pronto store import`.
 pub(super) fn path(definition: &Definition) -> String {
     let name = definition.get_bin_name().unwrap_or(definition.get_name());
     name.to_owned()
@@ -147,14 +148,14 @@ mod tests {
             let expected = "'--generation' is an option of 'pronto store export'";
             assert!(error.contains(expected), "{error}");
         }
-        // The abbreviation of another one.
+        // `--generation` abbreviates the option of the subcommand.
         let tokens = read("store", &["--generation=7", "verify", "s"]).expect("a value");
         assert_eq!(tokens, ["--generations=7", "verify", "--", "s"]);
         let tokens = read("store", &["export", "--generation=7", "s", "n", "d"]).expect("exact");
         assert_eq!(tokens, ["export", "--generation=7", "--", "s", "n", "d"]);
     }
 
-    /// Collects the commands without commands of their own, by the words that name them.
+    /// Collects the commands that have no subcommands, with their full names.
     fn leaves(
         definition: &Definition,
         names: &[String],

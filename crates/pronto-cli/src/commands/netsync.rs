@@ -1,4 +1,4 @@
-//! `netsync`: the key of the user, and trusted peers.
+//! `netsync`: manage the key of the user and the trusted peers.
 
 use pronto_netsync::message::Globs;
 use pronto_peer::{self as netsync, KeyPair, KeyPaths, KnownPeer, KnownPeers, PublicKey, Roles};
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Returns the paths of the key and of the list of peers.
+/// Returns the paths of the key and of the list of trusted peers.
 pub(super) fn paths(context: &mut Context) -> Result<KeyPaths, CliError> {
     let environment = context.environment()?;
     Ok(match context.repository_if_any()? {

@@ -1,4 +1,5 @@
-//! `pack-objects`: packs of the objects listed on standard input, or reachable from history.
+//! `pack-objects`: pack the objects listed on standard input, or the objects that are reachable
+//! from revisions.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ use pronto_pack::bitmap::name_hash;
 
 use crate::{CliError, Context, ExitCode, fallback};
 
-/// The warning if a pack does not contain everything its commits lead to.
+/// The warning if a pack does not contain every object that is reachable from its commits.
 const NO_CLOSURE: &str = "disabling bitmap writing, as some objects are not being packed";
 
 /// Arguments of `pack-objects`.
@@ -155,7 +156,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             pack_objects::send(&repository, &selection, &options, &mut output, &watch)?.1
         }
         Some(base) => {
-            // Git changes to the top of the worktree first.
+            // In a repository with a worktree, Git resolves the path from the top of the worktree.
             let base = match (repository.prefix(), repository.work_tree()) {
                 (Some(_), Some(top)) => top.join(base),
                 _ => Path::new(base).to_owned(),
@@ -179,7 +180,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the repository without replacements, or hands over if only git packs it.
+/// Opens the repository without replace refs, or hands the call over if only git can pack the
+/// repository.
 fn repository_to_pack(args: &Args, context: &mut Context) -> Result<Repository, CliError> {
     let mut environment = context.environment()?;
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
@@ -219,7 +221,7 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     Ok(options)
 }
 
-/// Selects the objects to pack; `None` if only git supports the request.
+/// Selects the objects to pack. Returns `None` if only git supports the request.
 fn select(
     args: &Args,
     context: &Context,
@@ -274,7 +276,8 @@ fn select(
     Ok(Some(selection))
 }
 
-/// Returns the objects that are omitted from the selection.
+/// Returns the objects to omit from the selection (`--incremental`, `--local`, `--honor-pack-keep`,
+/// `--keep-pack`).
 fn leave_out(args: &Args) -> LeaveOut {
     let names = args.keep_pack.iter();
     let mut options = LeaveOut::default();
@@ -285,7 +288,7 @@ fn leave_out(args: &Args) -> LeaveOut {
     options
 }
 
-/// Parses a list of objects, each on a line with an optional name.
+/// Parses the list of objects on standard input: one on each line, with an optional path.
 fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, CliError> {
     let mut selection = Selection::default();
     let mut kept_whole = pack_objects::kept_whole(repository)?;
@@ -317,7 +320,7 @@ fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, Cl
     Ok(Some(selection))
 }
 
-/// Parses revisions, wanted or excluded; `None` if only git supports them.
+/// Parses revisions, wanted or excluded (`--revs`). Returns `None` if only git supports them.
 fn revisions(repository: &Repository, input: &[u8]) -> Result<Option<RevisionSet>, CliError> {
     let mut set = RevisionSet::default();
     let mut is_negated = false;
@@ -358,7 +361,7 @@ fn make_files(
     Ok(store.pack_into(&contents, options, directory, files, watch)?)
 }
 
-/// Runs git for a call whose input has been read already.
+/// Runs git for a call whose standard input has been read, with `input` as its standard input.
 fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
     let git = fallback::git(&context.globals)?;
     context.out.flush()?;
@@ -378,7 +381,7 @@ fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
     }
 }
 
-/// Prints what a pack consists of.
+/// Prints the numbers of objects, deltas and reused entries of a pack.
 pub(super) fn tell(counts: &Counts, context: &mut Context) {
     context.remark(&format!(
         "Total {} (delta {}), reused {} (delta {}), pack-reused {} (from {})",
@@ -391,10 +394,10 @@ pub(super) fn tell(counts: &Counts, context: &mut Context) {
     ));
 }
 
-/// A progress observer that shows only some phases.
+/// A progress observer that shows only the requested phases.
 struct Chosen {
     inner: Arc<dyn Progress>,
-    /// Whether the writing phase is shown.
+    /// Whether the phase "Writing objects" is shown.
     writing: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `pack-refs`: store refs in one file.
+//! `pack-refs`: store refs in the file `packed-refs`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -10,18 +10,18 @@ use crate::CliError;
 
 /// The sources of pathspecs.
 pub(crate) struct Source<'a> {
-    /// Pathspecs of the command line.
+    /// The pathspecs of the command line.
     pub(crate) given: &'a [OsString],
-    /// `--pathspec-from-file`; `-` is standard input.
+    /// The file of `--pathspec-from-file`; `-` is standard input.
     pub(crate) file: Option<&'a OsStr>,
-    /// `--pathspec-file-nul`.
+    /// Whether NUL bytes separate the pathspecs in the file (`--pathspec-file-nul`).
     pub(crate) ends_with_nul: bool,
 }
 
 /// Reads the pathspecs.
 ///
 /// # Errors
-/// The sources exclude each other, or the file cannot be read or is malformed.
+/// Fails if the sources exclude each other, or if the file cannot be read or is malformed.
 pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
     let Some(file) = source.file else {
         if source.ends_with_nul {
@@ -63,7 +63,8 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
         .collect()
 }
 
-/// Parses a line of a list of paths, which may be C-style quoted; `None` for invalid quoting.
+/// Parses a line of a list of paths, which may be C-style quoted. Returns `None` if the quoting is
+/// invalid.
 pub(crate) fn unquote(line: &[u8]) -> Option<BString> {
     match line.starts_with(b"\"") {
         true => pronto::quote::c_unquote(line).map(BString::from),

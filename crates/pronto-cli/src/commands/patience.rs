@@ -1,4 +1,5 @@
-//! A client that does nothing for too long ends the process.
+//! Timeouts for a client on the standard streams: a client that is idle for too long ends the
+//! process.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,24 +7,24 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// The interval at which the process is examined.
+/// The interval at which the timeouts are checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Since when the process waits for the client; `None` while it works.
+/// The time since which the process waits for the client; `None` while it works.
 pub(super) type Waiting = Arc<Mutex<Option<Instant>>>;
 
-/// The time of a client.
+/// The timeouts of a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// Without reading or writing anything.
+    /// The longest time for which a client may neither send nor receive.
     pub(super) silence: Duration,
-    /// In all.
+    /// The longest time of a whole request; `None` for no limit.
     pub(super) whole: Option<Duration>,
-    /// The signal by which the process ends itself afterwards.
+    /// The signal with which the process ends itself after a timeout.
     pub(super) signal: Signal,
 }
 
-/// Starts to watch the streams of [`Watched`].
+/// Starts the thread that checks the timeouts on the streams of [`Watched`].
 pub(super) fn watch(patience: Patience) -> Waiting {
     let waiting = Waiting::default();
     let watched = Arc::clone(&waiting);
@@ -35,17 +36,17 @@ pub(super) fn watch(patience: Patience) -> Waiting {
             let is_silent = since.is_some_and(|since| since.elapsed() >= patience.silence);
             let is_late = patience.whole.is_some_and(|whole| begun.elapsed() >= whole);
             if is_silent || is_late {
-                // If it fails, there is nobody to tell.
+                // A failure cannot be reported.
                 let _ = kill_process(getpid(), patience.signal);
             }
         }
     };
-    // Without a thread the client has all time.
+    // If no thread can be started, the client has no timeout.
     let _ = std::thread::Builder::new().spawn(watch);
     waiting
 }
 
-/// A stream of the client. While it is read from or written to, the process waits.
+/// A stream of the client. During a read or write, the process counts as waiting for the client.
 pub(super) struct Watched<S> {
     stream: S,
     waiting: Waiting,

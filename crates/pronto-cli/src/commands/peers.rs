@@ -1,4 +1,4 @@
-//! Code that `sync` and `serve` share: bounds of a session with a peer, default globs, errors and
+//! Code that `sync` and `serve` share: limits of a session with a peer, default globs, errors and
 //! quoting.
 
 use std::time::Duration;
@@ -9,13 +9,13 @@ use pronto_netsync::{Error, ErrorKind};
 
 use crate::CliError;
 
-/// The longest silence of a peer.
+/// The timeout for a silent peer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The most bytes that are received in a session.
+/// The largest number of bytes that a session may receive.
 pub(crate) const BUDGET_BYTES: u64 = 1 << 40;
 
-/// Returns the globs for branches and tags.
+/// Returns the globs that select all branches and tags.
 pub(crate) fn default_globs() -> Globs {
     Globs {
         include: vec![b"refs/heads/*".to_vec(), b"refs/tags/*".to_vec()],
@@ -23,7 +23,7 @@ pub(crate) fn default_globs() -> Globs {
     }
 }
 
-/// Converts the error of a session, with advice.
+/// Converts the error of a session into an error with advice.
 pub(crate) fn failure(error: &Error) -> CliError {
     let hint = match error.kind() {
         _ if error.hint().is_some() => error.hint().map(str::to_owned),

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the repository without replacements.
+/// Opens the repository without replace refs.
 pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, CliError> {
     let mut environment = context.environment()?;
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
@@ -98,7 +98,7 @@ pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, C
     Ok(repository)
 }
 
-/// Parses the time before which an object must have been used last to be deleted.
+/// Parses the expiry time: older unreachable objects are deleted (`--expire`).
 pub(super) fn expiry(text: Option<&std::ffi::OsStr>) -> Result<Expiry, CliError> {
     let Some(text) = text.map(OsStrExt::as_bytes) else {
         return Ok(Expiry::Now);
@@ -109,7 +109,7 @@ pub(super) fn expiry(text: Option<&std::ffi::OsStr>) -> Result<Expiry, CliError>
     })
 }
 
-/// Reports deleted objects.
+/// Prints the deleted objects.
 pub(super) struct Report<'a> {
     pub(super) repository: &'a Repository,
     pub(super) dry_run: bool,

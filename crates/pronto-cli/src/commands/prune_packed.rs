@@ -1,4 +1,4 @@
-//! `prune-packed`: delete loose objects that are packed, too.
+//! `prune-packed`: delete loose objects that are also in a pack.
 
 use std::io::Write;
 

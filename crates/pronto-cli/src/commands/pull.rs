@@ -1,5 +1,5 @@
-//! `pull --netsync`: receive from a peer like `sync --pull`, and merge its branch into the current
-//! one. git does the merge, and everything without `--netsync`.
+//! `pull --netsync`: receive from a peer like `sync --pull`, and merge the peer's branch into the
+//! current branch. git runs the merge, and every `pull` without `--netsync`.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use bstr::ByteSlice as _;
 use super::sync;
 use crate::{CliError, Context, ExitCode, fallback};
 
-/// The division of work.
+/// The text at the end of the command's help, about the roles of pronto and git.
 const WHEN: &str = "The branch of the peer becomes refs/remotes/NAME/BRANCH. Then it is merged, or the current branch is \
 rebased onto it, as by 'git pull': with its configuration (pull.ff, pull.rebase), messages and hooks. \
 Without --netsync the whole call goes to git: 'git pull -h' shows its options.";
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         [] => return Err(CliError::misuse("whom to pull from is missing")),
         _ => return Err(CliError::misuse("one branch can be pulled from a peer")),
     };
-    // Find out before anything changes whether git is available.
+    // The availability of git is checked before anything changes.
     let git = fallback::git(&context.globals)?;
     let repository = context.repository()?;
     let branch = match named {
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let name = sync::take(&args.taking(peer), context)?;
     let tracking = [b"refs/remotes/", name.as_bytes(), b"/", &branch].concat();
-    // The branch may have arrived by now.
+    // The remote-tracking branch exists if the peer has the branch.
     if context.repository()?.refs().id_of(&tracking)?.is_none() {
         let message = format!("peer '{name}' has no branch '{}'", branch.as_bstr());
         return Err(CliError::fatal(message));
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    /// Returns the corresponding arguments of `sync`.
+    /// Returns the equivalent arguments of `sync`.
     fn taking(&self, peer: &OsString) -> sync::Args {
         sync::Args {
             peer: peer.clone(),
@@ -111,7 +111,7 @@ impl Args {
         }
     }
 
-    /// Runs git to pull from this repository itself, which now has the branch of the peer.
+    /// Runs `git pull` from this repository itself, which has received the peer's branch.
     fn merge(
         &self,
         git: &fallback::Git,

@@ -1,4 +1,4 @@
-//! `push`: send refs, with the objects they lead to, to another repository.
+//! `push`: send refs, and the objects that are reachable from them, to another repository.
 
 mod advice;
 pub(super) mod checks;
@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let settings = &options.connection;
     for url in &destination.urls {
-        // Calls for git are handed over before anything is done.
+        // Calls for git are handed over before anything changes.
         let (config, environment) = (repository.config(), repository.environment());
         connection::check(url.as_bstr(), settings, config, environment).map_err(CliError::of)?;
     }
@@ -181,7 +181,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// Pushes to one address. Returns whether all went well.
+/// Pushes to one URL. Returns whether the push succeeded.
 fn push_to(
     args: &Args,
     destination: &Destination,
@@ -212,7 +212,7 @@ fn push_to(
         }
     };
     let meters = context.shows_progress(args.progress, args.quiet);
-    // Messages of the other side are shown also by a quiet push.
+    // Messages of the server are shown even by a quiet push.
     let progress = context.progress(Some(meters), false);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
@@ -253,7 +253,7 @@ fn report_failure(
     context: &mut Context,
 ) -> Result<(), CliError> {
     let paint = PUSH.read(repository.config(), &context.environment()?)?;
-    // Git ends the line before the colour.
+    // Git writes the line end before the sequence that resets the colour.
     let after = paint.end.clone();
     let paint = Paint {
         end: format!("\n{after}"),
@@ -264,7 +264,7 @@ fn report_failure(
     Ok(())
 }
 
-/// Prints what changed here, and how the push ended.
+/// Prints the table of updated refs and the result of the push.
 fn show(
     args: &Args,
     destination: &Destination,
@@ -277,7 +277,8 @@ fn show(
         match follow(args, &repository, destination, upstream) {
             Ok(line) if !args.quiet => writeln!(context.out, "{line}")?,
             Ok(_) => {}
-            // The push itself is done.
+            // The refs have been pushed, so a failure to set the upstream is reported but does not
+            // end the command.
             Err(error) if error.is_minor() => context.remark(error.render().trim_end()),
             Err(error) => return Err(error),
         }
@@ -302,7 +303,7 @@ fn show(
     Ok(())
 }
 
-/// Lets a branch follow the one that it was sent to. Returns what to tell the user.
+/// Sets the upstream of the pushed branches (`--set-upstream`). Returns the messages for the user.
 fn follow(
     args: &Args,
     repository: &Repository,
@@ -383,7 +384,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     Ok(options)
 }
 
-/// The refspecs of the command line.
+/// Returns the refspecs of the command line.
 fn specs(
     args: &Args,
     repository: &Repository,

@@ -13,7 +13,7 @@ use pronto_hash::ObjectId;
 use super::switching::tell_failures;
 use crate::{CliError, Context, ExitCode};
 
-/// The limit of git.
+/// The largest number of trees, as in Git.
 const MOST_TREES: usize = 8;
 
 /// Arguments of `read-tree`.

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("'receive-pack' of a home directory"));
     }
     let environment = context.environment()?;
-    // Git words the error of opening it.
+    // git reports in its own words that the repository cannot be opened.
     let elsewhere = |_| CliError::unsupported("a repository that 'receive-pack' cannot open");
     let mut repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
     context.check_opened(&mut repository)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns a standard stream without the shared buffer.
+/// Duplicates a standard stream as a file without a buffer.
 fn stream(stream: &impl AsFd) -> Result<File, CliError> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }

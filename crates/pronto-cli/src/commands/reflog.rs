@@ -1,4 +1,4 @@
-//! `reflog`: maintenance of reflogs. git shows them.
+//! `reflog`: expire, delete and write reflog entries. git shows reflogs.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     words: Vec<OsString>,
 }
 
-/// The options of each command.
+/// The permitted options of each subcommand.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("delete", &["rewrite", "updateref", "dry-run", "verbose"]),
     ("drop", &["all", "single-worktree"]),
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(unsupported());
     };
     let words: Vec<&BStr> = words.iter().map(|word| word.as_bytes().as_bstr()).collect();
-    // The command precedes its options.
+    // As in Git, the subcommand precedes its options.
     let is_first = context.arguments.first() == Some(command);
     let known = OPTIONS.iter().find(|(name, _)| *command == **name);
     let Some((command, known)) = known.filter(|_| is_first) else {
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Parses the value of `option`.
+/// Parses the expiry time in the value of `option`.
 fn moment(text: Option<&OsString>, option: &str) -> Result<Option<i64>, CliError> {
     let parse = |text: &OsString| {
         let text = text.as_bytes().as_bstr();
@@ -182,7 +182,7 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     Ok(code)
 }
 
-/// Prints what happened to entries, and failures.
+/// Prints the kept and removed entries (`--verbose`), and the failures.
 fn tell(
     logs: &[ExpiredLog],
     args: &Args,
@@ -206,9 +206,9 @@ fn tell(
     Ok(())
 }
 
-/// An entry of a reflog in the form of `delete`.
+/// A reflog entry in the syntax of `reflog delete REF@{…}`.
 enum Position {
-    /// The entry with this number; the newest is 0.
+    /// The entry with this number; the newest entry has number 0.
     Number(usize),
     /// The newest entry before a time.
     Moment(i64),

@@ -1,4 +1,4 @@
-//! `refs`: move refs to another storage, pack them, and ask whether one exists.
+//! `refs`: migrate refs to another storage format, pack refs, and check whether a ref exists.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -13,7 +13,7 @@ use pronto::repository::RefStorage;
 use super::pack_refs;
 use crate::{CliError, Context, ExitCode};
 
-/// Git's exit code if the storage could not be changed.
+/// Git's exit code if the storage format could not be changed.
 const FAILED: ExitCode = ExitCode::new(255);
 /// Git's exit code if a ref does not exist.
 const MISSING: ExitCode = ExitCode::new(2);
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let Some((command, words)) = args.words.split_first() else {
         return Err(unsupported());
     };
-    // The command precedes its options.
+    // As in Git, the subcommand precedes its options.
     if context.arguments.first() != Some(command) {
         return Err(unsupported());
     }
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 fn migrate(args: &Args, words: &[OsString], context: &mut Context) -> Result<ExitCode, CliError> {
-    // Without a repository, nothing else is checked.
+    // A missing repository is reported before the options are checked.
     let repository = context.repository()?;
     let misuse = |message: &str, context: &mut Context| {
         context.remark(&format!("usage: {message}"));

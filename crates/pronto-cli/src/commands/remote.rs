@@ -1,4 +1,4 @@
-//! `remote`: the remotes of a repository.
+//! `remote`: manage the remotes of a repository.
 
 mod add;
 mod change;
@@ -18,9 +18,9 @@ use pronto::remote::Remote;
 
 use crate::{CliError, Context, ExitCode};
 
-/// The exit code if a remote does not exist.
+/// The exit code if a named remote does not exist.
 const MISSING: ExitCode = ExitCode::new(2);
-/// The exit code if a remote exists already.
+/// The exit code if a remote with that name exists already.
 const EXISTS: ExitCode = ExitCode::new(3);
 
 /// Arguments of `remote`.
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     words: Vec<OsString>,
 }
 
-/// The options of each command, by name, and by letter.
+/// The permitted options of each subcommand, by long name and by letter.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("", &[]),
     (
@@ -133,7 +133,7 @@ fn unsupported() -> CliError {
     CliError::unsupported("this way of calling remote")
 }
 
-/// Checks that `-v` precedes the command, and that the command has the other options.
+/// Checks that `-v` precedes the subcommand, and that the subcommand has the other options.
 fn check_options(command: &str, args: &Args, context: &Context) -> Result<(), CliError> {
     let given: Vec<&[u8]> = context.arguments.iter().map(|it| it.as_bytes()).collect();
     let before = given
@@ -148,7 +148,7 @@ fn check_options(command: &str, args: &Args, context: &Context) -> Result<(), Cl
     if usize::from(args.verbose) != leading || before.count() != leading {
         return Err(unsupported());
     }
-    // A spelling counts as well: `show` has `-n`, but not `--dry-run`.
+    // The spelling matters, too: `show` has `-n`, but not `--dry-run`.
     let is_known = |argument: &&[u8]| match argument {
         [b'-', b'-', _, ..] => true,
         [b'-', letter, ..] => known.contains(&char::from(*letter).to_string().as_str()),
@@ -166,7 +166,7 @@ fn check_options(command: &str, args: &Args, context: &Context) -> Result<(), Cl
 }
 
 impl Args {
-    /// Returns the names of the given options of commands.
+    /// Returns the names of the given options of subcommands.
     fn given(&self) -> impl Iterator<Item = &'static str> {
         [
             (self.fetch, "fetch"),
@@ -188,8 +188,8 @@ impl Args {
     }
 }
 
-/// Returns the remote `name` that the repository configures. `separator` stands before the name in
-/// the message if there is none.
+/// Returns the configured remote `name`. `separator` precedes the name in the message about a
+/// missing remote.
 fn configured(repository: &Repository, name: &BStr, separator: &str) -> Result<Remote, CliError> {
     match configured_remotes::find(repository, name).map_err(CliError::of)? {
         Some(remote) => Ok(remote),
@@ -200,7 +200,7 @@ fn configured(repository: &Repository, name: &BStr, separator: &str) -> Result<R
     }
 }
 
-/// Warns that a configured default of pushes names a remote that is gone.
+/// Warns that `remote.pushDefault` names a remote that was renamed or removed.
 fn warn_of_default(stale: Option<&StaleDefault>, context: &mut Context) {
     if let Some(stale) = stale {
         let (scope, source) = (stale.scope.name(), stale.source);

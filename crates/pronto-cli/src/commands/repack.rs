@@ -1,4 +1,4 @@
-//! `repack`: replace many packs and loose objects by few packs.
+//! `repack`: pack loose objects, and combine packs.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns git's message if one of the programs that it calls has failed.
+/// Returns git's message if a program that git would start has failed.
 fn refused(error: pronto::Error) -> CliError {
     match *error.kind() == pronto::ErrorKind::Refused {
         true => CliError::error(error.to_string()),
@@ -122,13 +122,13 @@ fn refused(error: pronto::Error) -> CliError {
     }
 }
 
-/// Interprets the options, if pronto supports them.
+/// Converts the arguments into options of the library, if pronto supports them.
 fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     let config = repository.config();
     let factor = args.geometric.as_deref().map(str::parse::<u32>);
     let factor = factor.transpose().map_err(|_| unsupported())?;
     let factor = factor.filter(|factor| *factor > 0);
-    // Git also considers packs of alternates.
+    // For `--geometric`, Git also considers packs of alternates.
     let is_shared = factor.is_some() && !repository.objects()?.alternates().is_empty();
     if is_shared || is_lacking(args, repository)? {
         return Err(unsupported());
@@ -188,7 +188,7 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     Ok(options)
 }
 
-/// Returns whether git is needed for the request.
+/// Returns whether only git supports the request.
 fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
     let config = repository.config();
     let is_restricted = config.u64("pack.packsizelimit")?.unwrap_or(0) > 0
@@ -197,7 +197,7 @@ fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
         || !has_whole_history(repository)?
         || !repository.objects()?.promisor_packs()?.is_empty();
     let limit = number(&args.max_cruft_size)?.unwrap_or(0);
-    // Git has separate settings for cruft packs.
+    // Git has separate delta settings for cruft packs.
     let is_tuned = args.window.is_some()
         || args.depth.is_some()
         || args.threads.is_some()
@@ -208,18 +208,18 @@ fn is_lacking(args: &Args, repository: &Repository) -> Result<bool, CliError> {
     Ok(is_restricted || unpacks_alone || args.cruft && (limit > 0 || is_tuned))
 }
 
-/// Returns the moment that `text` means. `now` is the present: objects with times in the future stay.
+/// Parses an approximate date relative to now.
 fn approximate(text: &OsStr) -> i64 {
     pronto::revision::approximate_date(BStr::new(text.as_encoded_bytes()))
 }
 
-/// Returns what happens to unreachable objects.
+/// Returns the treatment of unreachable objects (`--cruft` and related options).
 fn cruft(args: &Args) -> Result<Cruft, CliError> {
     let expiration = args.cruft_expiration.as_deref();
     let expiration = expiration.map(|text| Expiry::Before(approximate(text)));
     let below = number(&args.combine_cruft_below_size)?;
     let mut options = Cruft::default();
-    // No object is older than this.
+    // No object is older than time zero, so nothing expires.
     options.expiration = expiration.filter(|expiry| *expiry != Expiry::Before(0));
     options.combine_below = below.filter(|below| *below > 0).map(|below| below as u64);
     options.expire_to = args.expire_to.clone();

@@ -1,4 +1,4 @@
-//! `reset`: set the branch, the index and files to another commit.
+//! `reset`: set the current branch, the index and the worktree to another commit.
 
 use pronto::switch::Oneline;
 use std::ffi::OsString;
@@ -130,7 +130,7 @@ fn not_reset(options: &Options) -> CliError {
     CliError::fatal(format!("Could not reset index file to revision '{name}'."))
 }
 
-/// Splits the arguments into the name of a commit and paths. An ambiguous argument needs `--`.
+/// Splits the arguments into a commit and paths. An ambiguous argument needs `--`.
 fn split<'a>(
     repository: &Repository,
     context: &Context,
@@ -164,7 +164,8 @@ fn split<'a>(
     Ok((head(), plain))
 }
 
-/// Returns the mode of the reset, if its options can be combined.
+/// Returns the mode of the reset (`--soft`, `--mixed`, `--hard`, `--merge`, `--keep`), if the
+/// options can be combined.
 fn mode(
     args: &Args,
     repository: &Repository,

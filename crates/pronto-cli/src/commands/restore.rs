@@ -1,4 +1,4 @@
-//! `restore`: restore files in the worktree, in the index, or in both.
+//! `restore`: restore files in the worktree, the index, or both.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     restoring::restore(&repository, context, &options, &reporting)
 }
 
-/// Returns the style of recreated conflicts, if they are recreated.
+/// Returns the conflict style (`--conflict`) if conflicts are recreated (`--merge`).
 fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
     match args.merge || args.conflict.is_some() {
         true => restoring::style(args.conflict.as_deref(), repository).map(Some),
@@ -145,7 +145,7 @@ fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError
     }
 }
 
-/// Returns the source of contents; `None` is the index.
+/// Returns the source of the contents (`--source`); `None` is the index.
 fn source(args: &Args, repository: &Repository, staged: bool) -> Result<Option<Start>, CliError> {
     let name = match &args.source {
         Some(given) => given.as_bytes(),

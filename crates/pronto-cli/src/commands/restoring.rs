@@ -1,4 +1,4 @@
-//! Common parts of `checkout` of paths and `restore`: restoring files, and reporting.
+//! Code that `restore` and `checkout` of paths share: restoring files, and reports.
 
 use pronto::checkout_paths::Options;
 use pronto::merge::{self, Style};
@@ -8,18 +8,18 @@ use crate::commands::shared::checkout_failures::code_of_failures;
 use crate::commands::switching;
 use crate::{CliError, Context, ExitCode};
 
-/// The events to report.
+/// The messages to print.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reporting {
-    /// Whether only errors are printed.
+    /// Whether only errors are printed (`--quiet`).
     pub(crate) quiet: bool,
-    /// `--progress`, `--no-progress`.
+    /// The value of `--progress` or `--no-progress`; `None` if neither is given.
     pub(crate) progress: Option<bool>,
     /// Whether the number of written files is printed.
     pub(crate) count: bool,
 }
 
-/// Returns the style of recreated conflicts, from the option or the configuration.
+/// Returns the conflict style of `--conflict` or `merge.conflictStyle`.
 pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Style, CliError> {
     match given {
         None => Ok(merge::conflict_style(repository)?),

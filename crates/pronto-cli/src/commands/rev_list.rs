@@ -1,4 +1,4 @@
-//! `rev-list`: list commits, and the objects that they lead to.
+//! `rev-list`: list commits, and the objects that are reachable from them.
 
 mod arguments;
 pub(super) mod limits;
@@ -41,13 +41,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// The objects that a walk starts from.
+/// The objects from which a walk starts.
 #[derive(Debug, Default)]
 struct Starts {
     commits: Vec<Start>,
-    /// Tags, trees and blobs that were named.
+    /// Tags, trees and blobs of the command line.
     named: Vec<Named>,
-    /// Tags, trees and blobs that are left out.
+    /// Excluded tags, trees and blobs.
     excluded: Vec<ObjectId>,
 }
 
@@ -60,7 +60,7 @@ impl Starts {
         Ok(starts)
     }
 
-    /// Adds an object, and the objects that it leads to if it is a tag.
+    /// Adds an object. If it is a tag, the tagged objects are added, too.
     fn add(&mut self, member: &SetMember, repository: &Repository) -> Result<(), CliError> {
         let store = repository.objects()?;
         let is_excluded = member.is_excluded;

@@ -1,4 +1,4 @@
-//! `rev-parse`: resolve names of objects to ids, and print properties of the repository.
+//! `rev-parse`: resolve names to object ids, and print properties of the repository.
 
 mod arguments;
 mod paths;
@@ -56,7 +56,7 @@ fn quote_all(arguments: &[BString], context: &mut Context) -> Result<ExitCode, C
     Ok(ExitCode::SUCCESS)
 }
 
-/// The kinds of arguments that are printed.
+/// The kinds of arguments that are printed (`--revs-only`, `--flags` and similar options).
 #[derive(Clone, Copy, Debug)]
 struct Filter {
     revisions: bool,
@@ -65,32 +65,33 @@ struct Filter {
     plain: bool,
 }
 
-/// The form in which refs are printed.
+/// The form in which refs are printed (`--symbolic`, `--symbolic-full-name`, `--abbrev-ref`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Symbolic {
     No,
     AsGiven,
     FullName,
-    /// Short but unambiguous, by all rules or only by preceding ones.
+    /// The shortest unambiguous name, by all rules (`strict`) or only by the preceding ones
+    /// (`loose`).
     Short {
         strict: bool,
     },
 }
 
-/// The interpretation of the following arguments.
+/// The interpretation of the remaining arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Options and revisions.
+    /// The arguments are options and revisions.
     Options,
-    /// Only revisions: after `--end-of-options`.
+    /// The arguments are only revisions, after `--end-of-options`.
     Revisions,
-    /// Files, which must exist.
+    /// The arguments are files, which must exist.
     Files,
-    /// Files: after `--`.
+    /// The arguments are files, after `--`, which need not exist.
     CertainFiles,
 }
 
-/// A run over the arguments. Options change how the next ones are processed.
+/// The state of the evaluation of arguments. Options change how later arguments are processed.
 struct Session<'a> {
     context: &'a mut Context,
     repository: Option<Arc<Repository>>,
@@ -106,10 +107,10 @@ struct Session<'a> {
     abbreviation: Option<Option<usize>>,
     path_format: paths::Format,
     default: Option<BString>,
-    /// `--prefix`, for files and relative paths.
+    /// The value of `--prefix`, to which files and relative paths are relative.
     prefix: Option<BString>,
     excluded: Vec<BString>,
-    /// With `--verify`: the objects found, with their negation.
+    /// The resolved objects with `--verify`, each with its text and its negation.
     verified: Vec<(ObjectId, BString, bool)>,
 }
 
@@ -277,7 +278,7 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
-    /// `commit^@`, `commit^!`, `commit^-N`.
+    /// Prints the parents of `commit^@`, `commit^!` or `commit^-N`.
     fn answer_parents(&mut self, argument: &BStr) -> Result<bool, CliError> {
         let Some(at) = ["^!", "^@", "^-"]
             .iter()
@@ -313,7 +314,7 @@ impl<'a> Session<'a> {
         for (number, parent) in (1..).zip(parents) {
             if excluded.is_none_or(|excluded| excluded == number) {
                 let spelt = BString::from(format!("{name}^{number}"));
-                // As in Git, no short name is looked for.
+                // As in Git, no abbreviated name of a parent is printed.
                 let is_named = matches!(self.symbolic, Symbolic::AsGiven | Symbolic::FullName);
                 let shown = is_named.then(|| spelt.as_bstr());
                 self.show_revision(mark != b'@', parent, shown)?;
@@ -406,7 +407,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Shows a plain argument if files are wanted.
+    /// Prints a plain argument if the filter includes files.
     fn show_file(&mut self, argument: &BStr) -> Result<bool, CliError> {
         self.show_default()?;
         if !(self.filter.plain && self.filter.others) {
@@ -422,7 +423,7 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
-    /// Shows a time as an option of the commands that walk history.
+    /// Prints a date as `--max-age` or `--min-age`.
     fn show_date(&mut self, option: &str, date: &BStr) -> Result<(), CliError> {
         if !(self.filter.flags && self.filter.revisions) {
             return Ok(());

@@ -14,10 +14,10 @@ use super::push::{signed, table};
 use crate::terminal::colors::{ADVICE, TRANSPORT};
 use crate::{CliError, Context, ExitCode};
 
-/// The exit code of Git's `send-pack` if something failed apart from single refs.
+/// Git's exit code of `send-pack` for failures other than rejected refs.
 const FAILED: ExitCode = ExitCode::new(255);
 
-/// The longest list of refs on standard input.
+/// The largest size of the list of refs on standard input.
 const LARGEST_LIST_BYTES: u64 = 64 << 20;
 
 /// Arguments of `send-pack`.
@@ -83,7 +83,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let environment = context.environment()?;
     ADVICE.read(config, &environment)?;
     let Ok(Ok(rejected)) = TRANSPORT.read_used(config, &environment) else {
-        // It is an error only after the push, and of some only a warning.
+        // In Git, some malformed colours are an error only after the push, and others only cause a
+        // warning.
         return Err(CliError::unsupported("malformed settings of colours"));
     };
     let url = BStr::new(place.as_bytes());
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let specs = specs(args, refspecs)?;
     if (args.all || args.mirror) && !specs.is_empty() {
-        // Git could not read the list again.
+        // git cannot read the list on standard input again.
         return Err(CliError::usage("'send-pack' of all refs and of some"));
     }
     // A malformed setting is an error, and no other has an effect here.
@@ -111,7 +112,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         options.signed = signed::given(given)?;
     }
     let meters = context.shows_progress(args.progress, args.quiet);
-    // Messages of the other side are shown also by a quiet push.
+    // Messages of the server are shown even by a quiet push.
     let progress = context.progress(Some(meters), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let outcome = push::push(&repository, &destination, url, &options, &watch)?;
@@ -125,7 +126,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     show(mode, &outcome, url, context)
 }
 
-/// Prints what happened to the refs.
+/// Prints the result of each ref update.
 fn show(
     mode: table::Mode,
     outcome: &Outcome,

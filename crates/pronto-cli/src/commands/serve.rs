@@ -1,4 +1,5 @@
-//! `serve`: serve repositories to clients of Git, or to peers. The work is in the program `pronto-server`.
+//! `serve`: serve repositories to Git clients or to peers. The program `pronto-server` implements
+//! the command.
 
 #[cfg(feature = "serve")]
 mod git;
@@ -134,7 +135,7 @@ pub(crate) struct Args {
     session_timeout: u64,
 }
 
-/// The part of the work with an object store that a server does.
+/// The tasks of a server in a shared object store (`--role`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Serve,
@@ -147,7 +148,7 @@ pub(crate) fn run(_: &Args, context: &mut Context) -> Result<ExitCode, CliError>
     Err(context.become_server("serve"))
 }
 
-/// Reads the value of `--role`.
+/// Parses the value of `--role`.
 fn role(text: &str) -> Result<Role, String> {
     match text {
         "serve" => Ok(Role::Serve),

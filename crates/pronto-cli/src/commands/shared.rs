@@ -1,4 +1,4 @@
-//! Parts that several commands use.
+//! Code that several commands share.
 
 pub(crate) mod bad_pack;
 pub(crate) mod checkout_failures;

@@ -1,4 +1,5 @@
-//! `shell`: serve one request of a client that sshd has authenticated. The work is in the program `pronto-server`.
+//! `shell`: serve one request of a client that sshd has authenticated. The program `pronto-server`
+//! implements the command.
 
 #[cfg(feature = "serve")]
 mod server;
@@ -22,7 +23,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Returns the file of the configuration, and the user.
+    /// Returns the configuration file and the user of the arguments.
     fn given(&self) -> Result<(&Path, &str), CliError> {
         match (&self.config, &self.user) {
             (Some(config), Some(user)) => Ok((config, user)),

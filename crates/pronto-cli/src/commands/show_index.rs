@@ -1,4 +1,4 @@
-//! `show-index`: the content of a pack index on standard input.
+//! `show-index`: print the content of a pack index from standard input.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Unread input.
+/// The unread rest of the input.
 struct Input<'a> {
     rest: &'a [u8],
 }
@@ -73,7 +73,7 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
-    /// Reads a table of `count` rows of `len` bytes. An incomplete row is an error.
+    /// Reads a table of `count` rows of `len` bytes. Fails if the table is incomplete.
     fn table(&mut self, count: u32, len: usize, what: &str) -> Result<&'a [u8], CliError> {
         let there = self.rest.len() / len;
         self.take(count as usize * len, || {
@@ -98,7 +98,7 @@ fn count(input: &mut Input<'_>) -> Result<u32, CliError> {
     }
 }
 
-/// Version 1: rows of an offset and an id.
+/// Prints an index of version 1: rows of an offset and an id.
 fn show_old(
     input: &mut Input<'_>,
     count: u32,
@@ -115,7 +115,7 @@ fn show_old(
     Ok(())
 }
 
-/// Version 2: a table of ids, one of checksums, one of offsets, and one of large offsets.
+/// Prints an index of version 2: tables of ids, checksums, offsets, and large offsets.
 fn show(
     input: &mut Input<'_>,
     count: u32,

@@ -114,7 +114,7 @@ struct List<'a> {
     digits: Option<usize>,
     context: &'a mut Context,
     count: usize,
-    /// Which objects exist.
+    /// A cache of whether objects exist.
     existing: IdCache<bool>,
 }
 
@@ -209,7 +209,7 @@ impl List<'_> {
     }
 }
 
-/// Returns whether `pattern` is the whole `name`, or its last components.
+/// Returns whether `pattern` is the whole `name` or its last components.
 fn is_end_of(pattern: &[u8], name: &BStr) -> bool {
     match name.strip_suffix(pattern) {
         Some(rest) => rest.is_empty() || rest.ends_with(b"/"),

@@ -1,4 +1,4 @@
-//! `sparse-checkout`: check out a part of the tracked files.
+//! `sparse-checkout`: check out a subset of the tracked files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -72,7 +72,7 @@ fn modes(args: &Args) -> Modes {
     }
 }
 
-/// Returns the repository after recording the modes.
+/// Records the modes (`--cone`, `--sparse-index`) in the configuration, and returns the repository.
 fn recorded(args: &Args, context: &mut Context) -> Result<std::sync::Arc<Repository>, CliError> {
     let mut repository = context.own_repository()?;
     repository.require_work_tree()?;
@@ -89,7 +89,7 @@ fn init(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     apply(&repository, Some(&definition), context)
 }
 
-/// Returns the definition that includes only files at the top.
+/// Returns the definition that includes only the files in the top directory.
 fn top_level(cone: bool) -> Definition {
     match cone {
         true => Definition::Directories(BTreeSet::new()),
@@ -132,7 +132,7 @@ fn add(args: &Args, words: Vec<BString>, context: &mut Context) -> Result<ExitCo
     apply(&repository, Some(&definition), context)
 }
 
-/// Adds the arguments, or the lines of standard input.
+/// Adds the arguments, or the lines of standard input (`--stdin`), to the definition.
 fn extend(definition: &mut Definition, words: Vec<BString>, args: &Args) -> Result<(), CliError> {
     let words = match args.stdin {
         true => lines(matches!(definition, Definition::Directories(_)), b'\n')?,
@@ -142,7 +142,7 @@ fn extend(definition: &mut Definition, words: Vec<BString>, args: &Args) -> Resu
     added.map_err(|error| CliError::fatal(error.message()))
 }
 
-/// Reads the lines of standard input; with `quotes` they may be C-style quoted.
+/// Reads the lines of standard input. With `quotes`, a line may be C-style quoted.
 fn lines(quotes: bool, end: u8) -> Result<Vec<BString>, CliError> {
     let mut input = Vec::new();
     std::io::stdin().read_to_end(&mut input)?;
@@ -167,7 +167,7 @@ fn split(input: &[u8], quotes: bool, end: u8) -> Result<Vec<BString>, CliError> 
     lines.map(unquoted).collect()
 }
 
-/// Returns the arguments relative to the top of the worktree, if they are valid.
+/// Returns the arguments relative to the top of the worktree, and fails if one is invalid.
 fn checked(
     args: &Args,
     mut words: Vec<BString>,
@@ -241,7 +241,7 @@ fn reapply(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     apply(&repository, None, context)
 }
 
-/// Applies `definition`, or the recorded one.
+/// Applies `definition`, or the recorded definition if it is `None`.
 fn apply(
     repository: &Repository,
     definition: Option<&Definition>,

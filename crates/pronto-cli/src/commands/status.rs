@@ -1,4 +1,4 @@
-//! `status`: changes, and operations in progress.
+//! `status`: show changes and operations in progress.
 
 mod lines;
 mod long;
@@ -89,14 +89,14 @@ enum Format {
     PorcelainV2,
 }
 
-/// Everything that the output shows.
+/// The data that the output shows.
 struct View {
     report: Report,
     upstream: Option<Upstream>,
     stash_count: Option<usize>,
     settings: Settings,
     look: Look,
-    /// The directory to which shown paths are relative.
+    /// The directory to which printed paths are relative.
     prefix: BString,
     null: bool,
 }
@@ -149,7 +149,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Hands calls that pronto lacks to git: nothing has been changed yet.
+/// Converts an error. git runs the calls that pronto does not support, because nothing has changed
+/// yet.
 fn failure(error: pronto::Error) -> CliError {
     match error.kind() {
         ErrorKind::Unsupported => CliError::unsupported(error.message()),
@@ -245,8 +246,8 @@ impl View {
         self.report.head.id().is_none()
     }
 
-    /// Formats `path` relative to the current directory, quoted if necessary. `space` also quotes
-    /// paths that contain a space.
+    /// Formats `path` relative to the current directory, quoted if necessary. With `space`, a path
+    /// that contains a space is quoted, too.
     fn path(&self, path: &BString, space: bool) -> BString {
         let quoting = Quoting {
             non_ascii: self.settings.quote_path,

@@ -1,4 +1,5 @@
-//! `store`: repositories in an object store. The work is in the program `pronto-server`.
+//! `store`: manage repositories in an object store. The program `pronto-server` implements the
+//! command.
 
 #[cfg_attr(
     not(feature = "serve"),

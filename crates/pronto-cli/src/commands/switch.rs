@@ -108,7 +108,7 @@ impl Args {
         self.merge || self.conflict.is_some()
     }
 
-    /// Refuses options that discard what is to be merged.
+    /// Refuses options that discard local changes beside `--merge`, which keeps them.
     fn refuse_merging(&self) -> Result<(), CliError> {
         if self.merges() && self.common.force {
             return Err(CliError::fatal("'-f' cannot be used with '-m'"));
@@ -120,7 +120,7 @@ impl Args {
         Ok(())
     }
 
-    /// Returns the branch to create, without that of `--track`.
+    /// Returns the branch to create. The branch that `--track` implies is not included.
     fn creation(&self, context: &Context) -> Creation {
         Creation {
             plain: text(self.create.as_ref()),

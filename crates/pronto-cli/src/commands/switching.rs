@@ -1,4 +1,4 @@
-//! Common parts of `checkout` and `switch`: resolving names, switching, and reporting.
+//! Code that `checkout` and `switch` share: resolving names, switching, and reports.
 
 mod report;
 mod upstream;
@@ -15,7 +15,7 @@ use crate::commands::shared::checkout_failures::refusal_message;
 pub(crate) use crate::commands::shared::checkout_failures::tell_failures;
 use crate::{CliError, Context, ExitCode};
 
-/// The exit code if an unborn branch could not be given another name.
+/// The exit code if an unborn branch could not be renamed.
 const NOT_RENAMED: ExitCode = ExitCode::new(255);
 
 /// Options of both commands.
@@ -53,7 +53,7 @@ pub(crate) struct Common {
     pub(crate) recurse_submodules: Option<String>,
 }
 
-/// The running command, where the two differ.
+/// The running command, for behaviour in which `checkout` and `switch` differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     /// `checkout`.
@@ -70,7 +70,7 @@ impl Which {
         }
     }
 
-    /// Returns the letter of the option that creates a branch.
+    /// Returns the letter of the option that creates a branch (`-b` or `-c`).
     fn letter(self) -> char {
         match self {
             Which::Checkout => 'b',
@@ -80,7 +80,7 @@ impl Which {
 }
 
 impl Common {
-    /// Hands unsupported calls over before anything is done.
+    /// Hands unsupported calls to git before anything changes.
     pub(crate) fn check_supported(&self, repository: &Repository) -> Result<(), CliError> {
         check_submodules(repository, self.recurse_submodules.as_deref())?;
         if self.track.as_deref().is_some_and(|how| how != "direct") {
@@ -89,7 +89,7 @@ impl Common {
         Ok(())
     }
 
-    /// Returns whether a name may stand for a remote branch: `--guess`, or else `checkout.guess`.
+    /// Returns whether a name may select a remote branch (`--guess`, `checkout.guess`).
     pub(crate) fn guesses(&self, repository: &Repository) -> Result<bool, CliError> {
         match self.guess {
             Some(guess) => Ok(guess),
@@ -98,7 +98,7 @@ impl Common {
     }
 }
 
-/// Hands calls over that update submodules; `given` is the value of `--recurse-submodules`.
+/// Hands calls that update submodules to git. `given` is the value of `--recurse-submodules`.
 pub(crate) fn check_submodules(
     repository: &Repository,
     given: Option<&str>,
@@ -114,16 +114,16 @@ pub(crate) fn check_submodules(
     }
 }
 
-/// The branch to create, according to the options.
+/// The branch to create, from the options.
 #[derive(Debug, Default)]
 pub(crate) struct Creation {
-    /// `-b`, `-c`.
+    /// The branch of `-b` or `-c`.
     pub(crate) plain: Option<BString>,
-    /// `-B`, `-C`.
+    /// The branch of `-B` or `-C`, which is reset if it exists.
     pub(crate) force: Option<BString>,
-    /// `-l`.
+    /// Whether the new branch gets a reflog (`-l`).
     pub(crate) log: bool,
-    /// `--no-track`, unless `--track` follows.
+    /// Whether the new branch gets no upstream (`--no-track`, unless `--track` follows).
     pub(crate) follows_nothing: bool,
 }
 
@@ -137,33 +137,33 @@ pub(crate) fn follows_nothing(context: &Context) -> bool {
     options.any(|argument| argument == "--no-track")
 }
 
-/// Returns the value of an option as a name.
+/// Converts the value of an option into a name.
 pub(crate) fn text(value: Option<&std::ffi::OsString>) -> Option<BString> {
     value.map(|value| value.as_bytes().into())
 }
 
-/// The interpretation of the arguments.
+/// The resolved arguments.
 #[derive(Debug, Default)]
 pub(crate) struct Meaning {
-    /// The named commit or tree.
+    /// The commit or tree that the arguments name.
     pub(crate) start: Option<Start>,
-    /// The name of a remote branch for which a local one is created.
+    /// The name of the remote branch for which a local branch is created (`--guess`).
     pub(crate) guessed: Option<BString>,
-    /// The number of arguments that were interpreted.
+    /// The number of arguments that the resolution has used.
     pub(crate) taken: usize,
 }
 
-/// Rules for resolving the first argument.
+/// The rules for resolving the first argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) which: Which,
-    /// Whether the argument must be a name; otherwise it may be a path.
+    /// Whether the argument must be a revision. Otherwise it may be a path.
     pub(crate) is_name: bool,
-    /// Whether the argument may stand for a remote branch.
+    /// Whether the argument may select a remote branch (`--guess`).
     pub(crate) may_guess: bool,
 }
 
-/// Resolves the first of `plain` as a commit.
+/// Resolves the first argument of `plain` as a commit, a branch or a tree.
 pub(crate) fn understand(
     repository: &Repository,
     context: &mut Context,
@@ -198,7 +198,7 @@ pub(crate) fn understand(
     Ok(Meaning::default())
 }
 
-/// Returns the branch that exactly one remote has.
+/// Resolves `spec` as a branch that exactly one remote has (`--guess`).
 fn guess(
     repository: &Repository,
     context: &mut Context,
@@ -244,7 +244,7 @@ fn guess(
     )
 }
 
-/// Returns whether advice of this name is enabled.
+/// Returns whether the advice `advice.NAME` is enabled.
 pub(crate) fn advises(repository: &Repository, name: &str) -> Result<bool, CliError> {
     let key = format!("advice.{}", name.to_ascii_lowercase());
     if repository.environment().boolean("GIT_ADVICE", true)? {
@@ -253,7 +253,7 @@ pub(crate) fn advises(repository: &Repository, name: &str) -> Result<bool, CliEr
     Ok(false)
 }
 
-/// Returns the branch to create, and refuses options that exclude each other.
+/// Returns the branch to create, after refusing options that exclude each other.
 pub(crate) fn creation(
     common: &Common,
     creation: &Creation,
@@ -283,7 +283,7 @@ pub(crate) fn creation(
     if is_orphan && (common.track.is_some() || creation.follows_nothing) {
         return Err(CliError::fatal("'--orphan' cannot be used with '-t'"));
     }
-    // A branch may be called `@`.
+    // The name of a branch may be `@`.
     let meant = repository.interpret_branch_name(&name)?;
     let name = meant.filter(|_| name != "@").unwrap_or(name);
     let mut options = NewBranch::default();
@@ -299,7 +299,7 @@ pub(crate) fn creation(
     Ok(Some(options))
 }
 
-/// Returns the name for `--track` without an explicit name: the part after the remote's.
+/// Returns the branch name that `--track` implies: the part after the name of the remote.
 pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<BString, CliError> {
     let Some(first) = first else {
         return Err(CliError::fatal("--track needs a branch name"));
@@ -318,8 +318,8 @@ pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<B
     }
 }
 
-/// Switches and reports the result. With `merges`, git puts local changes that are in the way into a stash,
-/// and applies it after the switch.
+/// Switches and reports the result. With `merges` (`--merge`), git stashes local changes that the
+/// switch would overwrite, and applies the stash afterwards.
 pub(crate) fn switch(
     repository: &Repository,
     context: &mut Context,
@@ -369,7 +369,7 @@ pub(crate) fn switch(
         Outcome::Stopped(report, error) => {
             report::tell_moved_files(repository, context, common, &report)?;
             Err(match error.kind() {
-                // The upstream of the new branch.
+                // The error concerns the upstream of the new branch.
                 pronto::ErrorKind::Config => CliError::of(error).into_error(),
                 _ => CliError::of(error),
             })
@@ -382,7 +382,7 @@ pub(crate) fn switch(
     }
 }
 
-/// Formats `path` as Git prints it.
+/// Quotes `path` as Git prints it.
 pub(crate) fn quoted(repository: &Repository, path: &BStr) -> Result<BString, CliError> {
     let all = repository.config().bool_or("core.quotepath", true)?;
     Ok(pronto::quote::c_quote(path, all))

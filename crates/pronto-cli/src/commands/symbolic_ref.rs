@@ -1,4 +1,4 @@
-//! `symbolic-ref`: refs that point to other refs.
+//! `symbolic-ref`: read and change symrefs.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Returns the target of `name`, or `None` if it is not symbolic.
+/// Returns the target of `name`, or `None` if `name` is not a symref.
 fn target_of(
     repository: &Repository,
     name: &BStr,
@@ -66,7 +66,7 @@ fn target_of(
     if !name::is_valid(name, name::Form::OneLevel) {
         return Err(missing());
     }
-    // git reads more than what a transaction would write.
+    // git also reads names that a transaction would refuse, so git runs the call if this fails.
     let found = repository.refs().find(name);
     let found = found.map_err(|_| CliError::lacking(format!("No such ref: {name}")))?;
     let Some(Target::Symbolic(target)) = found.map(|found| found.target) else {
@@ -141,7 +141,7 @@ fn delete(repository: &Repository, name: &BStr) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the error for a change that failed. A hook that refuses ends every command.
+/// Converts the error of a failed change. A refusal by a hook is fatal in every command.
 fn failure(error: pronto::Error) -> CliError {
     match error.kind() {
         pronto::ErrorKind::Hook => error.into(),

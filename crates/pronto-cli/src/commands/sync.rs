@@ -21,7 +21,7 @@ use pronto_peer::{
 use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
-/// When to use this command.
+/// The text at the end of the command's help, about the use of the command.
 const WHEN: &str = "Sync exchanges the commits of two repositories in both directions, in one conversation, without a \
 configured remote or a server. An interrupted sync resumes where it stopped. The branches of the peer \
 become refs/remotes/NAME/*; own branches move only with --ff, and only forward. Use fetch and push with \
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Syncs and prints the result. Returns the local name of the peer.
+/// Syncs, prints the result, and returns the local name of the peer.
 pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliError> {
     let repository = context.repository()?;
     let environment = context.environment()?;
@@ -124,7 +124,7 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
     Ok(peer)
 }
 
-/// Prints the result.
+/// Prints the result of a sync.
 fn report(
     args: &Args,
     peer: &str,
@@ -147,7 +147,7 @@ fn report(
     Ok(())
 }
 
-/// Returns the role of the peer that the options require.
+/// Returns the role of the peer that the options require (`--push`, `--pull`).
 fn wanted_role(args: &Args) -> Role {
     match (args.pull, args.push) {
         (true, _) => Role::Sink,
@@ -156,7 +156,7 @@ fn wanted_role(args: &Args) -> Role {
     }
 }
 
-/// Connects by TCP to a peer that is identified by its key.
+/// Connects over TCP to a peer that is authenticated by its key.
 fn by_tls(
     args: &Args,
     address: &NetsyncAddress,
@@ -184,12 +184,12 @@ fn by_tls(
     }
 }
 
-/// Returns whether a server has refused a ref, and said why.
+/// Returns whether a server has refused a ref and given a reason.
 fn is_forbidden(published: &PublishedRef) -> bool {
     published.stored == Stored::Refused && !published.stored_as.is_empty()
 }
 
-/// Returns the role of this side, as far as the peer is trusted.
+/// Returns the role of this side, which is limited by the trust in the peer.
 fn role_with(args: &Args, peer: &KnownPeer) -> Result<Role, CliError> {
     let (wanted, name) = (wanted_role(args), &peer.name);
     let refused = |what: &str| {
@@ -208,16 +208,16 @@ fn role_with(args: &Args, peer: &KnownPeer) -> Result<Role, CliError> {
     }
 }
 
-/// The options of this side in a session.
+/// The parameters of this side of a session.
 struct Part<'a> {
     peer: &'a str,
     role: Role,
     limits: Matcher,
-    /// The repository as the peer names it.
+    /// The path by which the peer names the repository.
     path: Vec<u8>,
 }
 
-/// Creates this side of the session.
+/// Creates the state of this side of the session.
 fn begin(
     args: &Args,
     part: Part<'_>,
@@ -262,7 +262,7 @@ fn converse(
     };
     let has_begun = !session.report().theirs.is_empty() || context.interrupt.is_triggered();
     if *error.kind() == ErrorKind::Closed && !has_begun {
-        // The other program has printed its own message.
+        // The remote program has printed its own message.
         let hint = "make sure that 'pronto' can be run there, and that the repository exists";
         return Err(CliError::fatal(error.to_string()).with_hint(hint));
     }
@@ -304,7 +304,8 @@ fn name_of(address: &BStr, environment: &pronto::Environment) -> Result<String, 
     })
 }
 
-/// Returns the name of this machine for a remote peer, or of this repository for a local one.
+/// Returns the name of this side: the name of the machine for a remote peer, or of the repository
+/// for a local peer.
 fn own_name(address: &BStr, repository: &Repository) -> Result<String, CliError> {
     if let Some(configured) = repository.config().string("netsync.name")? {
         return Ok(configured.to_string());
@@ -321,7 +322,7 @@ fn own_name(address: &BStr, repository: &Repository) -> Result<String, CliError>
     })
 }
 
-/// Converts options about branches and refs into globs of full names.
+/// Converts the options that select branches and refs into globs of full ref names.
 fn globs(args: &Args) -> Globs {
     let full = |globs: &[OsString]| -> Vec<Vec<u8>> {
         let globs = globs.iter().map(|glob| glob.as_encoded_bytes());
@@ -340,7 +341,8 @@ fn globs(args: &Args) -> Globs {
     }
 }
 
-/// The progress meters of a session: commits are not counted on the wire, so bytes are.
+/// The progress meters of a session. Progress is counted in bytes, because the protocol does not
+/// count commits.
 #[derive(Default)]
 struct Meters {
     receiving: Option<(Meter, u64)>,

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let repository = context.repository()?;
     if repository.has_promisor()? {
-        // A base of a delta may have to be fetched.
+        // A delta base may have to be fetched.
         return Err(CliError::unsupported("unpack-objects in a partial clone"));
     }
     let mut options = packs::indexer_options(repository.config(), repository.object_hash())?;
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reports what could not be recovered from a damaged pack.
+/// Prints the objects that could not be recovered from a damaged pack (`-r`).
 fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError> {
     for damage in &salvaged.damage {
         context.report_error(&damage.to_string());
@@ -119,7 +119,8 @@ fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError>
     })
 }
 
-/// Unpacks into a quarantine until all objects are checked.
+/// Unpacks into a quarantine directory, and moves the objects into the store after all checks
+/// (`--strict`).
 fn unpack_checked(
     store: &Store,
     input: &mut Input,

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(code)
 }
 
-/// Prints Git's messages about caches that were added and removed.
+/// Prints Git's messages about index extensions that were enabled or disabled.
 fn tell_caches(
     repository: &Repository,
     options: &Options,
@@ -95,7 +95,7 @@ fn tell_caches(
     Ok(())
 }
 
-/// The options so far.
+/// The effect of the options so far, because options apply to the following paths.
 #[derive(Clone, Debug, Default)]
 struct How {
     allowed: Allowed,
@@ -109,12 +109,12 @@ struct How {
     refresh: Refresh,
     vouch: Option<bool>,
     tests_untracked_cache: bool,
-    /// The version of the index that was asked for.
+    /// The requested version of the index (`--index-version`).
     version: Option<u8>,
 }
 
 impl How {
-    /// Returns the action for `path`.
+    /// Returns the action that the options select for `path`.
     fn action(&self, path: BString) -> Action {
         match (self.mark, self.vouch) {
             (Some((mark, on)), _) => Action::Mark(path, mark, on),
@@ -278,7 +278,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `--unresolve PATH...`
+    /// Handles `--unresolve PATH...`.
     fn unresolve(&mut self, rest: &[OsString]) -> Result<(), CliError> {
         let paths = rest
             .iter()
@@ -309,7 +309,7 @@ impl Reader<'_> {
         lines.map(|line| line.map(BString::from))
     }
 
-    /// `--cacheinfo MODE,OBJECT,FILE`, or the same as three arguments.
+    /// Handles `--cacheinfo MODE,OBJECT,FILE`, which may also be three arguments.
     fn cacheinfo(&mut self, rest: &mut std::slice::Iter<'_, OsString>) -> Result<(), CliError> {
         let expects = || {
             let message = "option 'cacheinfo' expects <mode>,<sha1>,<path>";
@@ -392,7 +392,8 @@ impl Reader<'_> {
     }
 }
 
-/// Prints Git's messages about options that contradict the configuration, and about results.
+/// Prints Git's messages about options that contradict the configuration, and about the result of
+/// options.
 fn remark_settings(
     repository: &Repository,
     options: &Options,
@@ -433,7 +434,7 @@ fn remark_settings(
     Ok(())
 }
 
-/// `--test-untracked-cache`
+/// Handles `--test-untracked-cache`.
 fn test_untracked_cache(
     repository: &Repository,
     context: &mut Context,

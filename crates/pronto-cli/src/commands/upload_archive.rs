@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             std::env::set_current_dir(repository.git_dir()).map_err(|error| {
                 CliError::fatal(format!("cannot enter the repository: {error}"))
             })?;
-            // The client is notified of malformed settings, as of other errors.
+            // Malformed settings are reported to the client, like other errors.
             let checked = context.check_values_of("archive", repository.config());
             checked
                 .map_err(|error| error.to_report(ErrorKind::ConfigValue))
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let watch = Watch::from(&context.interrupt);
     let repository = repository.as_ref().map_err(|error| {
-        // The original stays where it is.
+        // The original error is returned to the caller.
         let copy = Error::new(*error.kind(), error.to_string());
         match error.reported_before() {
             Some(earlier) => copy.reported_after(earlier),
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Finds the repository at `path`. `~` and `~USER` stand for home directories.
+/// Opens the repository at `path`. `~` and `~USER` are expanded to home directories.
 fn find(path: &Path, environment: &Environment) -> Result<Repository, Error> {
     let given = path.as_os_str().as_encoded_bytes();
     let expanded = match given.starts_with(b"~") {
@@ -77,7 +77,7 @@ fn find(path: &Path, environment: &Environment) -> Result<Repository, Error> {
     receive_pack::find(expanded.as_deref().unwrap_or(path), environment)
 }
 
-/// Returns a standard stream without the shared buffer.
+/// Duplicates a standard stream as a file without a buffer.
 fn stream(stream: &impl AsFd) -> Result<File, CliError> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let mut input = stream(&io::stdin())?;
     let watching = Watch::from(&context.interrupt);
-    // As with Git, the process dies of SIGALRM.
+    // As in Git, a timeout ends the process with SIGALRM.
     let patience = (seconds > 0).then(|| {
         watch(Patience {
             silence: Duration::from_secs(u64::from(seconds)),
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// The seconds that a client may do nothing; 0 is no limit.
+/// Returns the idle timeout of the client in seconds (`--timeout`); 0 is no limit.
 fn seconds(args: &Args) -> Result<u32, CliError> {
     match &args.timeout {
         None => Ok(0),
@@ -125,13 +125,13 @@ fn seconds(args: &Args) -> Result<u32, CliError> {
     }
 }
 
-/// The name of a program as others may print it.
+/// Replaces the bytes of an agent name that are not printable.
 fn printable(agent: &[u8]) -> Vec<u8> {
     let safe = |byte: &u8| if byte.is_ascii_graphic() { *byte } else { b'.' };
     agent.trim_ascii().iter().map(safe).collect()
 }
 
-/// Returns a standard stream without the shared buffer.
+/// Duplicates a standard stream as a file without a buffer.
 fn stream(stream: &impl AsFd) -> Result<File, CliError> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if args.packs.is_empty() {
         return Err(CliError::misuse("verify-pack takes at least one pack"));
     }
-    // As in Git, which looks for a repository only when it checks a pack.
+    // As in Git, a repository is discovered only when a pack is verified.
     let environment = context.environment()?;
     context.check_config(&pronto::config::without_repository(&environment)?)?;
     if let Err(error) = context.repository_if_any()
@@ -101,7 +101,7 @@ fn say(pack: &Path, verdict: &str, context: &mut Context) -> Result<(), CliError
     Ok(())
 }
 
-/// Returns the path of the pack, which may be given without suffix or by its index.
+/// Returns the path of the pack. The argument may be a pack, an index, or a path without suffix.
 fn pack_of(given: &OsStr) -> PathBuf {
     let bytes = given.as_bytes();
     let stem = match bytes.strip_suffix(b".idx") {

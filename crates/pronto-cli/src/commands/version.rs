@@ -1,10 +1,10 @@
-//! `version`: the version of pronto and of the git that it follows.
+//! `version`: print the version of pronto and the release of git that it follows.
 
 use std::io::Write;
 
 use crate::{CliError, Context, ExitCode};
 
-/// The release of git whose behaviour pronto follows. Scripts compare it.
+/// The release of git whose behaviour pronto follows. Scripts compare this number.
 pub(crate) const GIT_VERSION: &str = "2.55.0";
 
 /// Arguments of `version`.

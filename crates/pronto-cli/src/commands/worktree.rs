@@ -1,4 +1,4 @@
-//! `worktree`: the worktrees of a repository.
+//! `worktree`: manage linked worktrees.
 
 mod add;
 mod list;
@@ -96,7 +96,7 @@ pub(crate) struct Args {
     words: Vec<OsString>,
 }
 
-/// The options of each command, by name.
+/// The permitted options of each subcommand, by name.
 const OPTIONS: &[(&str, &[&str])] = &[
     (
         "add",
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let words: Vec<BString> = words.iter().map(|word| word.as_bytes().into()).collect();
     let command = command.to_str().unwrap_or_default();
-    // The command precedes its options.
+    // As in Git, the subcommand precedes its options.
     let is_first = context
         .arguments
         .first()

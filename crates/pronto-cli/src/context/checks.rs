@@ -9,27 +9,30 @@ use crate::settings;
 
 impl Context {
     /// Checks that the command supports the whole configuration, and that the values which Git
-    /// reads for this command are of their types.
+    /// reads for this command have valid types.
     ///
     /// # Errors
-    /// A setting is in effect that it does not support: the call goes to git. Or a value is
+    /// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if a setting is in effect
+    /// that the command does not support; git runs the call. Fails with a fatal error if a value is
     /// malformed.
     pub(crate) fn check_config(&self, config: &Config) -> Result<(), CliError> {
         self.check_settings(config, || false)
     }
 
-    /// Checks the settings of remotes and of branches that follow them, where Git reads them first.
+    /// Checks the settings of remotes and of branches with an upstream, for commands in which Git
+    /// reads these settings first.
     ///
     /// # Errors
-    /// A value is malformed.
+    /// Fails with a fatal error if a value is malformed.
     pub(crate) fn check_remotes(&self, config: &Config) -> Result<(), CliError> {
         settings::check_values(settings::Readers::REMOTES, config, || false)
     }
 
-    /// Checks the values that Git reads for `command`, which this one runs for another process.
+    /// Checks the values that Git reads for `command`, when the running command does the work of
+    /// `command`, for which Git starts another process.
     ///
     /// # Errors
-    /// A value is malformed.
+    /// Fails with a fatal error if a value is malformed.
     pub(crate) fn check_values_of(&self, command: &str, config: &Config) -> Result<(), CliError> {
         settings::check_values(settings::readers_of(command, &[]), config, || false)
     }
@@ -44,11 +47,11 @@ impl Context {
         settings::check_values(readers, config, has_index)
     }
 
-    /// Checks that the command obeys every setting and hook of the repository `found`. Malformed settings that Git
-    /// does not read for the command have no effect.
+    /// Checks that the command supports every setting and hook of the repository `found`. Malformed
+    /// settings that Git does not read for the command have no effect.
     ///
     /// # Errors
-    /// As for [`check_config`](Self::check_config).
+    /// Fails with the errors of [`check_config`](Self::check_config).
     pub(super) fn check(&self, found: &mut Repository) -> Result<(), CliError> {
         let has_index = || found.git_dir().join("index").exists();
         self.check_settings(found.config(), has_index)?;
@@ -57,10 +60,11 @@ impl Context {
         Ok(())
     }
 
-    /// Does the same as [`check`](Self::check) for a repository that the command has opened itself, without its hooks.
+    /// Does the same as [`check`](Self::check) for a repository that the command has opened itself.
+    /// The hooks of that repository are not checked.
     ///
     /// # Errors
-    /// As for [`check_config`](Self::check_config).
+    /// Fails with the errors of [`check_config`](Self::check_config).
     pub(crate) fn check_opened(&self, found: &mut Repository) -> Result<(), CliError> {
         self.check_config(found.config())?;
         self.ignore_unread(found);

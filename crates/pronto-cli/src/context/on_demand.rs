@@ -1,12 +1,12 @@
-//! The commands that fetch missing objects of a partial clone when they read them.
+//! Fetching missing objects of a partial clone on demand.
 
 use pronto::Repository;
 
 use super::Context;
 use crate::CliError;
 
-/// Commands that fetch the objects which a partial clone lacks when they read them. Others fetch them together, or
-/// know what to leave out.
+/// Commands that fetch each missing object of a partial clone when they read it. Other commands
+/// fetch missing objects in one batch, or omit them.
 const READERS: [&str; 22] = [
     "add",
     "archive",
@@ -32,7 +32,7 @@ const READERS: [&str; 22] = [
     "worktree",
 ];
 
-/// Lets a command that reads objects fetch those that a partial clone lacks.
+/// Enables fetching on demand if the command reads objects and the repository is a partial clone.
 pub(super) fn enable(context: &Context, found: &Repository) -> Result<(), CliError> {
     match READERS.contains(&context.command) {
         true => Ok(pronto::remote::fetch_on_demand(found, &context.interrupt)?),

@@ -1,4 +1,4 @@
-//! Background processes of maintenance.
+//! The background processes of maintenance.
 
 use std::process::Command;
 
@@ -11,16 +11,16 @@ use crate::{CliError, Context, ExitCode};
 /// The purpose of a background process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Background {
-    /// All of maintenance: a command found work to do.
+    /// A whole automatic maintenance, because a task is due.
     Automatic,
-    /// The rest of `maintenance run --detach`.
+    /// The background part of `maintenance run --detach`.
     Rest,
-    /// The rest of `gc --detach`.
+    /// The background part of `gc --detach`.
     Gc,
 }
 
 impl Background {
-    /// Returns the purpose of this process, if it runs in the background.
+    /// Returns the purpose of this process, or `None` if it does not run in the background.
     pub(crate) fn of(context: &Context) -> Option<Self> {
         let value = context.globals.variable(BACKGROUND_VARIABLE)?;
         let known = [Background::Automatic, Background::Rest, Background::Gc];
@@ -35,29 +35,29 @@ impl Background {
         }
     }
 
-    /// Starts `command`, which runs this program, in the background.
+    /// Starts `command`, which runs this program, as a background process.
     pub(crate) fn spawn(self, command: &mut Command) -> std::io::Result<()> {
         pronto_io::child::in_background(command);
         command.env(BACKGROUND_VARIABLE, self.name());
         let traced = pronto_io::child::started("background", command);
-        // No process waits for its end.
+        // This process does not wait for the end of the background process.
         let _ = traced;
         command.spawn().map(|_| ())
     }
 }
 
-/// The result of background work.
+/// The effect of background work on `gc.log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Its messages count as a failure, so the work is not repeated immediately.
+    /// The messages of the work count as a failure, so that the work is not repeated immediately.
     Counts,
-    /// Its messages are discarded.
+    /// The messages of the work are discarded.
     Passes,
-    /// There was nothing to do: an older log stays.
+    /// No task was due. An older log is kept.
     Idle,
 }
 
-/// Runs `work` with the log (`gc.log`) as standard error. Does nothing if another process writes
+/// Runs `work` with `gc.log` as standard error. Does nothing if another process holds the lock of
 /// the log.
 pub(crate) fn in_background(
     repository: &Repository,

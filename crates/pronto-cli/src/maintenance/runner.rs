@@ -1,4 +1,4 @@
-//! Runs the commands of maintenance as processes of this program.
+//! Runs the commands of maintenance in processes of this program.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -10,7 +10,7 @@ use pronto::{Error, ErrorKind};
 use super::{Background, own_program};
 use crate::Context;
 
-/// Runs each command in a process of its own, and waits for it.
+/// A runner that starts a process for each command and waits for its end.
 pub(crate) struct Subprocesses<'a> {
     pub(crate) context: &'a mut Context,
     /// The arguments of the process that continues in the background.
@@ -25,14 +25,14 @@ impl Subprocesses<'_> {
 
 impl Runner for Subprocesses<'_> {
     fn run(&mut self, step: &Step) -> Result<bool, Error> {
-        // Earlier output appears before that of the other process.
+        // Earlier output precedes that of the other process.
         let _ = self.context.out.flush();
         let mut command = self.command()?;
         command.args(&step.arguments);
         if step.input.is_some() {
             command.stdin(Stdio::piped()).stdout(Stdio::null());
         }
-        // The trace uses the name of the program that users know.
+        // The trace shows the name of the program that users call.
         let traced = pronto_io::child::started_as("?", self.context.program(), &command);
         let cannot = |error: std::io::Error| {
             let name = step.arguments.first();
@@ -42,7 +42,7 @@ impl Runner for Subprocesses<'_> {
         };
         let mut child = command.spawn().map_err(cannot)?;
         if let (Some(input), Some(mut pipe)) = (&step.input, child.stdin.take()) {
-            // If it ended early, its exit status shows that.
+            // If the process has ended early, its exit status shows the failure.
             let _ = pipe.write_all(input);
         }
         let status = child.wait().map_err(cannot)?;

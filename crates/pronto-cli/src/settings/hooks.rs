@@ -1,12 +1,12 @@
 //! Hooks in the configuration (`hook.NAME.command`). Native commands run only hooks that are files,
-//! so a call that would run one of these goes to git.
+//! so git runs a call that would run a configured hook.
 
 use bstr::ByteSlice;
 use pronto::config::{Config, Key};
 
 use super::table::{INDEX_WRITERS, REFERENCE_WRITERS};
 
-/// The events that native commands cause, with these commands.
+/// The hook events that native commands trigger, with these commands.
 pub static EVENTS: &[(&str, &[&str])] = &[
     ("commit-msg", &["commit"]),
     (
@@ -27,7 +27,7 @@ pub static EVENTS: &[(&str, &[&str])] = &[
     ("update", &["receive-pack"]),
 ];
 
-/// Returns whether `key` of section `hook` concerns a hook of an event that `command` causes.
+/// Returns whether `key` of section `hook` concerns a hook whose event `command` triggers.
 pub(super) fn is_lacking(command: &str, config: &Config, key: &Key<'_>) -> bool {
     let Some(name) = key.subsection else {
         return false;
@@ -37,7 +37,7 @@ pub(super) fn is_lacking(command: &str, config: &Config, key: &Key<'_>) -> bool 
             let events = [b"hook.", name.as_bytes(), b".event"].concat();
             config.strings(events).any(|event| causes(command, event))
         }
-        // A whole event may be disabled, including the hooks that are files.
+        // The setting may disable a whole event, including hooks that are files.
         b"enabled" => causes(command, name),
         _ => false,
     }

@@ -97,7 +97,8 @@ const ATTRIBUTES: &[&str] = &[
     "worktree",
 ];
 
-/// Objects get the permissions of `core.sharedRepository`; index, refs and reflogs do not.
+/// Commands that write files whose permissions `core.sharedRepository` determines. pronto applies
+/// the setting to objects, but not to the index, refs and reflogs.
 const SHARED_FILE_WRITERS: &[&str] = &[
     "add",
     "bundle",
@@ -124,10 +125,10 @@ const SHARED_FILE_WRITERS: &[&str] = &[
     "write-tree",
 ];
 
-/// Values of `core.sharedRepository` that do not share.
+/// Values of `core.sharedRepository` that do not share the repository.
 const PRIVATE: &[&str] = &["umask", "false", "no", "off", "0", ""];
 
-/// Values of `core.fsmonitor` that do not name a hook.
+/// Values of `core.fsmonitor` that do not name a hook program.
 const BOOLEANS: &[&str] = &["true", "yes", "on", "1", "false", "no", "off", "0", ""];
 
 /// Values that disable a trace.
@@ -151,7 +152,7 @@ const fn variable(name: &'static str, commands: &'static [&'static str], when: W
     row(name, Place::Section, commands, when)
 }
 
-/// Configured variables, sorted.
+/// The configured variables that native commands lack, sorted by name.
 pub static KEYS: &[Lacking] = &[
     row("attr.tree", Place::Section, ATTRIBUTES, When::NotEmpty),
     row(
@@ -294,7 +295,7 @@ pub static KEYS: &[Lacking] = &[
     ),
 ];
 
-/// Environment variables, sorted.
+/// The environment variables that native commands lack, sorted by name.
 pub static VARIABLES: &[Lacking] = &[
     variable("GIT_ALLOW_NULL_SHA1", INDEX_WRITERS, When::True),
     variable("GIT_ATTR_SOURCE", ATTRIBUTES, When::NotEmpty),
@@ -371,7 +372,8 @@ pub static VARIABLES: &[Lacking] = &[
     variable("GIT_USER_AGENT", PROTOCOL, When::Set),
 ];
 
-/// Sections of which every unknown variable goes to git, because it may protect the user.
+/// The guarded sections: a call with an unknown variable of such a section is handed to git,
+/// because the variable may protect the user.
 pub static GUARDED: &[Guarded] = &[
     Guarded {
         section: "credential",

@@ -1,5 +1,5 @@
 //! The settings that transports lack for every URL. The transport itself (`pronto::remote`) refuses
-//! those that depend on the URL.
+//! settings that depend on the URL.
 
 use super::table::{OFF, row};
 use super::{Lacking, Place, When};
@@ -18,7 +18,7 @@ const fn variable(name: &'static str, when: When) -> Lacking {
     row(name, Place::Section, CLIENTS, when)
 }
 
-/// Configured variables, sorted.
+/// The configured variables that transports lack, sorted by name.
 pub static TRANSPORT_KEYS: &[Lacking] = &[
     row(
         "credential.sanitizeprompt",
@@ -35,7 +35,7 @@ pub static TRANSPORT_KEYS: &[Lacking] = &[
     ),
 ];
 
-/// Environment variables, sorted.
+/// The environment variables that transports lack, sorted by name.
 pub static TRANSPORT_VARIABLES: &[Lacking] = &[
     variable("GIT_CURL_VERBOSE", When::Set),
     variable("GIT_HTTP_MAX_RETRIES", When::Not(&["0"])),

@@ -1,9 +1,9 @@
-//! Checks the values of settings that a command reads, before it does anything.
+//! Checks the values of the settings that a command reads, before the command does anything.
 //!
 //! Git reads the whole configuration when a command starts. A value of the wrong type ends the
-//! command, even if a later entry overrides it, and also if the command does not need the setting.
-//! [`KEYS`] has a row for each key with its type and its readers, and [`readers_of`] has the readers of
-//! each command. A setting without a row is checked where it is used.
+//! command, even if a later entry overrides the value or the command does not need the setting.
+//! [`KEYS`] has a row for each key with its type and its readers, and [`readers_of`] returns the
+//! readers of each command. The value of a setting without a row is checked at its use.
 
 mod keys;
 mod kinds;
@@ -24,19 +24,19 @@ pub use readers::{Readers, readers_of};
 /// A key, the type of its values, and the parts of Git that read it.
 #[derive(Clone, Copy, Debug)]
 pub struct TypedKey {
-    /// `section.variable` in lower case.
+    /// The key: `section.variable` in lower case.
     pub name: &'static str,
-    /// The type of its values.
+    /// The type of the values.
     pub kind: Kind,
-    /// The readers that check its values.
+    /// The readers that check the values.
     pub readers: Readers,
 }
 
-/// Checks the values in `config` that `readers` read. `has_index` tells whether there is an index
-/// file to be read.
+/// Checks the values in `config` that `readers` read. `has_index` is whether there is an index file
+/// to read.
 ///
 /// # Errors
-/// The message of Git about the first value that is not of its type.
+/// Fails with Git's message about the first value that is not of its type.
 pub(crate) fn check(
     readers: Readers,
     config: &Config,
@@ -56,7 +56,7 @@ pub(crate) fn check(
         if found.readers.needs_index() && !has_index() {
             continue;
         }
-        // Only the last value of a key counts for a reader that looks it up by its name.
+        // A reader that looks up a key by name checks only the last value.
         let last = config.entry_of(entry.key);
         if last.is_some_and(|last| last.value == entry.value) {
             later.get_or_insert(error);
@@ -71,11 +71,11 @@ const OPENING: Readers = Readers::DEFAULT
     .or(Readers::REPOSITORY)
     .or(Readers::PROMISOR);
 
-/// Returns the keys in `config` with malformed values that none of `readers` reads, of settings that pronto reads
-/// nevertheless.
+/// Returns the keys in `config` with malformed values that pronto reads when it opens a repository,
+/// but that none of `readers` reads.
 pub(crate) fn unread(readers: Readers, config: &Config) -> Vec<BString> {
     let is_unread = |entry: &EntryRef<'_>| {
-        // Nearly all values are well formed, which one search shows.
+        // The check of the value is first, because nearly all values are well formed.
         find(entry, OPENING).is_some_and(|found| found.kind.check(entry).is_err())
             && find(entry, readers).is_none()
     };
@@ -83,14 +83,14 @@ pub(crate) fn unread(readers: Readers, config: &Config) -> Vec<BString> {
     unread.map(|entry| entry.key.to_owned()).collect()
 }
 
-/// The type of a key that one of the readers reads.
+/// The type of a key, found for a set of readers.
 struct Found {
     kind: Kind,
-    /// The readers in question that read it.
+    /// The readers of the set that read the key.
     readers: Readers,
 }
 
-/// Returns the type of `entry`, if one of `readers` reads it.
+/// Returns the type of `entry`, if one of `readers` reads the key.
 fn find(entry: &EntryRef<'_>, readers: Readers) -> Option<Found> {
     let key = Key::split(entry.key);
     let Some(subsection) = key.subsection else {
@@ -123,7 +123,7 @@ fn find(entry: &EntryRef<'_>, readers: Readers) -> Option<Found> {
     meant(row.kind, row.readers, readers)
 }
 
-/// Returns the colours that `key` belongs to.
+/// Returns the row of colours that contains `key`.
 fn find_colors(key: &Key<'_>, subsection: &BStr) -> Option<&'static Colors> {
     COLORS.iter().find(|colors| {
         let is_here =

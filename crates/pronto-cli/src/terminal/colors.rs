@@ -1,4 +1,4 @@
-//! The colours of messages on standard error: advice, refused refs, and the words of another machine.
+//! The colours of messages on standard error: advice, rejected refs, and lines of a server.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,17 +9,17 @@ use pronto::config::{Config, EntryRef, color};
 
 use crate::CliError;
 
-/// The end of a colour.
+/// The escape sequence that resets the colour.
 const RESET: &str = "\x1b[m";
 
-/// The escape sequences before and after a message. Both are empty without colours.
+/// The escape sequences before and after a message; both are empty without colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paint {
     pub(crate) start: String,
     pub(crate) end: String,
 }
 
-/// A kind of message with settings of its own: `color.NAME`, `color.NAME.SLOT`, `color.NAME.reset`.
+/// The settings of one kind of message: `color.NAME`, `color.NAME.SLOT`, `color.NAME.reset`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scheme {
     name: &'static str,
@@ -27,28 +27,28 @@ pub(crate) struct Scheme {
     start: &'static str,
 }
 
-/// Lines of advice.
+/// The colours of advice (`color.advice`).
 pub(crate) const ADVICE: Scheme = Scheme {
     name: "advice",
     slot: "hint",
     start: "\x1b[33m",
 };
 
-/// The message that a push failed.
+/// The colours of the message about a failed push (`color.push`).
 pub(crate) const PUSH: Scheme = Scheme {
     name: "push",
     slot: "error",
     start: "\x1b[31m",
 };
 
-/// Refs that could not be changed.
+/// The colours of rejected refs (`color.transport`).
 pub(crate) const TRANSPORT: Scheme = Scheme {
     name: "transport",
     slot: "rejected",
     start: "\x1b[31m",
 };
 
-/// A configured colour that is none.
+/// A configured value that is not a colour.
 #[derive(Debug)]
 pub(crate) struct BadColor(String);
 
@@ -59,10 +59,10 @@ impl fmt::Display for BadColor {
 }
 
 impl Scheme {
-    /// Returns the colours of this kind of message, of which every setting is checked.
+    /// Returns the colours of this kind of message. Every setting is checked.
     ///
     /// # Errors
-    /// A setting is malformed.
+    /// Fails if a setting is malformed.
     pub(crate) fn read(
         self,
         config: &Config,
@@ -81,11 +81,11 @@ impl Scheme {
         Ok(if is_colored { paint } else { Paint::default() })
     }
 
-    /// Does the same as [`read`](Self::read) for settings of which the last value counts. Colours that are
-    /// not used are not checked.
+    /// Does the same as [`read`](Self::read), but reads only the last value of each setting, and
+    /// does not check colours that are not used.
     ///
     /// # Errors
-    /// A setting is malformed. The inner error is a colour that is none.
+    /// Fails if a setting is malformed. The inner error is a value that is not a colour.
     pub(crate) fn read_used(
         self,
         config: &Config,
@@ -132,20 +132,20 @@ impl Scheme {
     }
 }
 
-/// Returns the escape sequence that `entry` names.
+/// Returns the escape sequence of the colour in `entry`.
 ///
 /// # Errors
-/// It has no value. The inner error is a value that is no colour.
+/// Fails if the key has no value. The inner error is a value that is not a colour.
 fn color(entry: &EntryRef<'_>) -> Result<Result<String, BadColor>, CliError> {
     let value = entry.string()?;
     Ok(color::parse(value).ok_or_else(|| BadColor(value.to_string())))
 }
 
-/// Returns whether messages on standard error are coloured by the setting `entry`: without one, if it is a
-/// terminal.
+/// Returns whether messages on standard error are coloured, by the setting `entry`. Without a
+/// setting, they are coloured on a terminal.
 ///
 /// # Errors
-/// The value is none that Git knows.
+/// Fails if Git does not accept the value.
 fn is_colored(entry: Option<EntryRef<'_>>, environment: &Environment) -> Result<bool, CliError> {
     let Some(entry) = entry else {
         return Ok(is_terminal(environment));
@@ -161,13 +161,13 @@ fn is_colored(entry: Option<EntryRef<'_>>, environment: &Environment) -> Result<
     Ok(is_automatic && is_terminal(environment))
 }
 
-/// Returns whether standard error is a terminal that shows colours.
+/// Returns whether standard error is a terminal that supports colours.
 fn is_terminal(environment: &Environment) -> bool {
     let is_dumb = environment.text("TERM").is_none_or(|term| term == "dumb");
     io::stderr().is_terminal() && !is_dumb
 }
 
-/// The words at the start of another machine's lines that are coloured, with their sequences.
+/// The words at the start of a server's lines that are coloured, with their escape sequences.
 const WORDS: [(&str, &str); 4] = [
     ("hint", "\x1b[33m"),
     ("warning", "\x1b[1;33m"),
@@ -175,12 +175,12 @@ const WORDS: [(&str, &str); 4] = [
     ("error", "\x1b[1;31m"),
 ];
 
-/// The colours of another machine's lines.
+/// The colours of the words in a server's lines (`color.remote`).
 #[derive(Debug, Default)]
 pub(crate) struct RemoteWords {
-    /// The words and their colours; none without colours.
+    /// The words and their escape sequences; empty without colours.
     words: Vec<(&'static str, String)>,
-    /// Errors in the settings.
+    /// The errors in the settings.
     complaints: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ impl RemoteWords {
         read
     }
 
-    /// Returns whether the settings are malformed in a way for which git ends when the first line arrives.
+    /// Returns whether the settings have an error for which git ends at the first line of a server.
     pub(crate) fn are_malformed(config: &Config, environment: &Environment) -> bool {
         let is_bare = |key: &str| {
             config
@@ -226,12 +226,12 @@ impl RemoteWords {
         entry.or_else(|| config.entry_of("color.ui"))
     }
 
-    /// Returns the errors in the settings, once.
+    /// Returns the errors in the settings on the first call, and none later.
     pub(crate) fn take_complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.complaints)
     }
 
-    /// Colours the word at the start of `text`, if it is one of those.
+    /// Colours the word at the start of `text`, if that word has a colour.
     pub(crate) fn paint<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let spaces = text.len() - text.trim_start_matches([' ', '\t']).len();
         let (indent, rest) = text.split_at(spaces);

@@ -1,4 +1,4 @@
-//! Lists in columns, controlled by `--column` and `column.*`.
+//! Formats lists in columns (`--column`, `column.*`).
 
 use std::io::{self, IsTerminal, Write};
 
@@ -12,7 +12,7 @@ use crate::CliError;
 pub(crate) struct Columns {
     when: When,
     layout: Layout,
-    /// Whether columns are as wide as their content.
+    /// Whether each column is as wide as its content (`dense`).
     dense: bool,
 }
 
@@ -21,37 +21,37 @@ enum When {
     #[default]
     Never,
     Always,
-    /// On a terminal.
+    /// In columns if standard output is a terminal (`auto`).
     Auto,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Layout {
-    /// Down, then to the right.
+    /// Filled from top to bottom, then to the right (`column`).
     #[default]
     Columns,
-    /// To the right, then down.
+    /// Filled from left to right, then down (`row`).
     Rows,
-    /// One item on each line.
+    /// One item on each line (`plain`).
     Plain,
 }
 
-/// Text around the items.
+/// The text around the items of a list.
 pub(crate) struct Frame {
-    /// Before each line.
+    /// The text before each line.
     pub(crate) indent: String,
-    /// At the end of each line.
+    /// The text at the end of each line.
     pub(crate) end: &'static str,
-    /// The maximum width of a line.
+    /// The largest width of a line.
     pub(crate) width: usize,
 }
 
 impl Columns {
-    /// Reads the layout from `column.ui` and `column.COMMAND`, and then from `given`: the value of
+    /// Reads the layout from `column.ui` and `column.COMMAND`, and then from `given`, the value of
     /// `--column`.
     ///
     /// # Errors
-    /// A word is unknown.
+    /// Fails if a word is unknown.
     pub(crate) fn read(
         repository: &Repository,
         command: &str,
@@ -106,7 +106,7 @@ impl Columns {
         }
     }
 
-    /// Prints `items`, which are ASCII.
+    /// Prints `items`, which must be ASCII.
     pub(crate) fn print(
         self,
         items: &[BString],
@@ -139,7 +139,7 @@ fn unknown(word: &BString) -> CliError {
     CliError::unsupported(format!("columns in the style '{word}'"))
 }
 
-/// The positions of the items of a list.
+/// The arrangement of the items of a list in rows and columns.
 struct Grid<'a> {
     items: &'a [BString],
     by_rows: bool,
@@ -164,7 +164,8 @@ impl Grid<'_> {
         (0..self.columns).map(width).collect()
     }
 
-    /// Uses as few rows as fit into `room`, and returns the column widths.
+    /// Reduces the number of rows as far as the columns fit into `room`, and returns the column
+    /// widths.
     fn shrink(&mut self, room: usize) -> Vec<usize> {
         while self.rows > 1 {
             let rows = self.rows - 1;
@@ -206,7 +207,7 @@ impl Grid<'_> {
     }
 }
 
-/// Returns the maximum width of lines on standard output: one less than the terminal width.
+/// Returns the largest width of lines on standard output: the terminal width minus one.
 pub(crate) fn line_width(repository: &Repository) -> usize {
     let variable = repository.environment().text("COLUMNS");
     let wanted = variable.and_then(|columns| columns.parse::<usize>().ok());

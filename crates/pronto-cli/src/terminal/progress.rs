@@ -1,8 +1,9 @@
-//! Progress on standard error, in Git's format.
+//! Progress meters on standard error, in Git's format.
 //!
-//! Operations increment lock-free counters. A thread, started with the first meter, reads them ten
-//! times a second and redraws the line of the oldest meter. A finished line is drawn a last time by
-//! that thread, the next meter, a message, or [`Terminal::settle`], depending on which comes first.
+//! Operations increment lock-free counters. A thread, which starts with the first meter, reads the
+//! counters ten times a second and redraws the line of the oldest meter. The final state of a
+//! finished meter is drawn by that thread, the next meter, a message, or [`Terminal::settle`],
+//! depending on which is first.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -22,10 +23,10 @@ use rate::Throughput;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Git draws every percent, and at least once a second.
+/// The longest interval between redraws. Git redraws at every percent, and at least once a second.
 const REDRAW: Duration = Duration::from_secs(1);
 
-/// Phases that Git shows at once. All others are shown after a delay.
+/// The phases that Git shows immediately. All other phases are shown after a delay.
 const SHOWN_AT_ONCE: &[&str] = &[
     "Receiving objects",
     "Indexing objects",
@@ -41,37 +42,37 @@ const SHOWN_AT_ONCE: &[&str] = &[
     "Verifying object offsets",
 ];
 
-/// The start of another machine's lines.
+/// The prefix of a server's lines.
 const FROM_REMOTE: &str = "remote: ";
 
-/// Phases that process files. Their rate in files per second follows Git's text.
+/// The phases that process files. Their rate in files per second is printed after Git's text.
 const OF_FILES: &[&str] = &["Updating files", "Filtering content"];
 
-/// The presentation of progress, and properties of the device.
+/// The presentation of progress, and the properties of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Whether to draw meters.
+    /// Whether meters are drawn (`--progress`).
     pub meters: bool,
     /// The messages to print.
     pub messages: Messages,
-    /// Whether the device supports the escape sequence that clears to the end of the line.
+    /// Whether the terminal supports the escape sequence that clears the rest of a line.
     pub clears: bool,
-    /// The delay before a phase is shown.
+    /// The delay before a phase is shown (`GIT_PROGRESS_DELAY`).
     pub delay: Duration,
-    /// The width of the device.
+    /// The width of the terminal.
     pub columns: usize,
 }
 
 /// The messages that are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
-    /// All.
+    /// All messages.
     All,
-    /// Those of the other side of a connection, which print even where this side is quiet.
+    /// Only the messages of a server, which are printed even by a quiet command.
     OfRemote,
 }
 
-/// A [`Progress`] that draws. Clones share it.
+/// A [`Progress`] that draws meters on a terminal. Clones share the state.
 #[derive(Clone)]
 pub struct Terminal(Arc<Shared>);
 
@@ -87,13 +88,13 @@ struct Shared {
     wake: Condvar,
 }
 
-/// Reads the colours of another machine's lines.
+/// A function that reads the colours for a server's lines.
 type ReadWords = Box<dyn FnOnce() -> RemoteWords + Send>;
 
 struct State {
     out: Box<dyn Write + Send>,
     words: RemoteWords,
-    /// Called before the first line of another machine is shown.
+    /// The function that is called before the first line of a server is shown.
     read_words: Option<ReadWords>,
     lines: VecDeque<Line>,
     has_thread: bool,
@@ -111,12 +112,13 @@ struct Line {
 }
 
 impl Terminal {
-    /// Creates a terminal that draws with `look` on `out`. Lines of another machine stay as they are.
+    /// Creates a terminal that draws with `look` on `out`. Lines of a server are not coloured.
     pub fn new(look: Look, out: Box<dyn Write + Send>) -> Self {
         Terminal::with_words(look, out, RemoteWords::default)
     }
 
-    /// Does the same, but colours words of another machine. `read` is called before its first line is shown.
+    /// Does the same as [`new`](Self::new), but colours words in the lines of a server. `read` is
+    /// called before the first such line is shown.
     pub(crate) fn with_words(
         look: Look,
         out: Box<dyn Write + Send>,
@@ -136,7 +138,7 @@ impl Terminal {
         }))
     }
 
-    /// Draws the final state of all finished meters, so later output appears below them.
+    /// Draws the final state of all finished meters, so that later output appears below them.
     pub fn settle(&self) {
         let mut state = self.0.lock();
         state.tick(&self.0.look, Instant::now());
@@ -163,7 +165,7 @@ impl Terminal {
                     }
                 }
             });
-        // Without a thread the final lines are drawn anyway.
+        // If the thread does not start, final states are drawn all the same.
         state.has_thread = drawing.is_ok();
     }
 }
@@ -201,7 +203,7 @@ impl Progress for Terminal {
         meter
     }
 
-    /// `text` is a line. If it ends with a carriage return, the next line overwrites it.
+    /// Prints `text` as a line. If `text` ends with a carriage return, the next line overwrites it.
     fn message(&self, text: &str) {
         if self.0.look.messages == Messages::OfRemote && !text.starts_with(FROM_REMOTE) {
             return;
@@ -243,7 +245,7 @@ impl State {
             .and_then(|()| self.out.flush());
     }
 
-    /// Draws meters that are due, and drops finished lines.
+    /// Draws the meters that are due, and drops finished meters.
     fn tick(&mut self, look: &Look, now: Instant) {
         while let Some(line) = self.lines.front_mut() {
             let over = line.meter.is_finished();
@@ -266,7 +268,7 @@ impl State {
 }
 
 impl Line {
-    /// Returns the text to print, if the line must be drawn.
+    /// Returns the text to print if the line must be redrawn.
     fn draw(&mut self, look: &Look, now: Instant, over: bool) -> Option<String> {
         let age = now.saturating_duration_since(self.begun);
         if age < self.wait || (over && self.drawn_at.is_none() && self.wait > Duration::ZERO) {
@@ -298,7 +300,7 @@ impl Line {
         Some(self.lay_out(&counters, look, over))
     }
 
-    /// Lays out title and counters on one line, or on two if the device is too narrow.
+    /// Formats title and counters on one line, or on two lines if the terminal is too narrow.
     fn lay_out(&mut self, counters: &str, look: &Look, over: bool) -> String {
         let end = match over {
             true => format!(", {}.\n", self.meter.ending().unwrap_or("done")),
@@ -320,7 +322,8 @@ impl Line {
     }
 }
 
-/// A background job does not draw over the foreground job.
+/// Returns whether the process is in the foreground. A background job must not draw over the
+/// foreground job.
 fn is_in_foreground() -> bool {
     match rustix::termios::tcgetpgrp(rustix::stdio::stderr()) {
         Ok(group) => group == rustix::process::getpgrp(),

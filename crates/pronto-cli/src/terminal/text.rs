@@ -1,16 +1,18 @@
-//! The only path of text to standard error, and of any bytes to a terminal. It removes control characters.
+//! Removes control characters from text. This module is the only path of text to standard error,
+//! and of all bytes to a terminal.
 //!
-//! Bytes of others that Git prints as they are stay so in a file or a pipe, where a script reads them.
-//! Names of refs and files, commit messages and messages of a server can contain escape sequences
-//! that change the window title, hide output or answer a query of the terminal in the user's name.
+//! Untrusted bytes that Git prints unchanged are unchanged in a file or a pipe, where a script
+//! reads them. On a terminal, names of refs and files, commit messages and messages of a server may
+//! contain escape sequences that change the window title, hide output, or answer a query of the
+//! terminal in the user's name.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 
 use crate::terminal::colors::Paint;
 
-/// Returns `text` with each control character replaced by `?`, as git does in its messages.
-/// Newlines and tabs stay. Does not allocate if nothing is replaced.
+/// Returns `text` with each control character except newlines and tabs replaced by `?`, as git does
+/// in its messages. Does not allocate if nothing is replaced.
 pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
     let is_kept = |each: char| !each.is_control() || matches!(each, '\n' | '\t');
     if text.chars().all(is_kept) {
@@ -22,8 +24,7 @@ pub(crate) fn sanitized(text: &str) -> Cow<'_, str> {
     Cow::Owned(replaced.collect())
 }
 
-/// Does the same as [`sanitized`] for bytes that go to standard output: bytes that are not UTF-8
-/// stay.
+/// Does the same as [`sanitized`] for bytes on standard output. Bytes that are not UTF-8 are kept.
 pub(crate) fn sanitized_bytes(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for chunk in text.utf8_chunks() {
@@ -40,8 +41,8 @@ pub(crate) fn sanitized_bytes(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the bytes of standard output as a terminal gets them: sequences that select colours stay, line ends
-/// of other systems, and the ends of names (`-z`).
+/// Returns bytes of standard output in the form for a terminal. Sequences that select colours, CRLF
+/// line ends, and NUL bytes after names (`-z`) are kept.
 pub(crate) fn for_terminal(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -67,7 +68,7 @@ fn clean(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Does the same as [`sanitized`] for a line that may be coloured: sequences that only select
-/// colours stay.
+/// colours are kept.
 pub(crate) fn sanitized_but_colours(line: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -92,15 +93,16 @@ pub(crate) fn sanitized_but_colours(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Writes `text` to standard error, sanitized. A closed standard error is not an error.
+/// Sanitizes `text` and writes it to standard error. A closed standard error is not an error.
 pub(crate) fn write_to_stderr(text: &str) {
     let _ = io::stderr().write_all(sanitized(text).as_bytes());
 }
 
-/// Writes bytes of others to standard error, sanitized if that is a terminal. Git writes them as they are.
+/// Writes untrusted bytes to standard error, sanitized if that is a terminal. Git writes the bytes
+/// unchanged.
 ///
 /// # Errors
-/// Standard error cannot be written.
+/// Fails if standard error cannot be written.
 pub(crate) fn write_foreign_to_stderr(bytes: &[u8]) -> io::Result<()> {
     let mut stderr = io::stderr();
     match stderr.is_terminal() {
@@ -109,11 +111,11 @@ pub(crate) fn write_foreign_to_stderr(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes the output of a child, which may be coloured and replace lines, to standard error; sanitized otherwise if
-/// that is a terminal.
+/// Writes the output of a child process to standard error. If that is a terminal, the output is
+/// sanitized, except for colours and sequences that replace lines.
 ///
 /// # Errors
-/// Standard error cannot be written.
+/// Fails if standard error cannot be written.
 pub(crate) fn write_output_of_child(bytes: &[u8]) -> io::Result<()> {
     let mut stderr = io::stderr();
     if !stderr.is_terminal() {
@@ -139,7 +141,7 @@ pub(crate) fn write_painted(paint: &Paint, text: &str, end: &str) {
     let _ = io::stderr().write_all(format!("{start}{text}{reset}{end}").as_bytes());
 }
 
-/// Writes `text`, which is sanitized but for its colours, to standard error.
+/// Sanitizes `text`, except for its colours, and writes it to standard error.
 pub(crate) fn write_colored(text: &str) {
     let _ = io::stderr().write_all(sanitized_but_colours(text).as_bytes());
 }
@@ -173,15 +175,16 @@ mod tests {
         assert_eq!(for_terminal(b"\xe4\x9b\xc2\x9b\x1b"), b"\xe4???");
     }
 
-    /// Only these files write to standard streams past the buffer: data of protocols, and text that they sanitize.
+    /// Only these files write to standard streams without the buffer: protocol data, and text that
+    /// they sanitize.
     #[test]
     fn no_other_file_writes_to_a_standard_stream() {
         const ALLOWED: [&str; 4] = [
             "terminal/text.rs",
-            // The server says what it does, in lines of its own.
+            // The server prints its events in lines of its own.
             "commands/serve/listen.rs",
             "commands/serve/log.rs",
-            // One zero byte.
+            // The file writes one NUL byte.
             "commands/index_pack/input.rs",
         ];
         let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

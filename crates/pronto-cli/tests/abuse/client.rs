@@ -1,4 +1,4 @@
-//! Hostile clients: sockets with an address of their own, and answers of HTTP.
+//! Hostile clients: sockets with an address of their own, and HTTP responses.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream};
@@ -10,16 +10,16 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_
 use crate::server::PATIENCE;
 use crate::tls::Tls;
 
-/// The address of attackers. Honest clients have 127.0.0.1.
+/// The address of attackers. Honest clients use 127.0.0.1.
 pub(crate) const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 66);
 
-/// The time between two bytes of a client that sends byte by byte.
+/// The pause between two bytes of a client that sends byte by byte.
 const PACE: Duration = Duration::from_millis(15);
 
-/// The ids of requests that clients were told.
+/// The request ids that the server has reported to clients.
 pub(crate) type RequestIds = Arc<Mutex<Vec<String>>>;
 
-/// Both directions of a connection.
+/// A connection with both directions.
 trait Duplex: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Duplex for T {}
@@ -32,7 +32,7 @@ pub(crate) struct Connection {
     ids: RequestIds,
 }
 
-/// An answer of HTTP.
+/// An HTTP response.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -52,17 +52,17 @@ impl Answer {
     }
 }
 
-/// The end of a connection, with all that was received before it.
+/// The received bytes up to the end of a connection.
 #[derive(Debug)]
 pub(crate) struct Rest {
     pub(crate) bytes: Vec<u8>,
-    /// The server has closed the connection.
+    /// Whether the server has closed the connection.
     pub(crate) is_closed: bool,
 }
 
 /// Connects from `source`.
 pub(crate) fn connect_from(source: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
-    // Programs that other threads start must not keep the connection.
+    // Child processes that other threads start must not inherit the connection.
     let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
     let made = socket_with(family, SocketType::STREAM, flags, None)?;
     bind(&made, &SocketAddrV4::new(source, 0))?;
@@ -75,7 +75,7 @@ pub(crate) fn connect_from(source: Ipv4Addr, to: SocketAddr) -> io::Result<TcpSt
 }
 
 impl Connection {
-    /// Connects from `source`, with TLS if there is any.
+    /// Connects from `source`, with TLS if a configuration is given.
     pub(crate) fn open(
         source: Ipv4Addr,
         to: SocketAddr,
@@ -106,14 +106,15 @@ impl Connection {
         })
     }
 
-    /// Sends bytes. A server that has closed the connection is no error.
+    /// Sends bytes. A connection that the server has closed is not an error.
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         let _ = self.stream.write_all(bytes.as_ref());
         let _ = self.stream.flush();
         self
     }
 
-    /// Sends bytes one by one until the server closes the connection. Returns whether it did.
+    /// Sends bytes one by one until the server closes the connection. Returns whether the server
+    /// has closed it.
     pub(crate) fn dribble(&mut self, bytes: &[u8]) -> bool {
         let end = Instant::now() + PATIENCE;
         for byte in bytes.iter().cycle() {
@@ -128,10 +129,10 @@ impl Connection {
         false
     }
 
-    /// Whether the server has closed the connection. Bytes that are there are kept.
+    /// Returns whether the server has closed the connection. Pending bytes are kept.
     fn is_closed(&mut self) -> bool {
         let mut buffer = [0; 4096];
-        // The stream under TLS must not be read past it.
+        // Under TLS, bytes must not be consumed from the stream.
         let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
         match rustix::net::recv(&self.socket, &mut buffer[..], flags) {
             Ok((_, 0)) => true,
@@ -147,18 +148,18 @@ impl Connection {
         }
     }
 
-    /// Sends no more, but still reads.
+    /// Closes the sending direction, but continues to read.
     pub(crate) fn shut(&mut self) -> &mut Self {
-        // The server may have closed it.
+        // The server may have closed the connection.
         let _ = self.socket.shutdown(Shutdown::Write);
         self
     }
 
-    /// Reads some bytes; `false` at the end.
+    /// Reads some bytes. Returns `false` at the end.
     fn more(&mut self) -> bool {
         let mut buffer = [0; 16 * 1024];
         match self.stream.read(&mut buffer) {
-            // A read with a timeout is not restarted after the process was stopped.
+            // A read with a timeout is not restarted after the process was stopped and continued.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Ok(0) | Err(_) => false,
             Ok(count) => {
@@ -178,7 +179,7 @@ impl Connection {
         Ok(self.received.drain(..count).collect())
     }
 
-    /// Reads one answer.
+    /// Reads one response.
     pub(crate) fn answer(&mut self) -> Result<Answer, String> {
         let end = loop {
             let end = self.received.windows(4).position(|end| end == b"\r\n\r\n");
@@ -234,7 +235,7 @@ impl Connection {
         }
     }
 
-    /// Reads until the server closes the connection, or does nothing for a long time.
+    /// Reads until the server closes the connection, or is silent for a long time.
     pub(crate) fn rest(&mut self) -> Rest {
         let mut buffer = [0; 16 * 1024];
         let is_closed = loop {
@@ -265,13 +266,13 @@ impl Connection {
         }
     }
 
-    /// Makes the buffer for received bytes small.
+    /// Makes the receive buffer of the connection small.
     pub(crate) fn with_small_buffer(self) -> Self {
         rustix::net::sockopt::set_socket_recv_buffer_size(&self.socket, 4096).expect("a socket");
         self
     }
 
-    /// Reads one byte after the other while something is true, as it must not be for long.
+    /// Reads one byte after another while `is_true` returns true. Fails if that takes too long.
     pub(crate) fn sip_while(&mut self, mut is_true: impl FnMut() -> bool) -> Result<(), String> {
         let end = Instant::now() + PATIENCE;
         let mut byte = [0];

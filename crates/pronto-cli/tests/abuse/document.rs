@@ -1,4 +1,4 @@
-//! The table of inputs and their bounds in `docs/serve.md`.
+//! Reads the table of inputs and their bounds in `docs/serve.md`.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) input: String,
-    /// The number of the bound, whose unit the input knows.
+    /// The number in the bound. The input defines its unit.
     pub(crate) count: usize,
-    /// The most memory of one request, if the row states it.
+    /// The largest memory of one request, if the row states a limit.
     pub(crate) memory_bytes: Option<u64>,
-    /// The most processor time of one request, if the row states it.
+    /// The largest processor time of one request, if the row states a limit.
     pub(crate) time: Option<Duration>,
 }
 

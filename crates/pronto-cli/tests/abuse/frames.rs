@@ -1,8 +1,8 @@
-//! A client of HTTP/2 that writes its frames itself.
+//! An HTTP/2 client that writes its frames itself.
 
 use crate::client::Connection;
 
-/// Types of frames.
+/// The types of frames.
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const PRIORITY: u8 = 2;
@@ -13,12 +13,12 @@ pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const CONTINUATION: u8 = 9;
 
-/// Flags of frames.
+/// The flags of frames.
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const ACK: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 
-/// A connection of HTTP/2.
+/// An HTTP/2 connection.
 pub(crate) struct Frames {
     connection: Connection,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Frame {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A frame as bytes.
+/// Encodes a frame.
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("it is short");
     let mut bytes = length.to_be_bytes()[1..].to_vec();
@@ -42,7 +42,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     bytes
 }
 
-/// A header field without compression.
+/// Encodes a header field without compression.
 pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
     let mut bytes = vec![0];
     for text in [name, value] {
@@ -53,7 +53,7 @@ pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
     bytes
 }
 
-/// The fields of a request.
+/// Encodes the header fields of a request.
 pub(crate) fn fields(method: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8> {
     let pairs = [
         (":method", method),
@@ -66,7 +66,7 @@ pub(crate) fn fields(method: &str, path: &str, more: &[(&str, &str)]) -> Vec<u8>
 }
 
 impl Frames {
-    /// Begins with the preface and settings.
+    /// Starts HTTP/2 on a connection with the preface and the settings.
     pub(crate) fn over(mut connection: Connection) -> Self {
         connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         connection.send(frame(SETTINGS, 0, 0, &[]));
@@ -79,7 +79,7 @@ impl Frames {
         self
     }
 
-    /// Begins a request.
+    /// Starts a request.
     pub(crate) fn request(&mut self, stream: u32, flags: u8, fields: &[u8]) -> &mut Self {
         self.send(frame(HEADERS, END_HEADERS | flags, stream, fields))
     }
@@ -97,7 +97,7 @@ impl Frames {
         })
     }
 
-    /// Reads frames until one fits.
+    /// Reads frames until one matches `fits`.
     pub(crate) fn until(&mut self, fits: impl Fn(&Frame) -> bool) -> Result<Frame, String> {
         loop {
             let frame = self.next()?;
@@ -107,7 +107,8 @@ impl Frames {
         }
     }
 
-    /// Requires that the server ends the connection. Returns the error that it gives, if it gives one.
+    /// Requires that the server closes the connection. Returns the error code of the server, if
+    /// any.
     pub(crate) fn ends(&mut self) -> Result<Option<u32>, String> {
         let mut reason = None;
         loop {

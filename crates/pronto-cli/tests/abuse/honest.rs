@@ -1,4 +1,4 @@
-//! An honest client that asks the whole time, beside the attack.
+//! An honest client that sends requests during the whole attack.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -12,16 +12,16 @@ use crate::wire::{FETCH, V2, command, post};
 /// The pause between two requests.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The time within which a request must be answered, on a busy machine.
+/// The timeout of a request, on a busy machine.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// An honest client. Its address is that of this machine, its user is Alice.
+/// An honest client: Alice, with the address of this machine.
 pub(crate) struct Honest {
     stop: Sender<()>,
     thread: JoinHandle<Result<usize, String>>,
 }
 
-/// The server, and the means to ask it.
+/// The address of the server, and the login for it.
 #[derive(Clone)]
 pub(crate) struct Access {
     pub(crate) server: SocketAddr,
@@ -47,7 +47,7 @@ impl Honest {
         Honest { stop, thread }
     }
 
-    /// Ends it, and returns whether all went well.
+    /// Stops the client, and returns the first failure of its requests.
     pub(crate) fn end(self) -> Result<(), String> {
         drop(self.stop);
         match self.thread.join() {

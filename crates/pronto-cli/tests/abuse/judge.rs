@@ -1,4 +1,4 @@
-//! Runs one row, and judges the server and its repositories afterwards.
+//! Runs one row, and then checks the server and its repositories.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::wire::{FETCH, V2, fetch, post};
 /// The variable that makes every row print its time and memory.
 const VERBOSE: &str = "PRONTO_TEST_VERBOSE";
 
-/// The time of a row, on a busy machine.
+/// The timeout of a row, on a busy machine.
 const MOST_SECONDS: u64 = 60;
 
 /// The ref that the honest client pushes.
@@ -26,7 +26,7 @@ const HONEST: &str = "refs/heads/honest";
 /// Runs a row.
 ///
 /// # Errors
-/// The violated conditions, and the log of the server.
+/// Fails with the violated conditions and the log of the server.
 pub(crate) fn judge(row: &Row, place: Place) -> Verdict {
     let begun = Instant::now();
     let mut stage = Stage::new(place);
@@ -38,13 +38,14 @@ pub(crate) fn judge(row: &Row, place: Place) -> Verdict {
         }
     };
     note(attacked);
-    // An attack without a request has started none, nor an honest client, which must not outlive it.
+    // An attack without a request has not started the server, nor the honest client, which must not
+    // outlive the server.
     stage.server();
     if let Some(honest) = stage.take_honest() {
         note(honest.end());
     }
     note(stage.measures("requests_under_way", |count| count == 0));
-    // This connection, and one that has just ended.
+    // The limit allows for this connection and for one that has just ended.
     note(stage.measures("connections", |count| count <= 2));
     note(push_and_fetch(&mut stage));
     let most = stage.most_mebibytes;
@@ -104,7 +105,8 @@ fn push_and_fetch(stage: &mut Stage) -> Verdict {
     }
 }
 
-/// Checks that each line is an event, that the ids which clients were told are there, and that secrets are not.
+/// Checks that each log line is an event, that request ids which clients have received are logged,
+/// and that secrets are not.
 fn check_log(stage: &Stage, log: &str) -> Verdict {
     let mut known = Vec::new();
     for line in log.lines() {
@@ -133,7 +135,8 @@ fn check_log(stage: &Stage, log: &str) -> Verdict {
     Ok(())
 }
 
-/// Checks that repositories are whole, that no temporary file is left, and that nothing else has changed.
+/// Checks that repositories are valid, that no temporary file is left, and that nothing else has
+/// changed.
 fn check_files(stage: &Stage) -> Verdict {
     let before = template_path();
     for repository in REPOSITORIES {
@@ -173,7 +176,7 @@ fn check_files(stage: &Stage) -> Verdict {
     Ok(())
 }
 
-/// Checks that refs are as they were, except for those that the row may change.
+/// Checks that refs are unchanged, except for refs that the row may change.
 fn check_refs(stage: &Stage, before: &Path, repository: &str) -> Verdict {
     let (mut now, mut then) = (refs_of(&stage.repository(repository)), refs_of(before));
     if repository == "team/a" {
@@ -209,7 +212,7 @@ pub(crate) fn refs_of(repository: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// Compares all files outside of objects, refs and logs, and finds files that are left over.
+/// Compares all files except objects, refs and logs, and finds leftover temporary files.
 fn compare(now: &Path, then: &Path, is_own: &dyn Fn(&Path) -> bool) -> Verdict {
     let (now, then) = (files(now), files(then));
     for (path, content) in &now {
@@ -244,7 +247,7 @@ pub(crate) fn files(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             let is_object = relative.starts_with("objects");
             match path.is_dir() {
                 true => {
-                    // A temporary directory is left over even if it is empty.
+                    // An empty temporary directory is a leftover, too.
                     let name = entry.file_name();
                     if name.to_string_lossy().starts_with("tmp_") {
                         found.insert(relative, Vec::new());

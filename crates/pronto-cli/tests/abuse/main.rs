@@ -1,5 +1,5 @@
-//! The server half of the attack suite. Each row is a hostile client, or many, of a running
-//! `pronto serve`, and the conditions that must hold while and after it attacks.
+//! The server half of the attack suite. Each row has one or more hostile clients of a running
+//! `pronto serve`, and the conditions that must hold during and after the attack.
 //!
 //! `README.md` in this directory lists the classes, and describes how to write a row.
 
@@ -38,7 +38,8 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use stored::Place;
 
-/// Rows mostly wait for servers and processes, so more of them run at once than there are processors.
+/// The default number of rows in parallel. Rows mostly wait for servers and processes, so this may
+/// exceed the number of processors.
 const THREADS: usize = 4;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! A peer of netsync that writes its frames itself.
+//! A netsync peer that writes its frames itself.
 
 use std::io::{self, Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -11,22 +11,22 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::server::PATIENCE;
 
-/// The interval of looks whether the patience is over.
+/// The interval at which the timeout is checked.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
-/// A type of frames that receivers refuse.
+/// A frame type that receivers refuse.
 pub(crate) const UNKNOWN: u8 = 0x7f;
 
-/// The first type of frames that receivers ignore.
+/// The first frame type that receivers ignore.
 pub(crate) const IGNORED: u8 = 0x80;
 
-/// The last message of a server, or its silence.
+/// The last message of a server, or the end of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// A frame of the awaited type.
+    /// A frame of the expected type.
     Frame(u8),
     /// An error of the server.
     Refused(String),
@@ -34,7 +34,7 @@ pub(crate) enum End {
     Closed,
 }
 
-/// The bytes of a frame.
+/// Encodes a frame.
 pub(crate) fn frame(kind: u8, channel: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 2).expect("it is short");
     let mut bytes = length.to_le_bytes().to_vec();
@@ -43,18 +43,19 @@ pub(crate) fn frame(kind: u8, channel: u8, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of a frame of a known type, on its channel.
+/// Encodes a frame of a known type, on its channel.
 pub(crate) fn known(kind: FrameType, body: &[u8]) -> Vec<u8> {
     frame(kind as u8, kind.channel() as u8, body)
 }
 
-/// The shortest greeting of a peer.
+/// Returns the shortest greeting of a peer.
 pub(crate) fn hello(repository: &str, role: Role) -> Hello {
     Hello {
         versions: vec![1],
         object_format: ObjectFormat::Sha1,
         role,
-        // Histories may have nothing in common; reasons of refused refs are taken.
+        // The capabilities: unrelated histories are permitted, and reasons of refused refs are
+        // accepted.
         capabilities: 6,
         repository: repository.as_bytes().to_vec(),
         identity: Vec::new(),
@@ -64,7 +65,7 @@ pub(crate) fn hello(repository: &str, role: Role) -> Hello {
     }
 }
 
-/// A connection of a peer.
+/// A connection of a netsync peer.
 pub(crate) struct Talk {
     link: TlsLink,
     received: Vec<u8>,
@@ -72,7 +73,7 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Connects, with the handshake.
+    /// Connects, and completes the handshake.
     pub(crate) fn open(address: &NetsyncAddress, key: &KeyPair, known: &KnownPeers) -> Self {
         let met = meet(address, key, known, Some("desk"));
         Talk {
@@ -82,7 +83,8 @@ impl Talk {
         }
     }
 
-    /// Sends bytes, and keeps what comes meanwhile. A server that has closed the connection is no error.
+    /// Sends bytes, and keeps the bytes that arrive meanwhile. A connection that the server has
+    /// closed is not an error.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> &mut Self {
         let (mut rest, end) = (bytes, Instant::now() + PATIENCE);
         while !self.is_closed
@@ -96,7 +98,7 @@ impl Talk {
             match written {
                 Ok(count) => rest = &rest[count..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // What the server has said before is still to be read.
+                // Earlier messages of the server are still to be read.
                 Err(_) => return self,
             }
             if !rest.is_empty() || self.link.has_pending_output() {
@@ -114,11 +116,11 @@ impl Talk {
             false => PollFlags::IN,
         };
         let mut fds = [PollFd::from_borrowed_fd(ends.input, flags)];
-        // A signal ends the wait, too.
+        // A signal also ends the wait.
         let _ = poll(&mut fds, Some(&LOOK));
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     fn take_in(&mut self) {
         let mut buffer = [0; 16 * 1024];
         loop {
@@ -135,7 +137,7 @@ impl Talk {
         }
     }
 
-    /// Returns the next frame of the server; `None` when it has closed the connection.
+    /// Returns the next frame of the server; `None` after the server has closed the connection.
     pub(crate) fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, String> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -157,7 +159,8 @@ impl Talk {
         }
     }
 
-    /// Reads to a frame of the type, an error, or the end. Returns the frame's body with it.
+    /// Reads up to a frame of this type, an error, or the end. Returns the result with the body of
+    /// the frame.
     pub(crate) fn until(&mut self, kind: FrameType) -> Result<(End, Vec<u8>), String> {
         loop {
             match self.next()? {
@@ -172,7 +175,7 @@ impl Talk {
         }
     }
 
-    /// Greets, and waits for the refs of the server. Returns the names that it lists.
+    /// Sends the greeting, and waits for the refs of the server. Returns their names.
     pub(crate) fn greet(&mut self, hello: &Hello) -> Result<Result<Vec<Vec<u8>>, End>, String> {
         let mut body = Vec::new();
         hello.write(&mut body);
@@ -190,7 +193,7 @@ impl Talk {
         self.send(&known(FrameType::Accept, &body))
     }
 
-    /// Answers the list of the server's refs, offers others, and waits for its wishes.
+    /// Responds to the server's list of refs, offers refs, and waits for the server's wants.
     pub(crate) fn settle(&mut self, answer: &[u8]) -> Result<Result<(), End>, String> {
         self.send(&known(FrameType::RefRange, answer));
         let (end, _) = self.until(FrameType::Want)?;
@@ -200,7 +203,7 @@ impl Talk {
         })
     }
 
-    /// Requires that the server closes the connection, within a time that is not that of a session.
+    /// Requires that the server closes the connection earlier than at the timeout of a session.
     pub(crate) fn ends(&mut self) -> Result<Duration, String> {
         let begun = Instant::now();
         while self.next()?.is_some() {}
@@ -208,7 +211,8 @@ impl Talk {
     }
 }
 
-/// Returns the names in a list of all refs: a byte, their number, and the refs.
+/// Returns the names in a list of all refs, which consists of a byte, the number of refs, and the
+/// refs.
 fn listed(body: &[u8]) -> Result<Vec<Vec<u8>>, pronto_netsync::Error> {
     let mut cursor = varint::Cursor::new(body.get(1..).unwrap_or_default());
     let (mut names, mut name) = (Vec::new(), Vec::new());
@@ -222,7 +226,8 @@ fn listed(body: &[u8]) -> Result<Vec<Vec<u8>>, pronto_netsync::Error> {
     Ok(names)
 }
 
-/// A range of all keys, with an answer to a list of `listed` refs, of which this side lacks all or none, and own refs.
+/// Encodes a range of all keys: the answer to a list of `listed` refs, of which this side lacks all
+/// or none, and the refs of this side.
 pub(crate) fn answer(listed: u64, lacks: bool, refs: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     let mut body = vec![7];
     varint::write(&mut body, listed);
@@ -238,11 +243,11 @@ pub(crate) fn answer(listed: u64, lacks: bool, refs: &[(Vec<u8>, Vec<u8>)]) -> V
     body
 }
 
-/// Appends entries of a list, which are in order.
+/// Appends the entries of a list, which must be sorted.
 pub(crate) fn entries(body: &mut Vec<u8>, refs: &[(Vec<u8>, Vec<u8>)]) {
     let mut before: &[u8] = &[];
     for (key, value) in refs {
-        // Most names differ in their last bytes only.
+        // Most names differ only in their last bytes.
         let start = key.len().saturating_sub(8);
         let start = match before.get(..start) == key.get(..start) {
             true => start,

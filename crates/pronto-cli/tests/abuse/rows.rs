@@ -26,7 +26,7 @@ mod wants;
 use crate::stage::{Stage, Verdict};
 use crate::stored::Behind;
 
-/// An attack. Returns what does not hold.
+/// An attack. Returns the violated conditions.
 type Attack = Box<dyn Fn(&mut Stage) -> Verdict + Send + Sync>;
 
 /// A row of the table.
@@ -34,9 +34,9 @@ pub(crate) struct Row {
     pub(crate) class: &'static str,
     pub(crate) name: String,
     pub(crate) attack: Attack,
-    /// The reason why a store has nothing that the row could attack.
+    /// The reason for which the row does not apply to a store.
     pub(crate) not_in_a_store: Option<&'static str>,
-    /// Whether the row attacks the bucket, which a directory has not.
+    /// Whether the row attacks the bucket, so that it does not run with a directory.
     pub(crate) is_of_a_bucket: bool,
 }
 
@@ -87,7 +87,8 @@ impl Table {
         }
     }
 
-    /// Adds a row that attacks files of repositories in a directory. The reason says what a store lacks.
+    /// Adds a row that attacks repository files in a directory. The reason names the part that a
+    /// store lacks.
     fn row_on_disk<A>(&mut self, name: &str, reason: &'static str, attack: A)
     where
         A: Fn(&mut Stage) -> Verdict + Send + Sync + 'static,
@@ -99,7 +100,7 @@ impl Table {
     }
 }
 
-/// All rows.
+/// Returns all rows.
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
         access::table(),

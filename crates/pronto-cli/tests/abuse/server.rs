@@ -1,4 +1,4 @@
-//! A running server: its addresses, its log, its memory and its end.
+//! A running server: its addresses, its log, its memory and its exit.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::site::{Site, pronto};
 
-/// The time for everything that the server does by itself.
+/// The timeout for actions that the server takes on its own.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The lines of a log, with a signal for each and for its end.
+/// The lines of a log, with a notification for each line and for the end.
 #[derive(Debug, Default)]
 struct Log {
     written: Mutex<Written>,
@@ -34,7 +34,7 @@ impl Log {
         self.changed.notify_all();
     }
 
-    /// Waits until something is true of what is written. Returns whether it became so in time.
+    /// Waits until `is_true` returns true for the written lines. Returns `false` after a timeout.
     fn wait_until(&self, mut is_true: impl FnMut(&Written) -> bool) -> bool {
         let written = self.written.lock().expect("no panic");
         let waited = self
@@ -44,14 +44,14 @@ impl Log {
     }
 }
 
-/// A running server. Dropping it kills it.
+/// A running server, which is killed when the value is dropped.
 pub(crate) struct Server {
     child: Child,
     pub(crate) http: SocketAddr,
     pub(crate) git: SocketAddr,
     pub(crate) ssh: Option<SocketAddr>,
     log: Arc<Log>,
-    /// Reads the log to its end.
+    /// The thread that reads the log to its end.
     reader: Option<JoinHandle<()>>,
 }
 
@@ -101,7 +101,7 @@ impl Server {
         server
     }
 
-    /// Waits until the log tells the address of a protocol.
+    /// Waits until the log contains the address of one of the protocols.
     fn listens(&self, protocols: &[&str]) -> SocketAddr {
         let fits = |event: &Value| {
             let protocol = event["protocol"].as_str().unwrap_or_default();
@@ -114,7 +114,7 @@ impl Server {
 
     /// Waits for an event of the log.
     pub(crate) fn logged(&self, fits: impl Fn(&Value) -> bool) -> Result<Value, String> {
-        // Lines that were looked at once are not parsed again.
+        // Lines that were parsed once are not parsed again.
         let (mut found, mut seen) = (None, 0);
         self.log.wait_until(|written| {
             let new = written.lines.get(seen..).unwrap_or_default();
@@ -128,13 +128,13 @@ impl Server {
         found.ok_or_else(|| "the log has no such event".to_owned())
     }
 
-    /// The log.
+    /// Returns the log.
     pub(crate) fn text(&self) -> String {
         let written = self.log.written.lock().expect("no panic");
         written.lines.join("\n")
     }
 
-    /// The most memory that the server has used, in MiB.
+    /// Returns the peak memory of the server in MiB.
     pub(crate) fn peak_mebibytes(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).unwrap_or_default();
@@ -146,27 +146,27 @@ impl Server {
             >> 10
     }
 
-    /// The id of its process.
+    /// Returns the process id of the server.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        // A server that has ended is noticed where its end is awaited.
+        // If the server has ended, the function that waits for the end reports that.
         let _ = kill_process(id.expect("an id"), signal);
     }
 
-    /// Whether the server runs.
+    /// Returns whether the server runs.
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks the server to end, and waits for that.
+    /// Requests the end of the server, and waits for the end.
     pub(crate) fn end(&mut self) -> Result<(), String> {
         self.signal(Signal::TERM);
         let begun = Instant::now();
-        // The log ends with the server, and with the processes that have inherited it.
+        // The log ends when the server and the processes that have inherited it have ended.
         if !self.log.wait_until(|written| written.has_ended) {
             return Err(format!("the server runs for {:?} more", begun.elapsed()));
         }
@@ -183,13 +183,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Waits until something is true. Returns whether it became so in time.
+/// Waits until `is_true` returns true. Returns `false` after a timeout.
 pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(20);
@@ -200,8 +200,8 @@ pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) -> bool {
         if Instant::now() > end {
             return false;
         }
-        // A look costs time of the processor that the server needs, and often a connection, which a slow server still
-        // counts when the next look comes.
+        // A check uses the processor that the server needs, and often a connection, which a slow
+        // server still counts at the next check.
         std::thread::sleep(pause);
         pause = (2 * pause).min(Duration::from_millis(500));
     }

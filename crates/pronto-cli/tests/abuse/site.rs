@@ -18,7 +18,7 @@ pub(crate) fn pronto() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_pronto"))
 }
 
-/// The roles and rules of every site.
+/// The permissions and rules of every site.
 pub(crate) const ACCESS: &str = r#"
 [[grant]]
 repository = "open/*"
@@ -62,7 +62,7 @@ const USERS: [&str; 4] = ["alice", "bob", "mallory", "root"];
 /// The repositories of every site.
 pub(crate) const REPOSITORIES: [&str; 5] = ["team/a", "open/p", "vault/x", "own/m", "own/ruled"];
 
-/// The objects and tokens of the template.
+/// The ids of objects and the tokens of the template.
 #[derive(Debug)]
 pub(crate) struct Ids {
     /// The first and the second commit of all repositories.
@@ -71,11 +71,11 @@ pub(crate) struct Ids {
     /// A commit of the hidden ref `refs/hidden/secret` of `team/a` and of `open/p`, and its blob.
     pub(crate) hidden: String,
     pub(crate) hidden_blob: String,
-    /// A commit of `team/a` and of `open/p` that no ref leads to.
+    /// An unreachable commit of `team/a` and of `open/p`.
     pub(crate) lost: String,
     /// A commit that only `vault/x` has.
     pub(crate) vault: String,
-    /// Tokens by user, in the order of [`USERS`].
+    /// The tokens of the users, in the order of [`USERS`].
     tokens: Vec<String>,
 }
 
@@ -95,14 +95,14 @@ struct Template {
     ids: Ids,
 }
 
-/// The files of one row. Dropping it removes them.
+/// The files of one row, which are removed when the value is dropped.
 pub(crate) struct Site {
     folder: tempfile::TempDir,
     /// The store, if the repositories are in one.
     behind: Option<Rc<Behind>>,
-    /// The generations of repositories in the store when the first server started.
+    /// The generations of the repositories in the store when the first server started.
     published: OnceCell<BTreeMap<String, Option<u64>>>,
-    /// The names of the repositories at that time.
+    /// The names of the repositories when the first server started.
     named: OnceCell<BTreeSet<String>>,
     pub(crate) ids: &'static Ids,
 }
@@ -135,7 +135,7 @@ impl Site {
         self.behind.is_some()
     }
 
-    /// Prepares the repositories for a server. Returns the lines for the end of its configuration.
+    /// Prepares the repositories for a server. Returns lines to append to its configuration.
     pub(crate) fn publish(&self) -> String {
         let Some(behind) = &self.behind else {
             self.named.get_or_init(|| self.names());
@@ -167,19 +167,20 @@ impl Site {
         }
     }
 
-    /// Returns the names of the repositories that servers have made or removed.
+    /// Returns the names of the repositories that servers have created or removed.
     pub(crate) fn changed_names(&self) -> BTreeSet<String> {
         let before = self.named.get().cloned().unwrap_or_default();
         let now = self.names();
         before.symmetric_difference(&now).cloned().collect()
     }
 
-    /// Returns the number of the newest generation of a repository in a store, if it is there.
+    /// Returns the number of the newest generation of a repository in a store, if the repository
+    /// exists.
     pub(crate) fn generation(&self, name: &str) -> Option<u64> {
         self.behind.as_ref()?.generation(name)
     }
 
-    /// Returns whether servers have changed a repository of a store.
+    /// Returns whether servers have left a repository of a store unchanged.
     pub(crate) fn is_unchanged(&self, name: &str) -> bool {
         match (&self.behind, self.published.get()) {
             (Some(behind), Some(published)) => {
@@ -210,7 +211,8 @@ impl Site {
         self.folder.path().join(relative)
     }
 
-    /// Returns the directory of a served repository. For a repository in a store, it is a copy once a server has started.
+    /// Returns the directory of a served repository. If the repository is in a store, the directory
+    /// is a copy once a server has started.
     pub(crate) fn repository(&self, name: &str) -> PathBuf {
         match &self.behind {
             Some(behind) if self.published.get().is_some() => {
@@ -226,7 +228,7 @@ impl Site {
         self.path(format!("root/{name}.git"))
     }
 
-    /// Checks the repositories of a store, and that requests have left nothing.
+    /// Checks the repositories of a store, and that requests have left no temporary objects.
     pub(crate) fn check_store(&self) -> Result<(), String> {
         let Some(behind) = &self.behind else {
             return Ok(());
@@ -244,7 +246,7 @@ impl Site {
         Ok(())
     }
 
-    /// Adds the repository `open/big`, whose only commit has more bytes than sockets hold.
+    /// Adds the repository `open/big`, whose only commit is larger than the buffers of sockets.
     pub(crate) fn add_big(&self) {
         static BIG: OnceLock<tempfile::TempDir> = OnceLock::new();
         let big = BIG.get_or_init(|| {
@@ -263,7 +265,7 @@ impl Site {
         copy(&big.path().join("big.git"), &self.directory("open/big"));
     }
 
-    /// Sets something in the configuration of a served repository.
+    /// Sets a key in the configuration of a served repository.
     pub(crate) fn configure(&self, repository: &str, key: &str, value: &str) {
         git(&self.directory(repository), &["config", key, value]);
     }
@@ -298,12 +300,12 @@ fn scratch() -> tempfile::TempDir {
     builder.expect("a directory")
 }
 
-/// Returns the files of a site before anything happens.
+/// Returns the template: the files of a site before the row starts.
 pub(crate) fn template_path() -> &'static Path {
     template().folder.path()
 }
 
-/// Returns a store with the repositories of a site before anything happens.
+/// Returns a store with the repositories of the template.
 fn stored_template() -> &'static Path {
     static STORED: OnceLock<tempfile::TempDir> = OnceLock::new();
     let make = || {
@@ -342,7 +344,7 @@ fn template() -> &'static Template {
     })
 }
 
-/// Makes all repositories below `root`.
+/// Creates all repositories below `root`.
 fn repositories(root: &Path) -> Ids {
     git(root, &["init", "-q", "-b", "main", "work"]);
     let work = root.join("work");
@@ -377,7 +379,7 @@ fn repositories(root: &Path) -> Ids {
     }
     let outside = ["clone", "-q", "--bare", "root/vault/x.git", "outside/s.git"];
     git(root, &outside);
-    // A commit for the honest client.
+    // The commit that the honest client pushes.
     let honest = ["commit", "-q", "--allow-empty", "-m", "honest"];
     git(&work, &honest);
     git(root, &["init", "-q", "--bare", "reader"]);
@@ -394,7 +396,7 @@ fn repositories(root: &Path) -> Ids {
     }
 }
 
-/// Makes a commit with a file `secret` that no ref leads to.
+/// Creates an unreachable commit with a file `secret`.
 fn secret(bare: &Path, text: &str) -> String {
     let content = format!("what only {text} holds\n");
     let blob = isolated(bare, &["hash-object", "-w", "--stdin"], content.as_bytes());
@@ -459,7 +461,7 @@ pub(crate) fn shell_as(site: &Site, user: &str, command: &str, input: &[u8]) -> 
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    // A program that refuses does not read.
+    // A program that refuses does not read its input.
     let _ = child.stdin.take().expect("it is a pipe").write_all(input);
     child.wait_with_output().expect("it ends")
 }

@@ -1,4 +1,4 @@
-//! Clients of OpenSSH with a key of an attacker.
+//! OpenSSH clients with a key of an attacker.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::site::{Site, manage};
 
 const SSH: &str = "/usr/bin/ssh";
 
-/// Makes a key, and adds it to a user. `false` if there is no client of SSH.
+/// Creates a key, and adds it to a user. Returns `false` if no SSH client is installed.
 pub(crate) fn add_key(site: &Site, user: &str) -> bool {
     if !Path::new(SSH).exists() || !make_ssh_key(&site.path("key")) {
         test_support::report_skip(&"OpenSSH is not installed", &test_support::INSTALL);
@@ -27,17 +27,17 @@ pub(crate) fn add_key(site: &Site, user: &str) -> bool {
     true
 }
 
-/// The client of SSH.
+/// An SSH client.
 pub(crate) struct Ssh {
     folder: PathBuf,
     port: String,
     ids: RequestIds,
     login: &'static str,
-    /// The keys that are tried, in this order.
+    /// The keys that the client offers, in this order.
     keys: Vec<String>,
 }
 
-/// A client that runs. Dropping it ends it.
+/// A running client, which is killed when the value is dropped.
 pub(crate) struct Running(Child);
 
 impl Ssh {
@@ -51,13 +51,13 @@ impl Ssh {
         }
     }
 
-    /// Returns the client without a user.
+    /// Returns the client without a user name.
     pub(crate) fn anonymous(mut self) -> Self {
         self.login = "anonymous@127.0.0.1";
         self
     }
 
-    /// Returns the client that tries so many other keys before its own.
+    /// Returns the client that offers `count` other keys before its own.
     pub(crate) fn with_wrong_keys(mut self, count: usize) -> Self {
         let wrong = (0..count).map(|number| format!("wrong{number}"));
         self.keys = wrong.chain(["key".to_owned()]).collect();
@@ -85,7 +85,7 @@ impl Ssh {
         command
     }
 
-    /// Runs a command of the server to its end. The id of the request that it tells must be logged.
+    /// Runs a command on the server to its end. The request id in its output must be logged.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         let output = self.command(arguments).output().expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -97,7 +97,7 @@ impl Ssh {
         output
     }
 
-    /// Runs a command with this input. Returns its output.
+    /// Runs a command with `input`, and returns its output.
     pub(crate) fn ask(&self, command: &str, input: &[u8]) -> Vec<u8> {
         let mut running = self.start(&[command]);
         running.send(input);
@@ -108,20 +108,20 @@ impl Ssh {
         output
     }
 
-    /// Runs a command of the server with a value of `GIT_PROTOCOL` and this input, to its end.
+    /// Runs a command on the server with a value of `GIT_PROTOCOL` and with `input`, to its end.
     pub(crate) fn converse(&self, command: &str, protocol: &str, input: &[u8]) -> Output {
         let option = format!("-oSetEnv=GIT_PROTOCOL={protocol}");
         let mut arguments = vec![command];
         if !protocol.is_empty() {
             arguments.insert(0, &option);
         }
-        // Options come before the host, which `command` appends.
+        // Options precede the host, which `command` appends.
         let mut command = self.command(&[]);
         command.args(arguments).stdin(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let mut stdin = child.stdin.take().expect("it is a pipe");
         std::thread::scope(|scope| {
-            // A server that refuses does not read.
+            // A server that refuses does not read the input.
             scope.spawn(move || {
                 use std::io::Write as _;
                 let _ = stdin.write_all(input);
@@ -130,7 +130,7 @@ impl Ssh {
         })
     }
 
-    /// Starts a client, whose input stays open and whose output is not read.
+    /// Starts a client whose input stays open and whose output is not read.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stderr(Stdio::null());
@@ -139,13 +139,13 @@ impl Ssh {
 }
 
 impl Running {
-    /// Reads the first bytes of the output. Returns whether there are any.
+    /// Reads the first bytes of the output. Returns whether there were any.
     pub(crate) fn begins(&mut self) -> bool {
         let output = self.0.stdout.as_mut().expect("it is a pipe");
         output.read_exact(&mut [0; 4]).is_ok()
     }
 
-    /// Reads the advertisement, up to its end.
+    /// Reads the ref advertisement up to its end.
     pub(crate) fn advertisement(&mut self) -> Vec<u8> {
         let output = self.0.stdout.as_mut().expect("it is a pipe");
         let (mut all, mut digits) = (Vec::new(), [0; 4]);
@@ -170,7 +170,7 @@ impl Running {
         drop(self.0.stdin.take());
         let mut rest = Vec::new();
         let output = self.0.stdout.as_mut().expect("it is a pipe");
-        // What was read counts.
+        // The bytes that were read before an error count.
         let _ = output.read_to_end(&mut rest);
         rest
     }
@@ -178,14 +178,14 @@ impl Running {
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         use std::io::Write as _;
         let input = self.0.stdin.as_mut().expect("it is a pipe");
-        // A server that has closed the connection is no error.
+        // A connection that the server has closed is not an error.
         let _ = input.write_all(bytes);
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

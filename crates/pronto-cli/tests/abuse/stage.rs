@@ -1,4 +1,4 @@
-//! The stage of one row: a site, its server, and the means of an attacker.
+//! The environment of one row: a site, its server, and the tools of an attacker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,10 +17,10 @@ use crate::stored::Place;
 use crate::tls::{Tls, certificates};
 use crate::wire::{FETCH, PUSH, V2, get, packets, post, unbanded};
 
-/// The result of a row. An error says what does not hold.
+/// The result of a row. The error describes the violated condition.
 pub(crate) type Verdict = Result<(), String>;
 
-/// The most memory of a server, if a row says nothing.
+/// The largest memory of a server, unless a row sets another limit.
 const MOST_MEBIBYTES: u64 = 160;
 
 /// A ref that a row may create or change.
@@ -33,7 +33,7 @@ pub(crate) struct Allowed {
 /// The state of a repository that pushes change.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// The newest generation in a store, if there is one.
+    /// The newest generation in a store; `None` if there is none.
     Generation(Option<u64>),
     /// The values of the refs in a directory, by their names.
     Refs(BTreeMap<String, String>),
@@ -44,7 +44,7 @@ pub(crate) struct Stage {
     pub(crate) ids: RequestIds,
     pub(crate) most_mebibytes: u64,
     pub(crate) allowed: Vec<Allowed>,
-    /// Files that the row itself writes in repositories.
+    /// The files in repositories that the row itself writes.
     own: Vec<PathBuf>,
     limits: String,
     http: String,
@@ -83,35 +83,36 @@ impl Stage {
         self.limits.push('\n');
     }
 
-    /// Sets something else at the start of the configuration.
+    /// Adds lines to the start of the configuration.
     pub(crate) fn set(&mut self, lines: &str) {
         self.more.push_str(lines);
         self.more.push('\n');
     }
 
-    /// Serves netsync, unless the row has set how.
+    /// Enables netsync, unless the row has configured it.
     pub(crate) fn netsync(&mut self) {
         if !self.more.contains("[netsync]") {
             self.set("[netsync]\nlisten = [\"127.0.0.1:0\"]");
         }
     }
 
-    /// Sets lines of the section of HTTP.
+    /// Adds lines to the HTTP section of the configuration.
     pub(crate) fn http(&mut self, lines: &str) {
         self.http.push_str(lines);
     }
 
-    /// Sets lines of the section of `git://`.
+    /// Adds lines to the `git://` section of the configuration.
     pub(crate) fn daemon(&mut self, lines: &str) {
         self.daemon.push_str(lines);
     }
 
-    /// Leaves out the honest client during the attack, because it would be refused.
+    /// Disables the honest client during the attack, because the server would refuse it.
     pub(crate) fn alone(&mut self) {
         self.has_honest = false;
     }
 
-    /// Serves HTTPS, with Alice's certificate as her user. `false` if there is no openssl.
+    /// Enables HTTPS, with Alice's certificate for her user. Returns `false` if openssl is not
+    /// installed.
     pub(crate) fn secure(&mut self) -> bool {
         let Some(made) = certificates() else {
             test_support::report_skip(&"openssl", &test_support::INSTALL);
@@ -131,19 +132,19 @@ impl Stage {
         true
     }
 
-    /// Serves SSH, with a key of Mallory. `false` if there is no client of SSH.
+    /// Enables SSH, with a key of Mallory. Returns `false` if no SSH client is installed.
     pub(crate) fn shell(&mut self) -> bool {
         self.has_ssh = ssh::add_key(&self.site, "mallory");
         self.has_ssh
     }
 
-    /// Returns Mallory's client of SSH, which has the address of attackers.
+    /// Returns Mallory's SSH client, which uses the address of attackers.
     pub(crate) fn ssh(&mut self) -> Ssh {
         let address = self.ssh_address();
         Ssh::new(&self.site, address, &self.ids)
     }
 
-    /// Opens a connection of the attacker to SSH, as a plain socket.
+    /// Opens a plain socket of the attacker to the SSH port.
     pub(crate) fn connect_ssh(&mut self) -> Connection {
         self.connect_ssh_from(ATTACKER)
     }
@@ -157,7 +158,7 @@ impl Stage {
         self.server().ssh.expect("it serves SSH")
     }
 
-    /// Lets the row create or change a ref.
+    /// Permits the row to create or change a ref.
     pub(crate) fn allow(&mut self, repository: &str, name: &str) {
         self.allowed.push(Allowed {
             repository: repository.to_owned(),
@@ -165,7 +166,7 @@ impl Stage {
         });
     }
 
-    /// Sets something in the configuration of a served repository.
+    /// Sets a key in the configuration of a served repository.
     pub(crate) fn configure(&mut self, repository: &str, key: &str, value: &str) {
         self.site.configure(repository, key, value);
         self.own(repository, "config");
@@ -177,19 +178,19 @@ impl Stage {
         self.own(repository, &format!("hooks/{name}"));
     }
 
-    /// Lets the row itself change a file of a repository.
+    /// Permits the row itself to change a file of a repository.
     pub(crate) fn own(&mut self, repository: &str, path: &str) {
         self.own
             .push(self.site.path(format!("root/{repository}.git")).join(path));
     }
 
-    /// Returns whether the row itself changes a file of a repository.
+    /// Returns whether the row itself may change a file of a repository.
     pub(crate) fn owns(&self, repository: &str, path: &Path) -> bool {
         self.own
             .contains(&self.site.path(format!("root/{repository}.git")).join(path))
     }
 
-    /// Returns the repositories that the row, or the honest client, has changed.
+    /// Returns the repositories that the row or the honest client has changed.
     pub(crate) fn changed_repositories(&self) -> BTreeSet<String> {
         let allowed = self.allowed.iter();
         let allowed = allowed.map(|allowed| allowed.repository.clone());
@@ -231,7 +232,7 @@ impl Stage {
         self.server.as_mut().expect("it was started")
     }
 
-    /// Ends the server, and starts another one.
+    /// Stops the server, and starts another one.
     pub(crate) fn restart(&mut self) -> Verdict {
         self.server();
         if let Some(honest) = self.honest.take() {
@@ -258,14 +259,14 @@ impl Stage {
         Connection::open(source, to, self.tls.as_ref(), &self.ids)
     }
 
-    /// Opens a connection to HTTPS with the certificate of a client.
+    /// Opens a connection to HTTPS with a client certificate, if one is given.
     pub(crate) fn connect_with(&mut self, certificate: Option<&str>) -> Connection {
         let tls = certificates().map(|made| made.client(certificate));
         let to = self.server().http;
         Connection::open(ATTACKER, to, tls.as_ref(), &self.ids)
     }
 
-    /// Opens a connection of the attacker that does not speak TLS.
+    /// Opens a connection of the attacker without TLS.
     pub(crate) fn connect_plain(&mut self) -> Connection {
         let to = self.server().http;
         Connection::open(ATTACKER, to, None, &self.ids)
@@ -281,22 +282,22 @@ impl Stage {
         Connection::open(source, to, None, &self.ids)
     }
 
-    /// Opens a connection of the attacker that speaks HTTP/2.
+    /// Opens an HTTP/2 connection of the attacker.
     pub(crate) fn frames(&mut self) -> Frames {
         Frames::over(self.connect())
     }
 
-    /// Returns the header with a user's token.
+    /// Returns the `Authorization` header with a user's token.
     pub(crate) fn token(&self, user: &str) -> String {
         format!("authorization: Bearer {}\r\n", self.site.ids.token(user))
     }
 
-    /// Sends a request, and returns the answer.
+    /// Sends a request, and returns the response.
     pub(crate) fn ask(&mut self, request: impl AsRef<[u8]>) -> Result<Answer, String> {
         self.connect().send(request).answer()
     }
 
-    /// Asks for a fetch of version 2, as a user or as nobody.
+    /// Sends a fetch request of version 2, as a user or anonymously.
     pub(crate) fn fetch(
         &mut self,
         user: Option<&str>,
@@ -308,7 +309,7 @@ impl Stage {
         self.ask(post(repository, FETCH, &headers, body))
     }
 
-    /// Pushes as a user. Returns the answer with its body without bands.
+    /// Pushes as a user. Returns the response, with the side bands in its body decoded.
     pub(crate) fn push(
         &mut self,
         user: &str,
@@ -325,8 +326,8 @@ impl Stage {
         Ok(answer)
     }
 
-    /// Does what must change nothing in a repository: a store has no new generation of it afterwards, and a
-    /// directory has the same refs.
+    /// Runs a step that must not change a repository: afterwards, a store has no new generation of
+    /// the repository, and a directory has the same refs.
     pub(crate) fn changing_nothing<T>(
         &mut self,
         repository: &str,
@@ -356,7 +357,8 @@ impl Stage {
         self.site.git(&at, &["for-each-ref", format])
     }
 
-    /// Requires that a push is refused with a report that has these words, and changes nothing.
+    /// Requires that a push is refused with a report that contains these words, and that nothing
+    /// changes.
     pub(crate) fn refuses_push(
         &mut self,
         user: &str,
@@ -387,14 +389,14 @@ impl Stage {
         self.site.try_git(&work, &all)
     }
 
-    /// Returns the metrics.
+    /// Returns the metrics of the server.
     pub(crate) fn metrics(&mut self) -> Result<String, String> {
         let mut connection = self.connect_from(Ipv4Addr::LOCALHOST);
         let token = self.token("root");
         Ok(connection.send(get("/metrics", &token)).answer()?.text())
     }
 
-    /// Waits until a metric has a value that fits.
+    /// Waits until the value of a metric matches `fits`.
     pub(crate) fn measures(&mut self, name: &str, fits: impl Fn(i64) -> bool) -> Verdict {
         let mut last = None;
         let is_right = wait_until(|| {
@@ -415,7 +417,7 @@ impl Stage {
         line.and_then(|value| value.parse().ok())
     }
 
-    /// Waits until so many requests have a slot.
+    /// Waits until `count` requests hold a slot.
     pub(crate) fn slots(&mut self, count: i64) -> Verdict {
         self.measures("requests_under_way", |found| found >= count)
     }
@@ -474,7 +476,7 @@ impl Stage {
         self.site.repository(name)
     }
 
-    /// Makes a request that holds a slot until its connection is dropped.
+    /// Starts a request that holds a slot until its connection is dropped.
     pub(crate) fn hold(&mut self, user: Option<&str>) -> Connection {
         let token = user.map(|user| self.token(user)).unwrap_or_default();
         let repository = if user.is_some() { "team/a" } else { "open/p" };
@@ -485,7 +487,7 @@ impl Stage {
     }
 }
 
-/// Requires a refusal with a status and a text of one line, with an id.
+/// Requires a refusal with this status, and with a text of one line that contains a request id.
 pub(crate) fn refused(answer: &Answer, status: u16) -> Verdict {
     let text = answer.text();
     let has_id = answer
@@ -499,7 +501,7 @@ pub(crate) fn refused(answer: &Answer, status: u16) -> Verdict {
     }
 }
 
-/// Requires something.
+/// Fails with the message `what` unless `holds`.
 pub(crate) fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
     match holds {
         true => Ok(()),
@@ -507,7 +509,7 @@ pub(crate) fn require(holds: bool, what: impl FnOnce() -> String) -> Verdict {
     }
 }
 
-/// Returns a command for a list of refs.
+/// Returns a request for a list of refs.
 pub(crate) fn listing() -> Vec<u8> {
     crate::wire::command("ls-refs", ["peel", "symrefs"])
 }

@@ -1,4 +1,4 @@
-//! Certificates, and clients of TLS.
+//! Certificates and TLS clients.
 
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use test_support::authority::Authority;
 
-/// A client configuration.
+/// A TLS client configuration.
 #[derive(Clone)]
 pub(crate) struct Tls(Arc<ClientConfig>);
 
@@ -22,7 +22,7 @@ impl Tls {
     }
 }
 
-/// Files of certificates.
+/// The paths of certificates and keys.
 pub(crate) struct Certificates {
     folder: tempfile::TempDir,
 }
@@ -33,8 +33,8 @@ pub(crate) fn certificates() -> Option<&'static Certificates> {
     MADE.get_or_init(make).as_ref()
 }
 
-/// Makes a certificate of the server, one of Alice, and a forged one. Another authority with the same name issues the
-/// forged certificate, which has Alice's name.
+/// Creates a certificate of the server, a certificate of Alice, and a forged one. The forged
+/// certificate has Alice's name, but its issuer is another authority with the same name.
 fn make() -> Option<Certificates> {
     let (authority, stranger) = (Authority::new()?, Authority::new()?);
     let folder = tempfile::tempdir().expect("a directory");
@@ -61,7 +61,7 @@ impl Certificates {
         self.folder.path().join(name)
     }
 
-    /// Returns a client that trusts the authority, and has the certificate `own` if there is one.
+    /// Returns a client that trusts the authority, and uses the certificate `own` if one is given.
     pub(crate) fn client(&self, own: Option<&str>) -> Tls {
         let read = |name: &str| -> Vec<CertificateDer<'static>> {
             let items = CertificateDer::pem_file_iter(self.path(name)).expect("a file");

@@ -1,19 +1,19 @@
-//! Requests of HTTP and packets of Git, right or wrong.
+//! HTTP requests and Git packets, valid or invalid.
 
 /// The null id.
 pub(crate) const NULL: &str = "0000000000000000000000000000000000000000";
 
-/// An id that no repository has.
+/// An id that does not exist in any repository.
 pub(crate) const MISSING: &str = "1111111111111111111111111111111111111111";
 
-/// The header that asks for version 2.
+/// The header that requests protocol version 2.
 pub(crate) const V2: &str = "git-protocol: version=2\r\n";
 
-/// The services.
+/// The names of the services.
 pub(crate) const FETCH: &str = "git-upload-pack";
 pub(crate) const PUSH: &str = "git-receive-pack";
 
-/// A packet.
+/// Encodes a packet.
 pub(crate) fn packet(payload: impl AsRef<[u8]>) -> Vec<u8> {
     let payload = payload.as_ref();
     let mut bytes = format!("{:04x}", payload.len() + 4).into_bytes();
@@ -21,14 +21,14 @@ pub(crate) fn packet(payload: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
-/// Packets, and a flush after them.
+/// Encodes packets, followed by a flush packet.
 pub(crate) fn packets<P: AsRef<[u8]>>(payloads: impl IntoIterator<Item = P>) -> Vec<u8> {
     let mut bytes: Vec<u8> = payloads.into_iter().flat_map(packet).collect();
     bytes.extend_from_slice(b"0000");
     bytes
 }
 
-/// A request of a command of version 2.
+/// Encodes a command request of version 2.
 pub(crate) fn command<P: AsRef<[u8]>>(
     name: &str,
     arguments: impl IntoIterator<Item = P>,
@@ -40,13 +40,13 @@ pub(crate) fn command<P: AsRef<[u8]>>(
     bytes
 }
 
-/// A fetch of version 2 of these objects.
+/// Encodes a fetch request of version 2 for these objects.
 pub(crate) fn fetch(wants: &[&str]) -> Vec<u8> {
     let wants = wants.iter().map(|id| format!("want {id}"));
     command("fetch", wants.chain(["done".to_owned()]))
 }
 
-/// A fetch of versions 0 and 1 of these objects.
+/// Encodes a fetch request of versions 0 and 1 for these objects.
 pub(crate) fn old_fetch(wants: &[&str]) -> Vec<u8> {
     let mut features = " side-band-64k no-progress";
     let wants = wants.iter().map(|id| {
@@ -58,12 +58,12 @@ pub(crate) fn old_fetch(wants: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// A request to change refs, without a pack.
+/// Encodes a request to update refs, without a pack.
 pub(crate) fn changes<C: AsRef<str>>(commands: impl IntoIterator<Item = C>) -> Vec<u8> {
     changes_with("report-status side-band-64k object-format=sha1", commands)
 }
 
-/// A request to change refs with these features, without a pack.
+/// Encodes a request to update refs with these capabilities, without a pack.
 pub(crate) fn changes_with<C: AsRef<str>>(
     features: &str,
     commands: impl IntoIterator<Item = C>,
@@ -78,17 +78,17 @@ pub(crate) fn changes_with<C: AsRef<str>>(
     }))
 }
 
-/// The command that creates a ref.
+/// Returns the command that creates a ref.
 pub(crate) fn create(id: &str, name: &str) -> String {
     format!("{NULL} {id} {name}")
 }
 
-/// A pack without objects.
+/// Returns a pack without objects.
 pub(crate) fn no_pack() -> Vec<u8> {
     crate::pack::Pack::new().finish()
 }
 
-/// The head of a POST to a service, up to the headers that describe its body.
+/// Returns the head of a POST to a service, up to the headers about its body.
 pub(crate) fn post_head(repository: &str, service: &str, headers: &str) -> String {
     format!(
         "POST /{repository}/{service} HTTP/1.1\r\nhost: x\r\n\
@@ -96,7 +96,7 @@ pub(crate) fn post_head(repository: &str, service: &str, headers: &str) -> Strin
     )
 }
 
-/// A POST to a service.
+/// Returns a POST to a service.
 pub(crate) fn post(repository: &str, service: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = post_head(repository, service, headers);
     let mut bytes = format!("{head}content-length: {}\r\n\r\n", body.len()).into_bytes();
@@ -104,22 +104,23 @@ pub(crate) fn post(repository: &str, service: &str, headers: &str, body: &[u8]) 
     bytes
 }
 
-/// A GET.
+/// Returns a GET request.
 pub(crate) fn get(path: &str, headers: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: x\r\n{headers}\r\n")
 }
 
-/// The path of an advertisement.
+/// Returns the path of a ref advertisement.
 pub(crate) fn refs_of(repository: &str, service: &str) -> String {
     format!("/{repository}/info/refs?service={service}")
 }
 
-/// A request of `git://`.
+/// Returns a request of `git://`.
 pub(crate) fn git_request(path: &str, parameters: &str) -> Vec<u8> {
     packet(format!("git-upload-pack {path}\0host=x\0{parameters}"))
 }
 
-/// The content of the bands of data and messages, or everything if there are no bands.
+/// Returns the content of the side bands of data and messages, or all bytes if there are no side
+/// bands.
 pub(crate) fn unbanded(bytes: &[u8]) -> Vec<u8> {
     let (mut found, mut rest) = (Vec::new(), bytes);
     while let Some(digits) = rest.get(..4) {

@@ -1,4 +1,4 @@
-//! The command of a row, and the conditions that must hold afterwards.
+//! The command of a row, and the conditions that must hold after it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,14 +26,14 @@ impl Program {
     }
 }
 
-/// The required exit of the command.
+/// The required exit code of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// With code 0.
+    /// The code is 0.
     Succeeds,
-    /// With another code.
+    /// The code is not 0.
     Fails,
-    /// With any code: only the effects are judged.
+    /// Any code: only the effects are checked.
     Any,
 }
 
@@ -45,16 +45,16 @@ pub(crate) struct Scene {
     pub(crate) sandbox: Sandbox,
     pub(crate) program: Program,
     pub(crate) servers: Vec<Server>,
-    /// Canaries, each with the server that may see it.
+    /// The canaries, each with the server that may receive it.
     pub(crate) secrets: Vec<Secret>,
-    /// Programs that run at the same time as the command.
+    /// The programs that run at the same time as the command.
     pub(crate) beside: Vec<Child>,
 }
 
 impl Drop for Scene {
     fn drop(&mut self) {
         for child in &mut self.beside {
-            // It may have ended.
+            // The process may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -64,7 +64,7 @@ impl Drop for Scene {
 /// A canary.
 pub(crate) struct Secret {
     pub(crate) text: String,
-    /// The port of the only server that may see it.
+    /// The port of the only server that may receive the canary; `None` for no server.
     pub(crate) owner: Option<u16>,
 }
 
@@ -87,7 +87,8 @@ impl Scene {
         }
     }
 
-    /// A canary that only the server at the port `owner` may see, or no server if that is `None`.
+    /// Creates a canary that only the server at the port `owner` may receive, or no server if
+    /// `owner` is `None`.
     pub(crate) fn secret(&mut self, owner: Option<u16>) -> String {
         let text = format!("CANARY{}", 71_993 + self.secrets.len());
         self.secrets.push(Secret {
@@ -97,14 +98,14 @@ impl Scene {
         text
     }
 
-    /// Everything that the server at `port` has received.
+    /// Returns all bytes that the server at `port` has received.
     pub(crate) fn log_of(&self, port: u16) -> Vec<u8> {
         let server = self.servers.iter().find(|server| server.port == port);
         server.map(|server| server.log.bytes()).unwrap_or_default()
     }
 }
 
-/// A command that meets an attack, and what must hold afterwards.
+/// The command of a row, and the conditions that must hold after it.
 pub(crate) struct Attack {
     pub(crate) arguments: Vec<OsString>,
     pub(crate) directory: String,
@@ -126,8 +127,8 @@ pub(crate) struct Attack {
     pub(crate) skipped: Option<&'static str>,
 }
 
-/// A command that runs in `work`, may end with any code, and must not change anything outside of
-/// `work`.
+/// Creates an attack whose command runs in `work`, may exit with any code, and must not change
+/// anything outside of `work`.
 pub(crate) fn command<W: Into<OsString>>(arguments: impl IntoIterator<Item = W>) -> Attack {
     Attack {
         arguments: arguments.into_iter().map(Into::into).collect(),
@@ -149,13 +150,13 @@ pub(crate) fn command<W: Into<OsString>>(arguments: impl IntoIterator<Item = W>)
     }
 }
 
-/// A row that cannot run on this machine, which lacks `missing`.
+/// Creates a row that cannot run on this machine, which lacks `missing`.
 pub(crate) fn skip(missing: &'static str) -> Attack {
     report_skip(&missing, &INSTALL);
     elsewhere(missing)
 }
 
-/// A row that does not run in this suite, with the reason and where it is tested.
+/// Creates a row that does not run in this suite. The reason says which test covers it.
 pub(crate) fn elsewhere(reason: &'static str) -> Attack {
     let mut attack = command(["version"]);
     attack.skipped = Some(reason);
@@ -175,7 +176,7 @@ impl Attack {
         self
     }
 
-    /// The command reads `input`.
+    /// Passes `input` to the standard input of the command.
     pub(crate) fn reads(mut self, input: Vec<u8>) -> Self {
         self.input = input;
         self
@@ -202,26 +203,25 @@ impl Attack {
         self
     }
 
-    /// Standard output is data and may hold any bytes.
+    /// Permits any bytes on standard output, which is data.
     pub(crate) fn with_raw_output(mut self) -> Self {
         self.has_raw_output = true;
         self
     }
 
-    /// pronto may hand the command over to git.
+    /// Permits pronto to hand the command over to git.
     pub(crate) fn with_fallback(mut self) -> Self {
         self.may_hand_over = true;
         self
     }
 
-    /// The time after which the command counts as hanging. No attack takes a noticeable part of it,
-    /// even on a busy machine.
+    /// Sets the timeout of the command. Even on a busy machine, an attack takes much less time.
     pub(crate) fn seconds(mut self, seconds: u64) -> Self {
         self.seconds = seconds;
         self
     }
 
-    /// The maximum memory of the command.
+    /// Sets the largest memory of the command.
     pub(crate) fn mebibytes(mut self, mebibytes: u64) -> Self {
         self.mebibytes = mebibytes;
         self
@@ -233,7 +233,7 @@ impl Attack {
         self
     }
 
-    /// Nothing may exist at this path afterwards.
+    /// Requires that nothing exists at this path afterwards.
     pub(crate) fn leaves_no(mut self, path: impl Into<PathBuf>) -> Self {
         self.absent.push(path.into());
         self
@@ -248,7 +248,7 @@ impl Attack {
         self
     }
 
-    /// The server at `port` must have received nothing.
+    /// Requires that the server at `port` has received nothing.
     pub(crate) fn never_contacts(self, port: u16) -> Self {
         self.check(move |scene, _| match scene.log_of(port).is_empty() {
             true => Ok(()),
@@ -256,13 +256,14 @@ impl Attack {
         })
     }
 
-    /// Git does not satisfy the conditions: it runs, but is not judged.
+    /// Marks the row as one whose conditions git does not satisfy: git runs, but its result is not
+    /// checked.
     pub(crate) fn git_differs(mut self, reason: &'static str) -> Self {
         self.git_differs = Some(reason);
         self
     }
 
-    /// Like [`Self::git_differs`], for some of the rows of a group.
+    /// Does the same as [`Self::git_differs`] for some of the rows of a group.
     pub(crate) fn git_differs_if(self, differs: bool, reason: &'static str) -> Self {
         match differs {
             true => self.git_differs(reason),
@@ -270,7 +271,7 @@ impl Attack {
         }
     }
 
-    /// The row has no control run, for this reason.
+    /// Omits the control run with git, for this reason.
     pub(crate) fn only_pronto(mut self, reason: &'static str) -> Self {
         self.only_pronto = Some(reason);
         self

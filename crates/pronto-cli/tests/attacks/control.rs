@@ -1,4 +1,4 @@
-//! Finds the git for control runs and the git that builds repositories.
+//! Finds the git that control runs use, and the git that builds repositories.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use test_support::git;
 
-/// The control.
+/// Returns the git for control runs.
 ///
 /// # Errors
-/// The reason why there is none.
+/// Fails with the reason if there is none.
 pub(crate) fn find() -> Result<&'static Path, String> {
     git::reference().ok_or_else(|| {
         let [major, minor] = git::REFERENCE;

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use crate::rows;
 
-/// Checks every row that a table of `docs/security.md` names as `class/name`, with `*` for any end of a name. `start` is that
-/// of the lines of the table, whose names are in the column `column`; lines begin with a bar.
+/// Checks that every row exists that a table of `docs/security.md` names as `class/name`, with `*`
+/// for any end of a name. `start` is the start of the lines of the table, whose names are in the
+/// column `column`. Lines begin with a bar.
 ///
 /// # Errors
-/// Names without a row.
+/// Fails with the names that have no row.
 pub(crate) fn check(start: &str, column: usize) -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/security.md");
     let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;

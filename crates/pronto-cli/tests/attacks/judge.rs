@@ -1,4 +1,4 @@
-//! Runs one row with one program and judges the effects.
+//! Runs one row with one program, and checks the effects.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,18 +8,19 @@ use crate::process::{self, Outcome};
 use crate::rows::Row;
 use crate::snapshot::{self, Snapshot};
 
-/// The directories that a command may write to: its own, and the one for temporary files.
+/// The directories to which a command may write: its own directory, and the directory for temporary
+/// files.
 const WRITABLE: &[&str] = &["work", "tmp"];
 
 const SIGPIPE: i32 = 13;
 
-/// The variable that makes every row print how its command ended.
+/// The variable that makes every row print the exit code of its command.
 const VERBOSE: &str = "PRONTO_TEST_VERBOSE";
 
-/// Runs `row` with `program`. Returns the reason if it is skipped.
+/// Runs `row` with `program`. Returns the reason if the row is skipped.
 ///
 /// # Errors
-/// The violated conditions and the output of the command.
+/// Fails with the violated conditions and the output of the command.
 pub(crate) fn judge(row: &Row, program: Program) -> Result<Option<String>, String> {
     if let (Program::Git, Some(reason)) = (program, row.only_pronto) {
         return Ok(Some(reason.to_owned()));
@@ -83,7 +84,7 @@ pub(crate) fn judge(row: &Row, program: Program) -> Result<Option<String>, Strin
     ))
 }
 
-/// Everything that must not change.
+/// Returns a snapshot of everything that must not change.
 fn protected(scene: &Scene, attack: &Attack) -> Snapshot {
     let writable: Vec<PathBuf> = WRITABLE.iter().map(|name| scene.path(name)).collect();
     let mut found = snapshot::take(scene.root(), &writable);
@@ -127,7 +128,7 @@ fn bounds(attack: &Attack, outcome: &Outcome, program: Program, report: &mut Str
     }
 }
 
-/// Finds secrets in the logs of servers that must not see them.
+/// Finds canaries in the logs of servers that must not receive them.
 fn leaks(scene: &Scene, report: &mut String) {
     for server in &scene.servers {
         let log = server.log.bytes();
@@ -209,7 +210,8 @@ fn first_control(bytes: &[u8], is_terminal: bool) -> Option<String> {
     None
 }
 
-/// The length of a sequence that sets a colour or, on a terminal, clears the rest of a line.
+/// Returns the length of an escape sequence that sets a colour or, on a terminal, clears the rest
+/// of a line.
 fn sequence(bytes: &[u8], is_terminal: bool) -> Option<usize> {
     let rest = bytes.strip_prefix(b"\x1b[")?;
     let length = rest

@@ -1,6 +1,6 @@
-//! The attack suite. Each row is a hostile server, repository, peer or user, and the conditions
-//! that must hold after a command has met it. Every row runs with pronto, and with stock git as
-//! control.
+//! The attack suite. Each row has a hostile server, repository, peer or user, and the conditions
+//! that must hold after a command has dealt with it. Every row runs with pronto, and with stock git
+//! as control.
 //!
 //! `README.md` in this directory describes how to write a row. `docs/security.md` lists the
 //! published vulnerabilities that the rows cover.
@@ -27,7 +27,8 @@ use test_support::report_missing_reference;
 
 use crate::attack::Program;
 
-/// Rows mostly wait for processes, so more of them run at once than there are processors.
+/// The default number of rows in parallel. Rows mostly wait for processes, so this may exceed the
+/// number of processors.
 const THREADS: usize = 6;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! Writes trees and commits that git would refuse to write.
+//! Writes trees and commits that git refuses to write.
 
 use crate::pack::{self, Pack};
 use crate::sandbox::Sandbox;
@@ -60,7 +60,7 @@ impl Forge {
     }
 }
 
-/// An entry of a tree.
+/// Creates an entry of a tree.
 pub(crate) fn entry(mode: &'static str, name: impl AsRef<[u8]>, id: [u8; 20]) -> Entry {
     Entry {
         mode,

@@ -101,7 +101,7 @@ pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The header of an entry.
+/// Encodes the header of an entry.
 pub(crate) fn header(kind: u8, size: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut byte = kind << 4 | (size & 15) as u8;
@@ -141,7 +141,7 @@ pub(crate) fn delta(base: u64, result: u64, instructions: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Compressed bytes.
+/// Compresses bytes with zlib.
 pub(crate) fn zlib(content: &[u8]) -> Vec<u8> {
     let mut compressor = Compressor::new(CompressionLvl::default());
     let mut bytes = vec![0; compressor.zlib_compress_bound(content.len())];
@@ -150,7 +150,7 @@ pub(crate) fn zlib(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Compresses `head` followed by `zeros` zeros without holding the zeros in memory.
+/// Compresses `head` followed by `zeros` zero bytes, without holding the zero bytes in memory.
 pub(crate) fn zlib_bomb(head: &[u8], zeros: u64) -> Vec<u8> {
     let (mut low, mut high) = (1_u64, 0_u64);
     for byte in head {
@@ -164,7 +164,7 @@ pub(crate) fn zlib_bomb(head: &[u8], zeros: u64) -> Vec<u8> {
     bytes
 }
 
-/// The same in the format of `gzip`.
+/// Does the same as [`zlib_bomb`] in the format of `gzip`.
 pub(crate) fn gzip_bomb(head: &[u8], zeros: u64) -> Vec<u8> {
     let mut sum = crc32fast::Hasher::new();
     sum.update(head);
@@ -187,7 +187,7 @@ pub(crate) fn gzip_bomb(head: &[u8], zeros: u64) -> Vec<u8> {
 fn deflated(head: &[u8], zeros: u64) -> Vec<u8> {
     const LONGEST: u64 = 258;
     let mut bits = Bits::default();
-    // The last block, with fixed codes: the lowest bit of each number comes first.
+    // The block is the last one, with fixed codes. The lowest bit of each number is written first.
     bits.code(0b1, 1);
     bits.code(0b10, 2);
     head.iter().for_each(|byte| bits.literal(*byte));
@@ -243,7 +243,7 @@ pub(crate) fn sha1(parts: &[&[u8]]) -> [u8; 20] {
     id.as_bytes().try_into().expect("20 bytes")
 }
 
-/// The id of an object.
+/// Returns the id of an object.
 pub(crate) fn id(kind: &str, content: &[u8]) -> [u8; 20] {
     sha1(&[format!("{kind} {}\0", content.len()).as_bytes(), content])
 }

@@ -23,13 +23,13 @@ const KEPT_BYTES: usize = 1 << 20;
 /// machine.
 const SPACE_KIB: u64 = 3 << 20;
 
-/// The time that processes of the command may run after it.
+/// The time for which processes of the command may continue after its end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The variable that names the row in the environment of all its processes.
+/// The environment variable that names the row in all its processes.
 const MARK: &str = "PRONTO_ATTACK_ROW";
 
-/// The end of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -42,7 +42,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Both streams as text.
+    /// Returns both streams as text.
     pub(crate) fn said(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&self.stderr));
@@ -76,7 +76,7 @@ pub(crate) fn run(scene: &Scene, attack: &Attack) -> Outcome {
         .expect("the command starts");
     if let Some(mut pipe) = child.stdin.take() {
         let input = attack.input.clone();
-        // Writing fails if the command ends without reading everything.
+        // Writing fails if the command ends before it has read everything.
         std::thread::spawn(move || _ = pipe.write_all(&input));
     }
     let stdout = drain(child.stdout.take().expect("it is a pipe"));
@@ -106,8 +106,8 @@ pub(crate) fn run(scene: &Scene, attack: &Attack) -> Outcome {
     }
 }
 
-/// The peak memory of a command. A process starts with the memory of its parent, so smaller values
-/// mean nothing.
+/// Returns the peak memory of a command. A process starts with the memory of its parent, so smaller
+/// values have no meaning.
 fn peak_mebibytes(bytes: u64) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -167,7 +167,7 @@ fn prepare(scene: &Scene, attack: &Attack, mark: &str) -> Command {
     command
 }
 
-/// `PATH`, with the control in front.
+/// Returns `PATH` with the control git at its front.
 pub(crate) fn path() -> OsString {
     let mut path = OsString::new();
     if let Some(programs) = control::programs() {
@@ -205,7 +205,7 @@ fn drain(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Returns the processes of this row that have not ended, and kills them.
+/// Kills the processes of this row that have not ended, and returns their names.
 fn survivors(mark: &str, is_timed_out: bool) -> Vec<String> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -216,7 +216,7 @@ fn survivors(mark: &str, is_timed_out: bool) -> Vec<String> {
         if is_timed_out || Instant::now() > end {
             left.iter()
                 .for_each(|(id, _)| _ = kill_process(*id, Signal::KILL));
-            // Processes that are killed with the command do not count.
+            // Processes that are killed together with the command do not count.
             let names = left.into_iter().map(|(_, name)| name);
             return names.filter(|_| !is_timed_out).collect();
         }
@@ -224,7 +224,7 @@ fn survivors(mark: &str, is_timed_out: bool) -> Vec<String> {
     }
 }
 
-/// The processes that have the mark in their environment.
+/// Returns the processes with the mark in their environment.
 fn marked(mark: &str) -> Vec<(Pid, String)> {
     let wanted = format!("{MARK}={mark}").into_bytes();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -69,7 +69,7 @@ impl Table {
     }
 }
 
-/// All rows.
+/// Returns all rows.
 pub(crate) fn all() -> Vec<Row> {
     let tables = [
         bounds::table(),

@@ -1,12 +1,12 @@
 //! The sandbox of one row: a home with credentials, a neighbouring repository, canary files, and
-//! the directory that the command may write to.
+//! the only directory to which the command may write.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The credential helper. It answers from the file `credentials` in its directory, whose lines hold
+/// The credential helper. It reads the file `credentials` in its directory, whose lines contain
 /// protocol, host, user and password.
 const HELPER: &str = r#"#!/bin/sh
 test "$1" = get || exit 0
@@ -24,7 +24,7 @@ while read -r known_protocol known_host user password; do
 done <"${0%/*}/credentials"
 "#;
 
-/// The sandbox of one row. Dropping it removes the directory.
+/// The sandbox of one row. The directory is removed when the value is dropped.
 pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
     root: PathBuf,
@@ -75,7 +75,7 @@ impl Sandbox {
         self.root.join(relative)
     }
 
-    /// Keeps the directory until it is dropped.
+    /// Returns the directory of the sandbox.
     pub(crate) fn root(&self) -> &Path {
         debug_assert!(self.folder.path().exists(), "a sandbox outlives its row");
         &self.root
@@ -90,7 +90,7 @@ impl Sandbox {
         path
     }
 
-    /// Adds text to a file.
+    /// Appends text to a file.
     pub(crate) fn append(&self, relative: impl AsRef<Path>, text: &str) {
         let path = self.path(relative);
         let mut content = std::fs::read(&path).unwrap_or_default();
@@ -118,24 +118,24 @@ impl Sandbox {
         path
     }
 
-    /// A script that leaves a mark outside of the clone. No attack may run it.
+    /// Writes a script that leaves a mark outside of the clone. No attack may run this script.
     pub(crate) fn payload(&self, relative: impl AsRef<Path>) -> PathBuf {
         let mark = self.path("outside/pwned");
         let text = format!("#!/bin/sh\necho pwned >>'{}'\n", mark.display());
         self.script(relative, &text)
     }
 
-    /// The shell command that leaves a mark outside of the clone.
+    /// Returns the shell command that leaves a mark outside of the clone.
     pub(crate) fn payload_command(&self) -> String {
         format!("touch {}", self.path("outside/pwned").display())
     }
 
-    /// A link.
+    /// Creates a symbolic link.
     pub(crate) fn link(&self, target: impl AsRef<Path>, relative: impl AsRef<Path>) {
         std::os::unix::fs::symlink(target, self.path(relative)).expect("a link");
     }
 
-    /// A FIFO without a writer.
+    /// Creates a FIFO without a writer.
     pub(crate) fn fifo(&self, relative: impl AsRef<Path>) {
         let mode = rustix::fs::Mode::from_raw_mode(0o644);
         let kind = rustix::fs::FileType::Fifo;
@@ -151,12 +151,12 @@ impl Sandbox {
         git(&self.path(at), arguments, b"")
     }
 
-    /// Like [`Self::git`], with `input` on standard input.
+    /// Does the same as [`Self::git`], with `input` on standard input.
     pub(crate) fn git_reading(&self, at: &str, arguments: &[&str], input: &[u8]) -> String {
         git(&self.path(at), arguments, input)
     }
 
-    /// Like [`Self::git_reading`]: the bytes that it prints.
+    /// Does the same as [`Self::git_reading`], but returns the output as bytes.
     pub(crate) fn git_bytes(&self, at: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
         git_bytes(&self.path(at), arguments, input)
     }
@@ -185,7 +185,7 @@ fn scratch() -> tempfile::TempDir {
     builder.expect("a directory")
 }
 
-/// The template of all sandboxes.
+/// Returns the template of all sandboxes.
 fn template() -> &'static Template {
     static TEMPLATE: OnceLock<Template> = OnceLock::new();
     TEMPLATE.get_or_init(|| {

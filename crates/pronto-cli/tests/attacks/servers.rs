@@ -1,4 +1,4 @@
-//! Hostile servers on the loopback interface. Each logs every byte that it receives.
+//! Hostile servers on the loopback interface, each of which logs every received byte.
 
 pub(crate) mod git;
 pub(crate) mod http;
@@ -61,13 +61,13 @@ impl<T: Write> Write for Stream<T> {
     }
 }
 
-/// Both directions of a connection.
+/// A connection with both directions.
 pub(crate) trait Duplex: Read + Write {}
 
 impl<T: Read + Write> Duplex for T {}
 
 impl Scene {
-    /// Starts a server that runs `script` for each connection. Returns its port.
+    /// Starts a server that runs `script` for each connection. Returns the port.
     pub(crate) fn tcp<S>(&mut self, script: S) -> u16
     where
         S: Fn(&mut dyn Duplex) -> io::Result<()> + Send + Sync + 'static,
@@ -87,7 +87,7 @@ impl Scene {
         format!("git://127.0.0.1:{port}/repository")
     }
 
-    /// Starts a server for HTTP. Returns its port.
+    /// Starts an HTTP server. Returns the port.
     pub(crate) fn http<A>(&mut self, answer: A) -> u16
     where
         A: Fn(&http::Request, &mut dyn Write) -> io::Result<()> + Send + Sync + 'static,
@@ -95,8 +95,8 @@ impl Scene {
         self.tcp(move |stream| http::serve(stream, &answer))
     }
 
-    /// Starts a server for HTTP with TLS that requests a client certificate and accepts any.
-    /// Returns its port.
+    /// Starts an HTTPS server that requests a client certificate and accepts any certificate.
+    /// Returns the port.
     pub(crate) fn https<A>(&mut self, answer: A) -> u16
     where
         A: Fn(&http::Request, &mut dyn Write) -> io::Result<()> + Send + Sync + 'static,
@@ -125,7 +125,8 @@ impl Scene {
         )
     }
 
-    /// The authority that signed the server certificates, and a client certificate with its key.
+    /// Returns the certificate of the authority that signed the server certificates, and a client
+    /// certificate with its key.
     pub(crate) fn certificates(&self) -> &'static tls::Certificates {
         tls::certificates().expect("openssl is installed: rows ask first")
     }
@@ -153,26 +154,26 @@ impl Scene {
     }
 }
 
-/// Whether certificates can be created.
+/// Returns whether certificates can be created.
 pub(crate) fn has_tls() -> bool {
     tls::certificates().is_some()
 }
 
-/// Written to the log of a server that received the client's certificate.
+/// The text in the log of a server that has received the client's certificate.
 pub(crate) use tls::CLIENT as CLIENT_CERTIFICATE;
 
-/// Reads the first bytes and closes, as a server without a response.
+/// Reads the first bytes and closes the connection, as a server that does not respond.
 pub(crate) fn stall_once(stream: &mut dyn Duplex) -> io::Result<()> {
     let mut buffer = [0; 4096];
     stream.read(&mut buffer).map(|_| ())
 }
 
-/// Reads until the other side closes, as a server that stays silent.
+/// Reads until the client closes the connection, as a server that stays silent.
 pub(crate) fn stall(stream: &mut dyn Duplex) -> io::Result<()> {
     io::copy(stream, &mut io::sink()).map(|_| ())
 }
 
-/// Writes `chunk` until the other side closes.
+/// Writes `chunk` repeatedly until the client closes the connection.
 pub(crate) fn flood(stream: &mut dyn Write, chunk: &[u8]) -> io::Result<()> {
     let many = chunk.repeat(1 + 32 * 1024 / chunk.len());
     loop {

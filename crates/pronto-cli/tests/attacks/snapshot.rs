@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The file at a path.
+/// The state of a path in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     File { mode: u32, content: Vec<u8> },
@@ -17,8 +17,8 @@ pub(crate) enum Entry {
 
 pub(crate) type Snapshot = BTreeMap<PathBuf, Entry>;
 
-/// Records everything at and below `path`, except for paths at or below `left_out`. A missing path
-/// gives an empty snapshot.
+/// Records every path at and below `path`, except for paths at or below `left_out`. The snapshot of
+/// a missing path is empty.
 pub(crate) fn take(path: &Path, left_out: &[PathBuf]) -> Snapshot {
     let mut found = Snapshot::new();
     add(path, left_out, &mut found);
@@ -52,7 +52,7 @@ fn add(path: &Path, left_out: &[PathBuf], found: &mut Snapshot) {
     found.insert(path.to_owned(), entry);
 }
 
-/// Returns the differences, one in each line.
+/// Returns the differences, one on each line.
 pub(crate) fn differences(before: &Snapshot, after: &Snapshot) -> String {
     let mut report = String::new();
     for (path, entry) in before {

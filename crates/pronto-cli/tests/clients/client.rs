@@ -1,4 +1,4 @@
-//! The clients, each behind the same operations.
+//! The clients, with the same operations for each.
 
 use std::ffi::OsString;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -13,10 +13,10 @@ use crate::stage::Login;
 /// The exit code of a client that lacks an operation.
 const UNSUPPORTED: i32 = 9;
 
-/// Debian's modules are those of Debian's python.
+/// The python for which Debian's modules are installed.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// The longest operation. Only a client that hangs takes so long.
+/// The timeout of an operation in seconds. Only a client that hangs takes so long.
 const SECONDS: u32 = 900;
 
 /// A client of Git servers.
@@ -27,9 +27,9 @@ pub(crate) struct Client {
 }
 
 enum Kind {
-    /// A program with git's arguments, and a directory of helpers that it lacks.
+    /// A git, and a directory of helper programs that its installation lacks.
     Git(PathBuf, tempfile::TempDir),
-    /// A program with the arguments that `bench/clients/README.md` describes.
+    /// A program with the command line that `bench/clients/README.md` describes.
     Program(Vec<String>),
 }
 
@@ -39,16 +39,16 @@ pub(crate) enum Operation<'a> {
     Clone {
         url: &'a str,
     },
-    /// A clone of one commit.
+    /// A shallow clone with one commit.
     Shallow {
         url: &'a str,
     },
-    /// A clone without blobs.
+    /// A partial clone without blobs.
     Partial {
         url: &'a str,
     },
     Fetch,
-    /// A fetch of that many commits of each branch.
+    /// A fetch of this number of commits of each branch.
     Deepen(u32),
     Push(&'a [&'a str]),
 }
@@ -57,7 +57,7 @@ pub(crate) enum Operation<'a> {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done,
-    /// A failure, with the output of the client.
+    /// The operation failed, with this output of the client.
     Failed(String),
     /// The client lacks the operation.
     Unsupported,
@@ -77,12 +77,12 @@ impl Client {
         }
     }
 
-    /// Whether it has pushes at all.
+    /// Returns whether the client supports pushes.
     pub(crate) fn can_push(&self) -> bool {
         !self.name.starts_with("gix")
     }
 
-    /// Does an operation in `directory`, as `login`.
+    /// Runs an operation in `directory`, with the login `login`.
     pub(crate) fn run(
         &self,
         operation: Operation<'_>,
@@ -112,7 +112,7 @@ impl Kind {
         };
         let mut path = std::env::var_os("PATH").unwrap_or_default();
         if let Kind::Git(git, helpers) = self {
-            // A git starts the one on PATH for some of its work.
+            // A git runs the git on `PATH` for some of its work.
             let directory = git.parent().filter(|path| path.is_absolute());
             let mut first = OsString::new();
             for directory in directory.into_iter().chain([helpers.path()]) {
@@ -136,9 +136,9 @@ impl Kind {
     }
 }
 
-/// Has git send a push of the scenario as a whole. A larger one is streamed, and then the installed git of Debian 12 (libcurl
-/// 7.88 with GnuTLS) can wait for itself: by HTTP/2 libcurl asks `git remote-https` for more after the end of the push, which
-/// it reads from `git send-pack`, which waits for the report.
+/// Makes git send a push of the scenario in one request. A larger push is streamed, and then some
+/// builds of git deadlock: over HTTP/2, libcurl requests more data from `git remote-https` after
+/// the end of the push. `git remote-https` reads from `git send-pack`, which waits for the report.
 fn send_pushes_whole(command: &mut Command) {
     command
         .env("GIT_CONFIG_COUNT", "1")
@@ -146,7 +146,7 @@ fn send_pushes_whole(command: &mut Command) {
         .env("GIT_CONFIG_VALUE_0", "16777216");
 }
 
-/// The arguments of git.
+/// Returns the arguments for git.
 fn as_git<'a>(operation: Operation<'a>, directory: &'a str) -> Vec<String> {
     let (words, more): (&[&str], &[&str]) = match operation {
         Operation::Clone { url } => (&["clone", "-q", url, directory], &[]),
@@ -167,7 +167,7 @@ fn as_git<'a>(operation: Operation<'a>, directory: &'a str) -> Vec<String> {
         .collect()
 }
 
-/// The arguments of the other programs.
+/// Returns the arguments for other programs.
 fn as_program(operation: Operation<'_>, directory: &str) -> Vec<String> {
     let depth;
     let (words, more): (&[&str], &[&str]) = match operation {
@@ -188,7 +188,8 @@ fn as_program(operation: Operation<'_>, directory: &str) -> Vec<String> {
         .collect()
 }
 
-/// The command with an end: some clients wait forever for an answer that they misunderstand.
+/// Returns the command with a timeout, because some clients wait forever for a response that they
+/// misunderstand.
 fn limited(command: &Command) -> Command {
     let mut limited = Command::new("timeout");
     limited
@@ -218,8 +219,9 @@ fn outcome(output: &Output) -> Outcome {
     }
 }
 
-/// The clients of this machine, and those of the file that `PRONTO_TEST_CLIENTS` names: lines with the
-/// name of a client, a tab, and the words of its command, divided by tabs.
+/// Returns the clients on this machine, and those of the file that `PRONTO_TEST_CLIENTS` names. A
+/// line of the file has the name of a client, a tab, and the words of its command, separated by
+/// tabs.
 pub(crate) fn all() -> Vec<Client> {
     if let Some(path) = std::env::var_os("PRONTO_TEST_CLIENTS") {
         let text = std::fs::read_to_string(&path).expect("PRONTO_TEST_CLIENTS names a file");
@@ -250,7 +252,7 @@ pub(crate) fn all() -> Vec<Client> {
     clients
 }
 
-/// Returns whether python is there with a module.
+/// Returns whether python with this module is installed.
 fn has_module(module: &str) -> bool {
     let script =
         "import importlib.util, sys\nprint(importlib.util.find_spec(sys.argv[1]) is not None)";
@@ -267,8 +269,8 @@ fn git(name: &str, path: &Path) -> Client {
     Client::new(name, kind_of_git(path))
 }
 
-/// A git. In a copy of an installed one, the helper for HTTPS may be no program: it was a link to the one for
-/// HTTP.
+/// Returns the client for a git. In a copy of an installed git, the HTTPS helper may be missing,
+/// because it was a link to the HTTP helper.
 fn kind_of_git(path: &Path) -> Kind {
     let helpers = tempfile::tempdir().expect("a directory");
     let output = Command::new(path).arg("--exec-path").output();

@@ -1,4 +1,4 @@
-//! Clones of a large repository: `PRONTO_TEST_CLIENTS_LARGE` names a bare one.
+//! Clones of a large bare repository, which `PRONTO_TEST_CLIENTS_LARGE` names.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use crate::scenario::Scenario;
 use crate::stage::{Side, Stage, Transport};
 use crate::state::run as git;
 
-/// The repository to clone, if only that is asked for.
+/// Returns the repository to clone, if the variable is set.
 pub(crate) fn requested() -> Option<PathBuf> {
     std::env::var_os("PRONTO_TEST_CLIENTS_LARGE").map(PathBuf::from)
 }
 
-/// Clones `directory` from both servers, and compares what arrived.
+/// Clones `directory` from both servers, and compares the clones.
 pub(crate) fn run(
     stage: &Stage,
     client: &Client,
@@ -51,7 +51,7 @@ pub(crate) fn run(
     scenario.end()
 }
 
-/// The numbers of refs and reachable objects, after a check that all of them are there.
+/// Checks that all objects are present, and returns the numbers of refs and reachable objects.
 fn summary(place: &Path) -> Result<String, String> {
     let lines = |arguments: &[&str]| {
         let output = git(place, arguments)?;

@@ -1,5 +1,5 @@
-//! Foreign clients of `pronto serve`: each client does the same with pronto's server and with git's own,
-//! over each transport, and both must leave it with the same objects and refs.
+//! Foreign clients of `pronto serve`: each client runs the same operations with pronto's server and
+//! with git's own, over each transport. Both servers must end with the same objects and refs.
 //!
 //! `README.md` in this directory lists the clients and the operations.
 
@@ -26,7 +26,8 @@ use client::Client;
 use stage::{Stage, Transport};
 use stored::Place;
 
-/// Trials mostly wait for processes, so more of them run at once than there are processors.
+/// The default number of trials in parallel. Trials mostly wait for processes, so this may exceed
+/// the number of processors.
 const THREADS: usize = 4;
 
 fn main() -> ExitCode {
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// Runs the trial of one client and one transport. The servers start with the first one.
+/// Runs the trial of one client and one transport. The first trial starts the servers.
 fn run(
     stage: &OnceLock<Option<Stage>>,
     client: &Client,

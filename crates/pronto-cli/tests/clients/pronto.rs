@@ -1,4 +1,5 @@
-//! `pronto serve` with all transports: one process for HTTP, git:// and SSH, and one for HTTPS.
+//! Starts `pronto serve` with all transports: one process for HTTP, git:// and SSH, and one for
+//! HTTPS.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -34,10 +35,10 @@ delete = false
 failures_per_minute = 100000
 "#;
 
-/// The time in which a server starts.
+/// The timeout for the start of a server.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The servers. Dropping it kills them.
+/// The servers, which are killed when the value is dropped.
 pub(crate) struct Pronto {
     servers: Vec<Child>,
     log: Arc<Mutex<String>>,
@@ -54,8 +55,8 @@ pub(crate) struct Pronto {
 }
 
 impl Pronto {
-    /// Starts the servers for `folder/pronto`. `key` is the private key of `me`. The certificate of the
-    /// server is beside that of its `authority`.
+    /// Starts the servers for `folder/pronto`. `key` is the private key of `me`. The server's
+    /// certificate is beside that of its `authority`.
     pub(crate) fn start(
         folder: &Path,
         key: &Path,
@@ -146,7 +147,7 @@ fn pronto(place: &Path) -> Command {
     command
 }
 
-/// Runs a command of management. Returns what it prints.
+/// Runs a management command, and returns its output.
 fn manage(place: &Path, arguments: &[&str]) -> String {
     let mut command = pronto(place);
     command
@@ -165,7 +166,7 @@ fn make_key(place: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Starts a server; the addresses at which it listens arrive in the order of HTTP, git:// and SSH.
+/// Starts a server. Its addresses are sent in the order HTTP, git:// and SSH.
 fn serve(place: &Path, config: &str, log: &Arc<Mutex<String>>) -> (Child, Receiver<Value>) {
     let mut command = pronto(place);
     command

@@ -1,4 +1,4 @@
-//! Pushes: accepted ones, and ones that are refused for each reason.
+//! Pushes that are accepted, and pushes that are refused for each reason.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 use crate::stage::Side;
 use crate::state::State;
 
-/// The changes that both servers accept, in turn.
+/// The changes that both servers accept, one after another.
 const ACCEPTED: [(&str, &[&str]); 3] = [
     (
         "push of a commit, a branch and a tag",
@@ -22,7 +22,7 @@ const ACCEPTED: [(&str, &[&str]); 3] = [
     ("forced push", &["+refs/heads/rewritten:refs/heads/new"]),
 ];
 
-/// Changes that are refused, and words one of which the client must show.
+/// The changes that are refused, and words of which the client must print at least one.
 const REFUSED: [(&str, &[&str], &[&str]); 3] = [
     (
         "forced push to a protected branch",
@@ -67,7 +67,7 @@ pub(crate) fn run(scenario: &mut Scenario<'_>) {
     }
 }
 
-/// Makes the commits and the tag that are pushed.
+/// Creates the commits and the tag to push.
 fn prepare(place: &Path) {
     git(
         place,
@@ -132,7 +132,7 @@ fn refusals(scenario: &mut Scenario<'_>) {
     }
 }
 
-/// Pushes what must be refused.
+/// Pushes changes that must be refused.
 fn refuse(
     scenario: &mut Scenario<'_>,
     label: &str,

@@ -1,4 +1,4 @@
-//! The table of results.
+//! Formats the table of results.
 
 use std::fmt::Write as _;
 
@@ -15,17 +15,18 @@ pub(crate) struct Row {
     pub(crate) remark: String,
 }
 
-/// The longest remark.
+/// The largest length of a remark.
 const REMARK: usize = 300;
 
-/// Writes the table into the file that `PRONTO_TEST_CLIENTS_REPORT` names, with `suffix` behind its name.
+/// Writes the table to the file that `PRONTO_TEST_CLIENTS_REPORT` names, with `suffix` after its
+/// name.
 pub(crate) fn write(stage: &Stage, suffix: &str) {
     let Some(mut path) = std::env::var_os("PRONTO_TEST_CLIENTS_REPORT") else {
         return;
     };
     path.push(suffix);
     let mut rows = stage.rows.lock().expect("no panic").clone();
-    // The order of the operations is kept.
+    // The sort is stable, so operations keep their order.
     rows.sort_by(|a, b| (&a.client, &a.transport).cmp(&(&b.client, &b.transport)));
     let mut text = String::new();
     for row in rows {
@@ -38,7 +39,8 @@ pub(crate) fn write(stage: &Stage, suffix: &str) {
     std::fs::write(path, text).expect("a file");
 }
 
-/// The text of a client as a cell of a table: one line, the last ones that are not about progress.
+/// Shortens the output of a client to a table cell: one line, with the last lines that are not
+/// about progress.
 pub(crate) fn shorten(text: &str) -> String {
     let lines = text.split(['\n', '\r']).map(str::trim);
     let mut lines: Vec<&str> = lines

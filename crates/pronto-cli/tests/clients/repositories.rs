@@ -1,4 +1,4 @@
-//! The repositories that are served.
+//! Creates the repositories to serve.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,19 @@ use std::process::Command;
 use test_support::git::isolated;
 use test_support::write_program;
 
-/// Hooks of both servers: no branch `hooked`, and as pronto's rule in the tests, no changes of `main` but
-/// fast-forwards.
+/// The hook of both servers: it refuses the branch `hooked`, and updates of `main` that are not
+/// fast-forwards. The second rule corresponds to a rule in pronto's test configuration.
 const PRE_RECEIVE: &str = "#!/bin/sh\nwhile read old new name; do\n\
     [ \"$name\" = refs/heads/hooked ] || continue\n\
     echo 'no branch may be named hooked'; exit 1\ndone\n";
 const UPDATE: &str = "#!/bin/sh\n[ \"$1\" = refs/heads/main ] || exit 0\n\
     git merge-base --is-ancestor \"$2\" \"$3\" && exit 0\necho 'main is protected'; exit 1\n";
 
-/// Repositories from which those of trials are copied.
+/// The repositories from which those of trials are copied.
 pub(crate) struct Templates {
-    /// The one that is served.
+    /// The repository that is served.
     served: PathBuf,
-    /// The same, some commits later.
+    /// The same repository, some commits later.
     later: PathBuf,
 }
 
@@ -72,7 +72,7 @@ impl Templates {
             );
         }
         git(served, &["update-ref", "--stdin"], &updates);
-        // Some refs are packed, some objects are in packs.
+        // Some refs and some objects are packed.
         git(served, &["pack-refs", "--all"], "");
         git(served, &["repack", "-q", "-a", "-d"], "");
         git(served, &["tag", "loose", "refs/heads/side"], "");
@@ -116,7 +116,7 @@ impl Templates {
         }
     }
 
-    /// Brings a copy to the later state.
+    /// Updates a copy to the later state.
     pub(crate) fn advance(&self, repository: &Path) {
         let later = self.later.to_str().expect("text");
         git(
@@ -127,7 +127,7 @@ impl Templates {
     }
 }
 
-/// Runs git, which must succeed.
+/// Runs git and fails unless it succeeds.
 pub(crate) fn git(directory: &Path, arguments: &[&str], input: &str) {
     let output = isolated(directory, arguments, input.as_bytes());
     let text = String::from_utf8_lossy(&output.stderr);
@@ -136,7 +136,7 @@ pub(crate) fn git(directory: &Path, arguments: &[&str], input: &str) {
 
 const WHO: &str = "A U Thor <a@example.org> 1700000000 +0100";
 
-/// The beginning of a commit in the form of fast-import.
+/// Returns the beginning of a commit in the format of `fast-import`.
 fn commit(branch: &str, message: &str, from: &str) -> String {
     let from = match from {
         "" => String::new(),
@@ -153,7 +153,8 @@ fn file(mode: &str, path: &str, content: &str) -> String {
     )
 }
 
-/// A history with an empty tree, a merge, a link, a submodule, an executable file and odd names.
+/// Returns a history with an empty tree, a merge, a symbolic link, a submodule, an executable file
+/// and unusual names.
 fn history() -> String {
     let long: String = (0..2000).map(|line| format!("line {line}\n")).collect();
     let submodule = "1234567890123456789012345678901234567890";
@@ -192,17 +193,17 @@ fn more_history() -> String {
         &*file("100644", "new/file", "new"),
         &*commit("refs/heads/other", "other", "refs/heads/side^0"),
         &*file("100644", "other", "other"),
-        // A branch that was rewritten.
+        // The branch is rewritten.
         &*commit("refs/heads/side", "another side", "refs/heads/main~2"),
         &*file("100644", "side", "another"),
     ]
     .concat()
 }
 
-/// The history that a client pushes: a commit for `main`, one for `new` with a large file, and one that replaces
-/// `main`.
+/// Returns the history that a client pushes: a commit for `main`, one for `new` with a large file,
+/// and one that replaces `main`.
 pub(crate) fn pushed_history() -> String {
-    // Too large for one buffer of git's HTTP, and not to be compressed.
+    // The content is larger than git's HTTP buffer, and incompressible.
     let mut random = test_support::Random::new(11);
     let large: String = (0..200_000)
         .map(|_| format!("{:x}", random.number()))

@@ -1,4 +1,4 @@
-//! The operations of each client, the same with both servers, side by side.
+//! The operations of each client, run with both servers side by side.
 
 use std::path::PathBuf;
 
@@ -8,20 +8,20 @@ use crate::report::{Row, shorten};
 use crate::stage::{Side, Stage, Transport};
 use crate::state::State;
 
-/// One client with one transport.
+/// A client with one transport.
 pub(crate) struct Scenario<'a> {
     pub(crate) stage: &'a Stage,
     pub(crate) client: &'a Client,
     pub(crate) transport: Transport,
-    /// The name of its repositories and clones.
+    /// The name of the client's repositories and clones.
     pub(crate) name: String,
     problems: Vec<String>,
 }
 
-/// Makes an operation of a URL.
+/// A function that returns an operation for a URL.
 type WithUrl = for<'u> fn(&'u str) -> Operation<'u>;
 
-/// Runs all operations. The error is all that is wrong.
+/// Runs all operations. The error lists all problems.
 pub(crate) fn run(stage: &Stage, client: &Client, transport: Transport) -> Result<(), String> {
     let mut scenario = Scenario::new(stage, client, transport);
     for side in Side::BOTH {
@@ -57,12 +57,12 @@ impl<'a> Scenario<'a> {
         self.stage.repository(side, self.transport, &self.name)
     }
 
-    /// A bare repository with what a server has.
+    /// Returns a bare repository with the state of a server.
     pub(crate) fn served(&self, side: Side) -> PathBuf {
         self.stage.served(side, self.transport, &self.name)
     }
 
-    /// A directory for a clone.
+    /// Returns a directory for a clone.
     pub(crate) fn place(&self, side: Side, what: &str) -> PathBuf {
         let parent = self.stage.clones(side, &self.name);
         std::fs::create_dir_all(&parent).expect("a directory");
@@ -97,8 +97,8 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// Does an operation that reads, with both servers, and compares the clones. Returns whether the clones
-    /// can be used.
+    /// Runs a reading operation with both servers, and compares the clones. Returns whether the
+    /// clones are usable.
     fn read(&mut self, label: &str, place: &str, operation: WithUrl) -> bool {
         let [ours, theirs] = Side::BOTH.map(|side| {
             let url = self.stage.url(side, self.transport, &self.name);
@@ -116,7 +116,7 @@ impl<'a> Scenario<'a> {
                 Err(problem) => self.wrong(label, &problem),
             },
             (Err(problem), Ok(_)) => self.wrong(label, &problem),
-            // What a client makes of the answers of both servers is its own fault.
+            // The fault is the client's if it fails with both servers.
             (_, Err(problem)) => {
                 self.note(label, "fails fsck with git's server, too", &problem);
                 return false;
@@ -125,7 +125,7 @@ impl<'a> Scenario<'a> {
         true
     }
 
-    /// Whether an operation succeeded with both servers.
+    /// Returns whether an operation succeeded with both servers.
     pub(crate) fn judge(&mut self, label: &str, ours: &Outcome, theirs: &Outcome) -> bool {
         match (ours, theirs) {
             (Outcome::Done, Outcome::Done) => return true,
@@ -162,7 +162,7 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// A repository that is not there: the client must say so.
+    /// Checks that the client reports a repository that does not exist.
     fn absent(&mut self) {
         let url = self.stage.url(Side::Pronto, self.transport, "absent");
         let login = self.stage.me(Side::Pronto);
@@ -181,7 +181,7 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// Notes a refusal, whose text must contain one of `words`.
+    /// Records a refusal, whose text must contain one of `words`.
     pub(crate) fn readable(&mut self, label: &str, text: &str, words: &[&str]) {
         let lower = text.to_lowercase();
         match words
@@ -193,7 +193,7 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// Notes a result for the table.
+    /// Records a result for the table.
     pub(crate) fn note(&mut self, operation: &str, result: &str, remark: &str) {
         self.stage.rows.lock().expect("no panic").push(Row {
             client: self.client.name.clone(),
@@ -205,13 +205,13 @@ impl<'a> Scenario<'a> {
         });
     }
 
-    /// Notes what is wrong.
+    /// Records a problem.
     pub(crate) fn wrong(&mut self, operation: &str, problem: &str) {
         self.note(operation, "WRONG", problem);
         self.problems.push(format!("{operation}: {problem}"));
     }
 
-    /// The result of all.
+    /// Returns the result of all operations.
     pub(crate) fn end(self) -> Result<(), String> {
         match self.problems.is_empty() {
             true => Ok(()),

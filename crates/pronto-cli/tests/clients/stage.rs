@@ -17,8 +17,8 @@ use crate::stored::{Behind, Place};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Http,
-    /// HTTP with TLS, and a certificate of an authority of our own. Nobody reads without a token. The host
-    /// has a name, because Debian's libgit2 compares no addresses.
+    /// HTTPS, with a certificate of a test authority. Reading requires a token. The URL has a host
+    /// name, because some clients do not compare addresses with certificates.
     Https,
     Git,
     Ssh,
@@ -32,12 +32,13 @@ impl Transport {
         Transport::Ssh,
     ];
 
-    /// Whether it is for reading only.
+    /// Returns whether the transport is read-only.
     pub(crate) fn is_for_reading(self) -> bool {
         self == Transport::Git
     }
 
-    /// The directory of its repositories. Those of `private` are not for everyone.
+    /// Returns the directory of the transport's repositories. Reading those of `private` requires a
+    /// login.
     pub(crate) fn group(self) -> &'static str {
         match self {
             Transport::Https | Transport::Ssh => "private",
@@ -57,7 +58,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Pronto's server, or git's.
+/// One of the two compared servers: pronto's or git's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Pronto,
@@ -67,7 +68,7 @@ pub(crate) enum Side {
 impl Side {
     pub(crate) const BOTH: [Side; 2] = [Side::Pronto, Side::Git];
 
-    /// The directory of its repositories, and of the clones of its clients.
+    /// Returns the name of the directory for the server's repositories and its clients' clones.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Side::Pronto => "pronto",
@@ -76,7 +77,7 @@ impl Side {
     }
 }
 
-/// A user as seen by a server: the token and the key.
+/// A user of a server: the token and the key.
 pub(crate) struct User {
     pub(crate) name: &'static str,
     pub(crate) token: String,
@@ -84,7 +85,7 @@ pub(crate) struct User {
     home: PathBuf,
 }
 
-/// The variables with which a client runs.
+/// The environment variables that give a client its login.
 pub(crate) struct Login<'a> {
     user: &'a User,
     authority: &'a Path,
@@ -110,13 +111,13 @@ impl Login<'_> {
     }
 }
 
-/// All servers, and the files that they serve. Dropping it ends them.
+/// All servers, and the files that they serve. Dropping the value stops the servers.
 pub(crate) struct Stage {
     pronto: Pronto,
-    /// The store of pronto's servers, if they have one.
+    /// The object store of pronto's servers, if they use one.
     behind: Option<Behind>,
     web: Web,
-    /// Behind `tls`; it asks for a password.
+    /// The password-protected web server behind `tls`.
     _closed: Web,
     tls: Tls,
     daemon: Daemon,
@@ -130,11 +131,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Starts the servers; `None` if a program is missing.
+    /// Starts the servers. Returns `None` if a program is missing.
     pub(crate) fn new(place: Place) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path();
-        // The home directory of the servers is theirs.
+        // The servers have a home directory of their own.
         let home = path.join("server");
         std::fs::create_dir(&home).expect("a directory");
         let behind =
@@ -182,7 +183,7 @@ impl Stage {
         })
     }
 
-    /// A bare repository with what a server has.
+    /// Returns a bare repository with the state of a server.
     pub(crate) fn served(&self, side: Side, transport: Transport, name: &str) -> PathBuf {
         match &self.behind {
             Some(behind) if side == Side::Pronto => {
@@ -195,7 +196,7 @@ impl Stage {
         }
     }
 
-    /// Lets a server have what was done to the directory of a repository.
+    /// Publishes the changes in the directory of a repository to the server.
     pub(crate) fn publish(&self, side: Side, transport: Transport, name: &str) {
         if let Some(behind) = self.behind.as_ref().filter(|_| side == Side::Pronto) {
             let directory = self.repository(side, transport, name);
@@ -203,13 +204,13 @@ impl Stage {
         }
     }
 
-    /// The directory in which the repository `name` of a server is made.
+    /// Returns the directory in which the repository `name` of a server is created.
     pub(crate) fn repository(&self, side: Side, transport: Transport, name: &str) -> PathBuf {
         let root = self.folder.path().join(side.name());
         root.join(transport.group()).join(format!("{name}.git"))
     }
 
-    /// The directory for clones of a server.
+    /// Returns the directory for clones of a server.
     pub(crate) fn clones(&self, side: Side, name: &str) -> PathBuf {
         self.folder
             .path()
@@ -218,7 +219,7 @@ impl Stage {
             .join(name)
     }
 
-    /// The URL of the repository `name`.
+    /// Returns the URL of the repository `name`.
     pub(crate) fn url(&self, side: Side, transport: Transport, name: &str) -> String {
         let path = format!("{}/{name}.git", transport.group());
         match (side, transport) {
@@ -240,7 +241,7 @@ impl Stage {
         }
     }
 
-    /// The login of the user who may do everything.
+    /// Returns the login of the user with all permissions.
     pub(crate) fn me(&self, side: Side) -> Login<'_> {
         self.login(match side {
             Side::Pronto => &self.me[0],
@@ -248,12 +249,12 @@ impl Stage {
         })
     }
 
-    /// The login of a user of pronto's server who may only read.
+    /// Returns the login of a user of pronto's server with only read permission.
     pub(crate) fn guest(&self) -> Login<'_> {
         self.login(&self.guest)
     }
 
-    /// A login that no server knows.
+    /// Returns a login that no server accepts.
     pub(crate) fn stranger(&self) -> Login<'_> {
         self.login(&self.stranger)
     }
@@ -266,13 +267,13 @@ impl Stage {
         }
     }
 
-    /// The log of pronto's servers.
+    /// Returns the log of pronto's servers.
     pub(crate) fn log(&self) -> String {
         self.pronto.log()
     }
 }
 
-/// The name of the account that runs this.
+/// Returns the name of the current user account.
 fn account() -> String {
     let output = Command::new("id").arg("-un").output().expect("it runs");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -287,7 +288,7 @@ fn write_hosts(path: &Path, servers: &[(u16, PathBuf)]) {
     std::fs::write(path.join("known_hosts"), text).expect("a file");
 }
 
-/// Makes the home directory of a user.
+/// Creates the home directory of a user.
 fn make_user(path: &Path, authority: &Path, name: &'static str, token: &str, key: &Path) -> User {
     let homes = path.join("homes");
     std::fs::create_dir_all(&homes).expect("a directory");

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use test_support::git::isolated;
 
-/// Objects, refs and the boundary of a shallow history.
+/// The objects, the refs and the shallow boundary of a repository.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) refs: BTreeSet<String>,
@@ -15,7 +15,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Reads the state of a repository, which must be whole.
+    /// Reads the state of a repository, which must be valid.
     pub(crate) fn read(directory: &Path) -> Result<Self, String> {
         check(directory)?;
         let format = "--format=%(refname) %(objectname) %(symref)";
@@ -38,7 +38,7 @@ impl State {
         })
     }
 
-    /// Compares with the state that git's server leads to.
+    /// Compares the state with the one that results from git's server.
     pub(crate) fn compare(&self, reference: &State) -> Result<(), String> {
         let parts = [
             ("refs", &self.refs, &reference.refs),
@@ -58,16 +58,16 @@ impl State {
         Ok(())
     }
 
-    /// Whether there is a commit without its parents.
+    /// Returns whether a commit lacks its parents.
     pub(crate) fn is_shallow(&self) -> bool {
         !self.shallow.is_empty()
     }
 
-    /// Compares the tracking refs and tags of a clone with the refs of its server.
+    /// Compares the remote-tracking branches and tags of a clone with the refs of its server.
     pub(crate) fn follows(&self, server: &State) -> Result<(), String> {
         for line in &server.refs {
             let wanted = match line.strip_prefix("refs/heads/") {
-                // A symbolic ref of a server is an ordinary one for its clients.
+                // A client stores a symref of the server as an ordinary ref.
                 Some(rest) => {
                     let words: Vec<&str> = rest.split(' ').collect();
                     format!("refs/remotes/origin/{} {} ", words[0], words[1])
@@ -94,7 +94,7 @@ fn lines(directory: &Path, arguments: &[&str]) -> Result<BTreeSet<String>, Strin
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Runs git in a repository; it must succeed.
+/// Runs git in a repository and fails unless it succeeds.
 pub(crate) fn run(directory: &Path, arguments: &[&str]) -> Result<Output, String> {
     let output = isolated(directory, arguments, b"");
     match output.status.success() {

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-/// The comparison of standard error.
+/// The rule for comparing standard error.
 #[derive(Clone, Debug)]
 pub(crate) enum Stderr {
     Compared,
-    /// Lines that contain the text are left out.
+    /// Lines that contain the text are omitted.
     Without(String),
     Ignored,
 }
@@ -16,7 +16,7 @@ pub(crate) enum Stderr {
 pub(crate) struct Case {
     /// The stem of the name of its file.
     pub(crate) file: String,
-    /// The title, which says what the case shows.
+    /// The title, which states the tested behaviour.
     pub(crate) title: String,
     pub(crate) stderr: Stderr,
     /// The numbers of the calls that pronto hands over to git. All others must be native.

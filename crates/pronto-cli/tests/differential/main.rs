@@ -1,10 +1,10 @@
 //! The differential suite. Each case is a shell script that runs twice in the same directory: the
 //! command `vcs` is git 2.55 in the first run and pronto in the second. Both runs must have the
-//! same output and exit codes and leave the same repositories.
+//! same output and exit codes, and leave the same repositories.
 //!
-//! Cases are in `cases/*.case`. `README.md` describes how to write one. The class [`settings`] is
-//! generated from the table of settings, [`obstacles`] puts things into the way of changed refs, and [`pairs`]
-//! compares each native command with two of its options.
+//! Cases are in `cases/*.case`. `README.md` describes how to write a case. The class [`settings`]
+//! is generated from the table of settings, [`obstacles`] creates files that block changes of refs,
+//! and [`pairs`] compares each native command with two of its options.
 
 mod case;
 mod obstacles;
@@ -19,7 +19,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use test_support::git;
 use test_support::{INSTALL, may_skip, report_missing_reference, report_skip};
 
-/// Cases that run at once for each processor, because they wait for processes and files.
+/// The number of cases in parallel for each processor. Cases mostly wait for processes and files.
 const FOR_EACH_PROCESSOR: usize = 2;
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let trials = case::all().into_iter().map(|case| {
-        // In CI the case runs, and its failure names the missing program.
+        // In CI, the case runs, and its failure names the missing program.
         let missing = case.missing_need().filter(|_| may_skip());
         let is_skipped = missing.is_some();
         if let Some(program) = missing {

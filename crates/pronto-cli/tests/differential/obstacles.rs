@@ -1,8 +1,8 @@
-//! The generated class `obstacles`: each command that changes refs meets each thing that can stand in the way of a
-//! ref, its reflog or a file beside it, and hooks that refuse.
+//! The generated class `obstacles`: each command that changes refs meets each obstacle that can
+//! block a ref, its reflog or a file beside it, and hooks that refuse.
 //!
-//! Git 2.55 and pronto must agree on the exit code, the messages, and the state in which they leave the repository:
-//! which of its parts has changed when another cannot.
+//! Git 2.55 and pronto must agree on the exit code, the messages, and the resulting state: which
+//! parts have changed although another part could not be changed.
 
 use libtest_mimic::{Failed, Trial};
 use test_support::{git, may_skip, report_missing_reference};
@@ -10,7 +10,7 @@ use test_support::{git, may_skip, report_missing_reference};
 use crate::case::{Case, Stderr};
 use crate::run;
 
-/// A thing in the way, and the commands that put it there, in the repository.
+/// The obstacles, each with the commands that create it in the repository.
 const OBSTACLES: &[(&str, &str)] = &[
     ("nothing", ":"),
     ("head-lock", ": >.git/HEAD.lock"),
@@ -45,7 +45,7 @@ const OBSTACLES: &[(&str, &str)] = &[
     ("refuses-tracking", "hook '! grep -q refs/remotes'"),
 ];
 
-/// The commands. A line before the last prepares the repository.
+/// The commands. All lines before the last one prepare the repository.
 const COMMANDS: &[&str] = &[
     "reset --soft HEAD~1",
     "reset HEAD~1",
@@ -87,8 +87,8 @@ const COMMANDS: &[&str] = &[
     "worktree add -b new ../copy",
 ];
 
-/// Starts of commands, and obstacles with which they differ from git: messages in another order or form, and
-/// the exit code of a `FETCH_HEAD` that is a directory (`docs/design/situations.md`).
+/// Prefixes of commands, and obstacles with which they differ from git: messages in another order
+/// or form, and the exit code for a `FETCH_HEAD` that is a directory (`docs/design/situations.md`).
 const OPEN: &[(&str, &[&str])] = &[
     ("fetch", &["fetch-head", "tracking-lock"]),
     ("fetch -q", &["new-log"]),
@@ -105,7 +105,7 @@ fn is_open(call: &str, obstacle: &str) -> bool {
     open.any(|(start, obstacles)| call.starts_with(start) && obstacles.contains(&obstacle))
 }
 
-/// Lines that begin every script. Locks are not waited for.
+/// The lines at the start of every script. The timeouts of locks are zero.
 const SETUP: &str = r#"
 mkdir stage && cd stage && git init -q -b main r && cd r
 git config core.filesRefLockTimeout 0 && git config core.packedRefsTimeout 0
@@ -154,7 +154,8 @@ fn title(command: &str) -> String {
     command.replace('\n', "; ")
 }
 
-/// Returns what is compared of the messages: Git says that it has switched from an unborn branch, also if it has not.
+/// Returns the comparison of messages. Git reports a switch from an unborn branch even if it fails,
+/// so that line is not compared.
 fn stderr(command: &str) -> Stderr {
     match command.contains("unborn") && command.contains("checkout") {
         true => Stderr::Without("Switched to a new branch".to_owned()),
@@ -162,7 +163,8 @@ fn stderr(command: &str) -> Stderr {
     }
 }
 
-/// Returns the case that lets `command` meet each of the obstacles, each time in a copy of the repository.
+/// Returns the case that runs `command` with each of the obstacles, each in a copy of the
+/// repository.
 fn case(command: &str) -> Case {
     let (before, call) = command.rsplit_once('\n').unwrap_or((":", command));
     let mut script = SETUP.to_owned();

@@ -1,8 +1,10 @@
-//! Pairs of options: each native command runs with one and with two of its options, by git and by
-//! pronto, in copies of one small repository. Exit codes and the first lines of the output must agree.
+//! The generated class `pairs`: each native command runs with one and with two of its options, by
+//! git and by pronto, in copies of one small repository. Exit codes and the first lines of the
+//! output must agree.
 //!
-//! The options are those that git lists for its completion. A call that pronto leaves to git is no
-//! difference. By default a sample of the pairs of each command runs; the variable [`COUNT`] selects others.
+//! The options are those that git lists for its completion. A call that pronto leaves to git is not
+//! a difference. By default, a sample of the pairs of each command runs. The variable [`COUNT`]
+//! selects another number.
 
 mod subjects;
 
@@ -17,22 +19,22 @@ pub(crate) use subjects::{SUBJECTS, Subject};
 /// The program under test.
 const PRONTO: &str = env!("CARGO_BIN_EXE_pronto");
 
-/// The variable that selects how many calls run: a number, or `all`.
+/// The variable that selects the number of calls: a number, or `all`.
 const COUNT: &str = "PRONTO_TEST_OPTION_PAIRS";
 
-/// The number of calls of a command with its arguments that run by default.
+/// The default number of calls for each command with its arguments.
 const SAMPLE: usize = 10;
 
-/// The lines of standard output and of standard error that are compared.
+/// The numbers of compared lines of standard output and of standard error.
 const LINES: [usize; 2] = [6, 2];
 
-/// The characters of a line that are compared.
+/// The number of compared characters of a line.
 const COLUMNS: usize = 160;
 
-/// The text by which a call is recognised that pronto would leave to git.
+/// The text that marks a call which pronto would leave to git.
 const LEFT_TO_GIT: &str = "PRONTO_NO_FALLBACK";
 
-/// The commands that make the repository `work`, with its remote `origin`, and files beside it.
+/// The commands that create the repository `work`, its remote `origin`, and files beside it.
 const PREPARATION: &str = "
     git init -q -b main work && cd work
     echo a >a && echo b >b && mkdir d && echo c >d/c && echo a >list && git add . && git commit -q -m one
@@ -49,7 +51,7 @@ const PREPARATION: &str = "
 /// Compares `git` and pronto in calls of `subject`.
 ///
 /// # Errors
-/// The calls that differ, with what each program said.
+/// Fails with the calls that differ, and the output of both programs.
 pub(crate) fn compare(git: &Path, subject: &Subject) -> Result<(), String> {
     let base = tempfile::Builder::new().prefix("pronto-pairs-").tempdir();
     let base = base.expect("a directory can be made");
@@ -79,7 +81,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Makes the repositories that the calls start with.
+    /// Creates the initial repositories.
     fn prepare(&self) {
         let start = self.base.join("start");
         fs::create_dir_all(&start).expect("a directory can be made");
@@ -89,7 +91,7 @@ impl Stage<'_> {
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// Returns the options of a command: those that git lists, with values, and the short ones.
+    /// Returns the options of a command: those that git lists (with values), and the short ones.
     fn options(&self, subject: &Subject) -> Vec<String> {
         let mut git = self.command(self.git, &self.base);
         git.current_dir(self.base.join("start/work"));
@@ -138,13 +140,13 @@ impl Stage<'_> {
             let left = String::from_utf8_lossy(&output.stderr).contains(LEFT_TO_GIT);
             let usage = output.status.code() == Some(129);
             let shown = match usage {
-                // Only the first line: each program prints its own usage.
+                // Only the first line is compared, because each program prints its own usage.
                 true => [0, 1],
                 false => LINES,
             };
             let stdout = first_lines(&output.stdout, shown[0]);
             let stderr = first_lines(&output.stderr, shown[1]);
-            // A git that crashes is no oracle.
+            // A call in which git crashes is not compared.
             let is_compared = !left && output.status.code().is_some();
             (is_compared, format!("{code}\n{stdout}{stderr}"))
         };
@@ -159,7 +161,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Copies the repositories again.
+    /// Restores the initial repositories.
     fn renew(&self) {
         let run = self.base.join("run");
         let _ = fs::remove_dir_all(&run);
@@ -196,13 +198,13 @@ impl Stage<'_> {
     }
 }
 
-/// Returns the first lines of `output` in which control characters and what varies are left out.
+/// Returns the first lines of `output` without control characters and varying text.
 fn first_lines(output: &[u8], count: usize) -> String {
     let text = String::from_utf8_lossy(output);
     let lines = text.lines().filter(|line| !is_progress(line));
     let lines = lines.take(count).map(|line| {
         let start = line.find(".merge_file_").or(line.find("ref_migration."));
-        // Such a name ends at random.
+        // Such a name has a random suffix.
         let line = start.map_or(line, |at| &line[..at]);
         let printed = line.chars().filter(|it| !it.is_control());
         printed.take(COLUMNS).collect::<String>() + "\n"
@@ -210,8 +212,8 @@ fn first_lines(output: &[u8], count: usize) -> String {
     lines.collect()
 }
 
-/// Returns whether a line depends on the time that something takes, or on the machine, or comes from
-/// another process at any time. The pack that `keep` names depends on the threads of the server.
+/// Returns whether a line depends on timing, on the machine, or on the output of a concurrent
+/// process. The pack that `keep` names depends on the threads of the server.
 fn is_progress(line: &str) -> bool {
     let starts = [
         "remote: ",
@@ -233,7 +235,7 @@ fn value_of(command: &str, option: &str) -> &'static str {
         .map_or("1", |(_, value)| *value)
 }
 
-/// Returns each option alone, and each two that differ in more than `--no-`.
+/// Returns each option alone, and each pair of options that are not negations of each other.
 fn combinations(options: &[String]) -> Vec<Vec<String>> {
     let mut all: Vec<Vec<String>> = options.iter().map(|one| vec![one.clone()]).collect();
     for (at, first) in options.iter().enumerate() {
@@ -244,7 +246,8 @@ fn combinations(options: &[String]) -> Vec<Vec<String>> {
     all
 }
 
-/// Selects the calls that run: as many as [`COUNT`] says, else [`SAMPLE`], always the same ones.
+/// Selects the calls that run: the number in [`COUNT`], or else [`SAMPLE`]. The selection is always
+/// the same.
 fn sample(mut all: Vec<Vec<String>>, command: &str) -> Vec<Vec<String>> {
     let asked = std::env::var(COUNT).unwrap_or_default();
     if asked != "all" {
@@ -261,7 +264,7 @@ fn hash(text: &str) -> u64 {
     })
 }
 
-/// Copies a directory with the times of its files, so that the index stays fresh.
+/// Copies a directory with the times of its files, so that the stat data in the index stays valid.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).expect("a directory can be made");
     for entry in fs::read_dir(from).expect("a directory can be listed") {

@@ -13,9 +13,9 @@ use crate::snapshot;
 
 /// The result of one run.
 struct Outcome {
-    /// Its output and the state of its directory, in named parts that are compared separately.
+    /// The output and the state of the directory, in named parts that are compared separately.
     parts: Vec<(&'static str, String)>,
-    /// The numbers of the calls that went to git.
+    /// The numbers of the calls that were handed to git.
     handed_over: Vec<usize>,
 }
 
@@ -56,10 +56,10 @@ commit() {
 test_tick
 "#;
 
-/// The variable that puts calls of a case into different seconds.
+/// The variable that distributes the calls of a case over different seconds.
 const PAUSES: &str = "PRONTO_TEST_PAUSES";
 
-/// The maximum number of calls in a case.
+/// The largest number of calls in a case.
 const CALLS: usize = 200;
 
 /// Git 2.47 and newer advise about sparse indexes, which pronto does not (`docs/settings.tsv`).
@@ -78,7 +78,8 @@ const TEMPLATE: [(&str, &str); 3] = [
 /// Runs `case` with `git` and with pronto.
 ///
 /// # Errors
-/// A description of each part that differs. Lines of git are marked `-`, those of pronto `+`.
+/// Fails with a description of each part that differs. Lines of git are marked `-`, and those of
+/// pronto `+`.
 pub(crate) fn compare(case: &Case, git: &Path) -> Result<(), String> {
     if let Some(program) = case.missing_need() {
         return Err(format!("needs '{program}', and CI may not skip a case"));
@@ -90,7 +91,7 @@ pub(crate) fn compare(case: &Case, git: &Path) -> Result<(), String> {
     let base = base.path().canonicalize().expect("it exists");
     let [theirs, ours] = pauses(case);
     let pronto = Path::new(env!("CARGO_BIN_EXE_pronto"));
-    // Processes that git starts must be of the same release.
+    // Processes that git starts must belong to the same release.
     let path = path_with(git.parent());
     let surroundings = |pauses| Surroundings {
         git,
@@ -139,8 +140,8 @@ fn compared_stderr<'a>(case: &Case, stderr: &'a str) -> Cow<'a, str> {
 }
 
 /// Selects, for each of the two runs, the calls of git and of the command under test that wait for
-/// the next second: none, unless [`PAUSES`] holds a number. Different numbers give different
-/// pauses.
+/// the next second. No call waits unless [`PAUSES`] contains a number. Different numbers select
+/// different calls.
 fn pauses(case: &Case) -> [String; 2] {
     let Some(seed) = std::env::var(PAUSES)
         .ok()
@@ -155,7 +156,7 @@ fn pauses(case: &Case) -> [String; 2] {
 
 /// The environment of a script.
 struct Surroundings<'a> {
-    /// The git that reads what is left.
+    /// The git that reads the resulting state.
     git: &'a Path,
     path: &'a OsStr,
     pauses: &'a str,
@@ -209,8 +210,8 @@ fn run(case: &Case, base: &Path, vcs: &Path, around: &Surroundings<'_>) -> Outco
     Outcome { parts, handed_over }
 }
 
-/// Writes the configuration of the user and the template of new repositories. Each git has its own
-/// template besides.
+/// Writes the configuration of the user and the template of new repositories. Without this
+/// template, each git would use its own.
 fn prepare_home(home: &Path) {
     let template = home.join("template");
     let template_dir = format!("[init]\n\ttemplateDir = {}\n", template.display());
@@ -235,7 +236,7 @@ fn recorder(base: &Path, handed: &Path) -> PathBuf {
     path
 }
 
-/// Returns `PATH` with `directory` at its front if there is one.
+/// Returns `PATH` with `directory` at its front, if a directory is given.
 fn path_with(directory: Option<&Path>) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     match directory {
@@ -269,7 +270,7 @@ fn command(program: impl AsRef<OsStr>, directory: &Path, home: &Path) -> Command
     command
 }
 
-/// Appends the lines that only one side has.
+/// Appends the lines that only one of the texts has.
 fn differing_lines(expected: &str, actual: &str, report: &mut String) {
     let (expected, actual): (Vec<&str>, Vec<&str>) =
         (expected.lines().collect(), actual.lines().collect());

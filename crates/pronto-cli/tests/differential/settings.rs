@@ -1,9 +1,9 @@
 //! The generated class `settings`: malformed and well-formed values of every setting that commands
-//! check when they start, for each native command and each place of the configuration.
+//! check when they start, for each native command and each configuration scope.
 //!
-//! Git 2.55 and pronto must agree whether the command ends because of the value, and on the exit
-//! code and the messages if it does. A sample runs by default; `PRONTO_TEST_SETTINGS=all` runs every
-//! combination, and a number there chooses another sample.
+//! Git 2.55 and pronto must agree whether the command ends because of the value, and if so, on the
+//! exit code and the messages. A sample runs by default. `PRONTO_TEST_SETTINGS=all` runs every
+//! combination, and a number in that variable selects another sample.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use libtest_mimic::{Failed, Trial};
 use pronto_cli::settings::{ADVICE, COLORS, KEYS_OF_EACH, TYPED_KEYS, TypedKey, readers_of};
 use test_support::{Random, git, may_skip, report_missing_reference};
 
-/// The variable that chooses the combinations.
+/// The variable that selects the combinations.
 const VARIABLE: &str = "PRONTO_TEST_SETTINGS";
 
-/// Combinations of each call in the sample.
+/// The number of combinations of each call in the sample.
 const SAMPLE: usize = 20;
 
-/// The calls. Each can be repeated, and ends well without a malformed setting.
+/// The calls. Each can be repeated, and succeeds without a malformed setting.
 const CALLS: &[&str] = &[
     "add a",
     "archive HEAD",
@@ -81,8 +81,8 @@ const CALLS: &[&str] = &[
     "write-tree",
 ];
 
-/// Settings that are not compared: git warns of them in addition, and filters are read when a file
-/// is converted, which depends on the time.
+/// Settings that are not compared. git prints additional warnings about some, and filters are read
+/// when a file is converted, which depends on timing.
 const NOT_COMPARED: &[&str] = &["core.fsync", "filter."];
 
 /// The values; `None` is a key without a value.
@@ -96,7 +96,7 @@ const VALUES: &[Option<&str>] = &[
     Some("99999999999999999999"),
 ];
 
-/// A place of an entry.
+/// The configuration scope of an entry.
 #[derive(Clone, Copy, Debug)]
 enum Level {
     Option,
@@ -107,7 +107,7 @@ enum Level {
 
 const LEVELS: &[Level] = &[Level::Option, Level::Local, Level::Global, Level::Included];
 
-/// A combination.
+/// A setting, a value and a scope.
 #[derive(Clone, Debug)]
 struct Combination {
     key: String,
@@ -129,7 +129,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     CALLS.iter().copied().map(trial).collect()
 }
 
-/// Runs `call` in the chosen situations.
+/// Runs `call` with the selected combinations, and compares the results.
 fn compare(call: &'static str) -> Result<(), String> {
     let reference = git::reference().ok_or("git 2.55 is missing, and CI may not skip a case")?;
     let base = tempfile::Builder::new()
@@ -158,7 +158,7 @@ fn compare(call: &'static str) -> Result<(), String> {
     }
 }
 
-/// Returns the combinations for `call`: of two keys, one is read by its command.
+/// Returns the combinations for `call`. Of two keys, the command reads one.
 fn combinations(call: &str) -> Vec<Combination> {
     let mut words = call.split(' ');
     let command = words.next().unwrap_or_default();
@@ -205,7 +205,7 @@ fn all_of(key: &str) -> impl Iterator<Item = Combination> {
     })
 }
 
-/// Returns all keys with their rows, if they have one.
+/// Returns all keys with their rows, if any.
 fn keys() -> Vec<(String, Option<&'static TypedKey>)> {
     let plain = TYPED_KEYS
         .iter()
@@ -225,24 +225,24 @@ fn keys() -> Vec<(String, Option<&'static TypedKey>)> {
     all.filter(|(name, _)| is_compared(name)).collect()
 }
 
-/// The verdict about a call that continues.
+/// The result of a call that does not end because of the value.
 const AS_USUAL: &str = "as usual";
 
-/// One of the two programs, with repositories of its own.
+/// One of the two programs, with its own repositories.
 struct Side {
     top: PathBuf,
     program: PathBuf,
 }
 
-/// The end of a call.
+/// The result of a call.
 struct Outcome {
     code: Option<i32>,
     stderr: String,
 }
 
 impl Outcome {
-    /// Returns how the call ended, if that was because of `combination`. `usual` is the end without
-    /// it.
+    /// Returns the result of the call if `combination` changed it. `usual` is the result without
+    /// the setting.
     fn verdict(&self, combination: &Combination, usual: &Outcome) -> String {
         let key = combination.key.to_ascii_lowercase();
         let variable = key.rsplit('.').next().unwrap_or_default();
@@ -259,7 +259,7 @@ impl Outcome {
     }
 }
 
-/// Returns the lines up to the first fatal one: other processes of git may add lines.
+/// Returns the lines up to the first fatal one, because other processes of git may add lines.
 fn up_to_the_end(stderr: &str) -> String {
     let mut is_over = false;
     let lines = stderr.lines().take_while(|line| {
@@ -330,7 +330,7 @@ impl Side {
             fs::write(file, content).expect("a file can be written");
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
-        // `init` names files with their whole paths in git.
+        // In the messages of `init`, git prints absolute paths.
         let git_dir = format!("{}/.git/", repository.display());
         let stderr = stderr.replace(&git_dir, ".git/");
         Outcome {
@@ -341,7 +341,7 @@ impl Side {
 }
 
 impl Combination {
-    /// The argument of `-c`.
+    /// Returns the argument of `-c`.
     fn option(&self) -> String {
         match self.value {
             Some(value) => format!("{}={value}", self.key),
@@ -349,7 +349,7 @@ impl Combination {
         }
     }
 
-    /// The lines of a file.
+    /// Returns the lines of a configuration file.
     fn entry(&self) -> String {
         let parts: Vec<&str> = self.key.splitn(3, '.').collect();
         let (header, variable) = match parts[..] {
@@ -364,7 +364,8 @@ impl Combination {
     }
 }
 
-/// Returns a directory with repositories and a home, made once and copied for each call.
+/// Returns a directory with repositories and a home, which is created once and copied for each
+/// call.
 fn stage() -> &'static Path {
     static STAGE: OnceLock<tempfile::TempDir> = OnceLock::new();
     const SCRIPT: &str = r#"
@@ -403,7 +404,7 @@ fn stage() -> &'static Path {
     PATH.get_or_init(|| made.path().join("stage"))
 }
 
-/// Returns a command in `top/directory`, with the same environment everywhere.
+/// Returns a command in `top/directory`, with an environment that is the same on every machine.
 fn bare_command(program: &Path, top: &Path, directory: &str) -> Command {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let reference = git::reference().and_then(Path::parent).map(Path::to_owned);

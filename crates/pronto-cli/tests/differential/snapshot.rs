@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::run::relative;
 
-/// Returns the parts of a snapshot of `work`. `git` creates a git process in a directory, in the
+/// Returns the parts of a snapshot of `work`. `git` creates a git command in a directory, with the
 /// environment of the case.
 pub(crate) fn of(work: &Path, git: &dyn Fn(&Path) -> Command) -> Vec<(&'static str, String)> {
     let mut files = String::new();
@@ -78,8 +78,8 @@ fn fsck(git: &mut Command) -> String {
     output(git.args(["--git-dir=.", "fsck", "--full", "--strict", "--no-dangling"]))
 }
 
-/// Returns the status of a worktree. Warnings are left out, which may have several lines: how many
-/// there are depends on the entries that git has to read again, and so on the time.
+/// Returns the status of a worktree. Warnings, which may have several lines, are omitted: their
+/// number depends on the entries that git has to read again, and so on timing.
 fn status(git: &mut Command) -> String {
     git.env("GIT_OPTIONAL_LOCKS", "0");
     git.args(["status", "--porcelain=v2", "--branch"]);
@@ -132,7 +132,8 @@ fn walk(work: &Path, directory: &Path, out: &mut String, repositories: &mut Vec<
     }
 }
 
-/// An index holds times and inode numbers, so its entries are compared rather than its bytes.
+/// Returns whether a file is an index. An index contains times and inode numbers, so its entries
+/// are compared and not its bytes.
 fn is_index(path: &Path) -> bool {
     let inside_git_directory = path
         .parent()

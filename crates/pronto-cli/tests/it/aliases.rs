@@ -1,4 +1,4 @@
-//! Aliases are native if their commands are native.
+//! Aliases run natively if their commands are native.
 
 use std::process::Output;
 

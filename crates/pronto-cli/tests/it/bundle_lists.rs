@@ -1,4 +1,4 @@
-//! Clones that start from lists with many bundles, or with malformed ones.
+//! Clones that start from bundle lists with many or malformed bundles.
 
 use std::process::Output;
 

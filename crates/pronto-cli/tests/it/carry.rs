@@ -1,4 +1,4 @@
-//! `worktree add --carry`: ignored files that a new worktree receives from this one.
+//! `worktree add --carry`: a new worktree receives ignored files of the current worktree.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

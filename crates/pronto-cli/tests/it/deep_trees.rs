@@ -1,4 +1,4 @@
-//! Commands on trees and directories that are nested as deep as Git permits, with stacks that have
+//! Commands on trees and directories with the deepest nesting that Git permits, on stacks that have
 //! no room for a call per level.
 
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! `core.fsync`: which files are flushed to the disk, as counted by `strace`. Git is the oracle.
+//! `core.fsync`: the files that are flushed to the disk, as counted by `strace`. Git is the oracle.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

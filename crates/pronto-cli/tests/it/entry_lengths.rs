@@ -1,5 +1,5 @@
-//! Status stores the positions of the entries of a large index in a file beside it, which stock git
-//! ignores.
+//! The positions of the entries of a large index, which status stores in a file beside the index.
+//! Stock git ignores that file.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! Calls that pronto does not support go to the installed git, complete and exactly once.
+//! Calls that pronto does not support, which the installed git runs whole and exactly once.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;

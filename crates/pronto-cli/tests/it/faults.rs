@@ -1,6 +1,6 @@
-//! Checkouts on a file system where one call fails. Every other file is written, the failed file is
-//! named, no file is cut short, the index is correct, and running the command again completes the
-//! checkout.
+//! Checkouts on a file system on which one call fails. All other files are written, the failed file
+//! is named, no file is truncated, the index is correct, and running the command again completes
+//! the checkout.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

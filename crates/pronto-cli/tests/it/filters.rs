@@ -1,5 +1,5 @@
-//! Filters: several processes at once for filters that take one file, one long-running process for
-//! filters that take many, and git-lfs.
+//! Filters: several parallel processes for filters that take one file, one long-running process for
+//! filters that take many files, and git-lfs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

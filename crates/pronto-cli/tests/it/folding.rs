@@ -1,5 +1,5 @@
-//! Clones into file systems on which different names mean the same file. The report is that of git,
-//! the last file in the order of the index wins, and the number of workers changes nothing.
+//! Clones into file systems on which different names refer to the same file. The report is that of
+//! git, the last file in index order remains, and the number of workers does not change the result.
 
 use std::collections::BTreeMap;
 use std::path::Path;

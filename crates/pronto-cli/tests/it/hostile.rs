@@ -1,7 +1,7 @@
 //! Hostile repositories: names that some file system treats as `.git` or as a path above the
 //! worktree, trees with duplicate names, symbolic links through which files would be written, links
-//! that another process creates, and trees of extreme size. They are refused as in git, and nothing
-//! is written outside of the worktree, into `.git`, or through a link.
+//! that another process creates, and trees of extreme size. These are refused as in git, and
+//! nothing is written outside of the worktree, into `.git`, or through a link.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

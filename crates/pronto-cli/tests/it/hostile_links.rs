@@ -1,6 +1,6 @@
-//! Symbolic links in place of directories: existing ones, ones that another process creates while
-//! files are written, and ones that a file system treats as a directory of another name. Also trees
-//! of extreme size.
+//! Symbolic links that replace directories: existing links, links that another process creates
+//! while files are written, and links that a file system treats as a directory of another name.
+//! Also trees of extreme size.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;

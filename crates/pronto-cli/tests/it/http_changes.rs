@@ -1,5 +1,5 @@
-//! Servers whose answers do not fit each other: refs that have changed since they were listed, and cuts
-//! of history without the objects behind them.
+//! Servers with inconsistent responses: refs that have changed since they were listed, and shallow
+//! boundaries without the objects behind them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

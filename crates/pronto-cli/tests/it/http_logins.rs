@@ -1,4 +1,4 @@
-//! Logins over HTTP: by credential helpers that know more than passwords, and by `.netrc`.
+//! Logins over HTTP, by credential helpers with additional capabilities and by `.netrc`.
 
 use std::path::Path;
 use std::process::Output;

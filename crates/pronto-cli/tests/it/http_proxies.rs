@@ -1,4 +1,4 @@
-//! Requests for `http://` URLs go to the proxy whole, with their full URL, as curl sends them.
+//! Requests for `http://` URLs through a proxy, which receives the full URL, as curl sends it.
 
 use test_support::skip;
 

@@ -1,4 +1,4 @@
-//! Secrets are sent only to their origin, and unsupported settings send nothing.
+//! Secrets over HTTP are sent only to their origin, and unsupported settings send nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! Files that are rewritten in place (`checkout.inPlace`), where the difference from new files is
-//! not visible.
+//! Files that are rewritten in place (`checkout.inPlace`) if the difference from new files is not
+//! visible.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Blobs that are larger than the available memory are streamed from the object store to the file.
-//! `ulimit -d` limits allocated memory, without mapped files.
+//! `ulimit -d` limits the allocated memory, without mapped files.
 
 use std::io::{Read, Write};
 use std::path::Path;

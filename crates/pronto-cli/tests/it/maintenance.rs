@@ -1,5 +1,5 @@
-//! Maintenance: commands do not wait for it, one process runs it at a time, and a killed process
-//! does no harm.
+//! Maintenance: commands do not wait for it, only one process runs it at a time, and a killed
+//! process does no harm.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 //! lost.
 //!
 //! `PRONTO_TEST_HANDS=PROCESSES,ROUNDS` sets the size. `PRONTO_TEST_HANDS_GIT=PATH` runs that git
-//! in place of pronto for comparison. `bench/results/many-hands.md` has the figures.
+//! instead of pronto for comparison. `bench/results/many-hands.md` has the figures.
 
 mod scene;
 

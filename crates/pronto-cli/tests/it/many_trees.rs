@@ -1,4 +1,5 @@
-//! The many trees of a first commit are stored in a pack rather than as loose objects.
+//! The trees of a first commit with many directories, which are stored in a pack and not as loose
+//! objects.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Every change of a path from one type to another, with every change of the worktree in between.
-//! One, two and any number of workers leave the same files, print the same messages and end with
+//! Every change of a path from one type to another, combined with every change of the worktree.
+//! One, two and any number of workers leave the same files, print the same messages and exit with
 //! the same code as git.
 
 use std::collections::{BTreeMap, BTreeSet};

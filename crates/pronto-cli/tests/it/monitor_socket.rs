@@ -1,5 +1,5 @@
-//! A monitor of a repository on a network file system, where sockets do not work: its socket is
-//! elsewhere.
+//! A monitor of a repository on a network file system, which does not support sockets: the socket
+//! is in another directory.
 
 use std::path::Path;
 

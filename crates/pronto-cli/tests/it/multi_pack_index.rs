@@ -1,5 +1,5 @@
-//! `multi-pack-index repack`, `expire` and `write --incremental`. New packs have other names than
-//! those of git, so their contents are compared.
+//! `multi-pack-index repack`, `expire` and `write --incremental`. The names of new packs differ
+//! from those of git, so their contents are compared.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

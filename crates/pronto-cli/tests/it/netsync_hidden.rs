@@ -1,4 +1,4 @@
-//! Hidden objects give the same answers as missing ones.
+//! Hidden objects cause the same responses as missing objects.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;

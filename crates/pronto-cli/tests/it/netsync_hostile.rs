@@ -1,4 +1,4 @@
-//! Hostile peers beside honest ones.
+//! Hostile netsync peers beside honest peers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

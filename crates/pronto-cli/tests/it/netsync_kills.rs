@@ -1,5 +1,5 @@
-//! Syncs whose processes are killed at random moments. Received segments are kept, nothing
-//! incomplete is visible, and the next sync completes.
+//! Syncs whose processes are killed at random moments. Received segments are kept, no incomplete
+//! state is visible, and the next sync completes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Peers that know each other by their keys, and a server for many of them.
+//! Peers that authenticate each other by their keys, and a server for many peers.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A peer whose messages a test controls.
+//! A netsync peer whose messages a test controls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use crate::netsync_peers::{Server, World};
 /// A time limit that only a hang reaches.
 const LONG: Duration = Duration::from_secs(300);
 
-/// A repository with arbitrary offers and segments that discards received segments.
+/// A repository with arbitrary offers and segments, which discards received segments.
 #[derive(Default)]
 pub(crate) struct Puppet {
     pub(crate) offers: Vec<Offer>,
     pub(crate) segments: VecDeque<OutgoingSegment>,
-    /// Whether it wants everything that is offered.
+    /// Whether the repository wants everything that is offered.
     pub(crate) wants: bool,
-    /// Commits that it claims to have.
+    /// The commits that the repository claims to have.
     pub(crate) held: Vec<ObjectId>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Attacker {
     address: NetsyncAddress,
 }
 
-/// A session that stays open without activity until this is dropped.
+/// An idle session that stays open until the value is dropped.
 pub(crate) struct Stalled {
     release: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -119,7 +119,7 @@ impl Attacker {
         Self::at(world, &server.url(""), who)
     }
 
-    /// A client of the repository at `url`.
+    /// Creates a client of the repository at `url`.
     pub(crate) fn at(world: &World, url: &str, who: &str) -> Self {
         let place = world.path(&format!("home-{who}/.config/pronto/netsync"));
         let address = NetsyncAddress::parse(url.into());
@@ -135,7 +135,7 @@ impl Attacker {
     }
 
     /// Runs a session with the server until it ends. `look` is called several times a second with a
-    /// report, and may end it.
+    /// report, and may end the session.
     pub(crate) fn converse(
         &self,
         puppet: Puppet,
@@ -165,8 +165,8 @@ impl Attacker {
         (result, session.report().clone())
     }
 
-    /// Begins a session that wants everything, and stops when `is_time`. Returns after it has
-    /// stopped, or immediately if `waits` is not set.
+    /// Starts a session that wants everything, and stalls when `is_time` returns true. Returns
+    /// after the session has stalled, or immediately unless `waits` is set.
     pub(crate) fn stall(
         &self,
         is_time: impl Fn(&Report) -> bool + Send + 'static,
@@ -186,7 +186,7 @@ impl Attacker {
                         let _ = reached.send(());
                         released.recv().is_err()
                     }
-                    // Connects without waiting to be accepted.
+                    // The client connects without waiting until the server accepts.
                     false => matches!(released.try_recv(), Err(TryRecvError::Disconnected)),
                 };
                 if is_over {
@@ -204,13 +204,13 @@ impl Attacker {
         }
     }
 
-    /// Offers `tip`, and sends a pack that claims to have `objects`. Returns the answer of the
+    /// Offers `tip`, and sends a pack that claims to have `objects`. Returns the error of the
     /// server.
     pub(crate) fn attack(&self, tip: ObjectId, pack: (Vec<u8>, ObjectId), objects: u64) -> Error {
         self.attack_with(&[tip], pack, objects)
     }
 
-    /// Like [`attack`](Self::attack) with several branches.
+    /// Does the same as [`attack`](Self::attack) with several branches.
     pub(crate) fn attack_with(
         &self,
         tips: &[ObjectId],
@@ -241,7 +241,7 @@ pub(crate) fn gifts(tips: &[ObjectId], segment: OutgoingSegment) -> Puppet {
     }
 }
 
-/// Creates a segment that claims this many objects and bytes.
+/// Creates a segment that claims these numbers of objects and bytes.
 pub(crate) fn segment(
     content: Content,
     (objects, bytes): (u64, u64),
@@ -260,7 +260,7 @@ pub(crate) fn segment(
     }
 }
 
-/// A stream of `first` that then stalls until the test ends.
+/// A stream that returns `first` and then stalls until the test ends.
 pub(crate) struct Stalling {
     pub(crate) first: std::io::Cursor<Vec<u8>>,
     pub(crate) reached: Sender<()>,

@@ -1,4 +1,5 @@
-//! Pushes from partial clones fetch missing objects only if the other side lacks them, and then together.
+//! Pushes from partial clones fetch missing objects only if the server lacks them, and then in one
+//! batch.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -1,4 +1,5 @@
-//! Negotiations before a push, and without a fetch, between stock git and pronto.
+//! Negotiations before a push and without a fetch (`push.negotiate`, `--negotiate-only`), between
+//! stock git and pronto.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,16 +1,16 @@
-//! Steps of tests that push again and again.
+//! Shared steps of tests that push repeatedly.
 
 use std::path::Path;
 
 use crate::serve::{git, git_succeeds};
 use crate::support::{Scratch, pronto, stderr, stdout};
 
-/// Runs git, which must succeed. Returns its output without the last line feed.
+/// Runs git, fails unless it succeeds, and returns its output without the last line feed.
 pub(crate) fn read(scratch: &Scratch, at: &Path, arguments: &[&str]) -> String {
     git_succeeds(scratch, at, arguments).trim_end().to_owned()
 }
 
-/// Makes a commit in a clone, and returns its id.
+/// Creates a commit in a clone, and returns its id.
 pub(crate) fn commit(scratch: &Scratch, clone: &Path, text: &str) -> String {
     std::fs::write(clone.join("file"), text).expect("a file");
     git_succeeds(scratch, clone, &["add", "file"]);
@@ -18,7 +18,7 @@ pub(crate) fn commit(scratch: &Scratch, clone: &Path, text: &str) -> String {
     read(scratch, clone, &["rev-parse", "HEAD"])
 }
 
-/// Pushes `HEAD` of a clone to a ref. Returns what git said if that failed.
+/// Pushes `HEAD` of a clone to a ref. The error is the output of git.
 pub(crate) fn push(scratch: &Scratch, clone: &Path, url: &str, to: &str) -> Result<(), String> {
     let change = format!("HEAD:{to}");
     let output = git(scratch, clone, &["push", "-q", url, &change]);
@@ -28,7 +28,7 @@ pub(crate) fn push(scratch: &Scratch, clone: &Path, url: &str, to: &str) -> Resu
     }
 }
 
-/// Runs `pronto store`, which must succeed. Returns its output.
+/// Runs `pronto store`, fails unless it succeeds, and returns its output.
 pub(crate) fn store(
     scratch: &Scratch,
     variables: &[(&'static str, String)],

@@ -1,5 +1,5 @@
-//! Repositories with reftables: pronto leaves the same state as git 2.55, and each reads what the
-//! other has written.
+//! Repositories with reftables: pronto leaves the same state as git 2.55, and each program reads
+//! the tables of the other.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! Compares `repack` with git: the same objects in as many packs, and the same loose objects.
-//! Killed at any moment it loses nothing.
+//! Compares `repack` with git: the same objects in the same number of packs, and the same loose
+//! objects. Killing it at any moment loses no object.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `serve` without `--netsync`, as its users start it. The server itself is tested in its crate.
+//! `serve` without `--netsync`, run as its users run it. The server itself is tested in its crate.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;

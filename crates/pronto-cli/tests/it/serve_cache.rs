@@ -1,4 +1,4 @@
-//! Caches of the server: lists of refs, and packs that equal fetches share.
+//! The caches of the server: lists of refs, and packs that equal fetches share.
 
 use rustix::process::Signal;
 

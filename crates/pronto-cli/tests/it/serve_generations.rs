@@ -1,4 +1,4 @@
-//! `serve --store --generations`: generations in a database of PostgreSQL.
+//! `serve --store --generations`: generations in a PostgreSQL database.
 
 use rustix::process::Signal;
 use test_support::postgres::{PostgresServer, shows_password};

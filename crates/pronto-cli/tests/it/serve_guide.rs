@@ -1,4 +1,5 @@
-//! The steps of `docs/serve.md` from nothing to a server for a team, as they are written there.
+//! The steps of `docs/serve.md` that set up a server for a team, executed as they are written
+//! there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Netsync on the configuration of `serve`: users are known by their keys, and have the roles and
-//! rules that they have over the other protocols.
+//! Netsync with the configuration of `serve`: users are authenticated by their keys, and have the
+//! same roles and rules as over the other protocols.
 
 mod load;
 mod refusals;

@@ -1,5 +1,5 @@
-//! Many pushes to `serve`: at once, and while servers are killed. The repository is in a directory, or in a
-//! store with two servers.
+//! Many pushes to `serve`: in parallel, and while servers are killed. The repository is in a
+//! directory, or in a store with two servers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Large packs of a store, which a server reads by range.
+//! Large packs in a store, which a server reads by ranges.
 
 use crate::serve_store::{World, address, get};
 use crate::support::write_program;

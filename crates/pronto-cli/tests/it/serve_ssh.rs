@@ -1,4 +1,4 @@
-//! `serve` over SSH, with the client of OpenSSH.
+//! `serve` over SSH, with the OpenSSH client.
 
 mod hostile;
 pub(crate) mod site;

@@ -1,4 +1,4 @@
-//! `serve --store`: several servers on one store.
+//! `serve --store`: several servers that share one store.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,6 +1,7 @@
-//! Three servers on one bucket: clients push, fetch and clone while servers are killed, and calls of the store fail.
+//! Three servers on one bucket: clients push, fetch and clone while servers are killed and calls of
+//! the store fail.
 //!
-//! `PRONTO_TEST_STORM=SECONDS,CLIENTS` makes it longer and larger.
+//! `PRONTO_TEST_STORM=SECONDS,CLIENTS` sets the duration and the number of clients.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! Upkeep of the repositories of a store: by servers, and by `store upkeep`.
+//! Upkeep of the repositories of a store, by servers and by `store upkeep`.
 
 use crate::serve::wait_until;
 use crate::serve_store::{World, address, get};

@@ -1,4 +1,4 @@
-//! Stock git fetches from `pronto upload-pack` and receives the same as from git's server.
+//! Stock git fetches from `pronto upload-pack`, and receives the same as from git's server.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! Signals during a command.
+//! Signals during a command, and their exit codes and cleanup.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Directories with few files are not opened if only tracked files count. Status reports the same
-//! as git, whatever has replaced a file or a directory.
+//! Directories with few files are not opened if only tracked files matter. Status reports the same
+//! as git, even if another file type has replaced a file or a directory.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,5 +1,5 @@
-//! Which programs are started: the configured git, none if that is forbidden, and never one in the
-//! current directory.
+//! The programs that pronto starts: the configured git, no program if that is disabled, and never a
+//! program in the current directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `store`: Git repositories into a store and out of it again.
+//! `store`: imports Git repositories into a store, and exports them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

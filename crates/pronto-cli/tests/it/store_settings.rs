@@ -1,4 +1,4 @@
-//! `store config` and `store head`: servers see what they change with the next request.
+//! `store config` and `store head`: servers use the changed values from the next request on.
 
 use crate::serve_store::{World, address};
 

@@ -1,4 +1,4 @@
-//! `worktree add --recurse-submodules`: submodules from existing objects.
+//! `worktree add --recurse-submodules`: submodules are checked out from existing objects.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Directories with a copy of `pronto`, and processes with a fixed environment.
+//! Helpers for tests: directories with a copy of `pronto`, and processes with a fixed environment.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 use test_support::{DEFAULT_SIGNALS, on_path};
 pub(crate) use test_support::{Scratch, copy_program, write_program};
 
-/// Creates the program under another name in a directory of `scratch`; `make` links or copies it.
+/// Creates the program under another name in a directory of `scratch`. `make` links or copies the
+/// file.
 pub(crate) fn install(
     scratch: &Scratch,
     directory: &str,
@@ -32,7 +33,8 @@ pub(crate) fn run(program: impl AsRef<OsStr>, directory: &Path, arguments: &[&st
         .expect("it starts")
 }
 
-/// Runs git in `directory` with an identity, which must succeed. Returns its output, trimmed.
+/// Runs git in `directory` with an identity, fails unless it succeeds, and returns its output,
+/// trimmed.
 pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=a", "-c", "user.email=a@x"];
     let output = run("git", directory, &[&identity[..], arguments].concat());

@@ -1,4 +1,4 @@
-//! Names of others on a terminal, and in a pipe.
+//! Untrusted names on a terminal and in a pipe.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,4 +1,5 @@
-//! `pronto` and `pronto-server` are one command: found wherever `pronto` is, and of one version.
+//! `pronto` and `pronto-server` act as one program: `pronto` finds `pronto-server` in every
+//! installation, and both have the same version.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,5 +1,5 @@
-//! A directory that is searchable but not readable, one that is readable but not searchable, and
-//! one that is neither, for a user without special permissions.
+//! Directories that are searchable but not readable, readable but not searchable, or neither, for a
+//! user without special permissions.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -1,5 +1,5 @@
-//! Files that an attacker placed in a worktree or a repository: FIFOs, devices, endless and huge
-//! files. Every command ends and uses limited memory.
+//! Files that an attacker has placed in a worktree or a repository: FIFOs, devices, endless and
+//! huge files. Every command ends and uses limited memory.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! Conversations with `upload-pack`, compared with those of git 2.55 byte for byte. Packs are
+//! Compares conversations with `upload-pack` byte for byte with those of git 2.55. Packs are
 //! compared by their objects.
 
 /// A new scene, or the end of the test.

@@ -1,9 +1,9 @@
-//! Values for a URL: `section.<url>.variable`, the best match wins.
+//! Lookups by URL: the value of the key `section.<url>.variable` that matches best.
 
 use super::{Config, EntryRef, Key};
 use crate::url::{NormalUrl, UrlMatch};
 
-/// The best of all entries `section.<url>.variable` and `section.variable`.
+/// Returns the best match of all entries `section.<url>.variable` and `section.variable`.
 pub(super) fn best<'a>(
     config: &'a Config,
     section: &str,

@@ -1,7 +1,7 @@
-//! Converts colours of Git's configuration to escape sequences.
+//! Converts colours of the configuration (`color.*`) to terminal escape sequences.
 
-/// The escape sequence for `[reset] [foreground [background]] [attribute…]`, empty for an empty
-/// value, or `None` when a word is not known.
+/// Returns the escape sequence for `[reset] [foreground [background]] [attribute…]`. The sequence
+/// is empty for an empty value. Returns `None` for an unknown word.
 pub fn parse(value: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(value).ok()?;
     let (mut reset, mut attributes) = (false, 0u32);

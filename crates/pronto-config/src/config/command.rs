@@ -1,11 +1,12 @@
-//! Configuration from the command line and the environment.
+//! Reads configuration from the option `-c` and the environment.
 
 use bstr::{BString, ByteSlice};
 
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, quote};
 
-/// `GIT_CONFIG_COUNT` and its pairs, then `GIT_CONFIG_PARAMETERS`.
+/// Returns the values of `GIT_CONFIG_COUNT` and its pairs, and then those of
+/// `GIT_CONFIG_PARAMETERS`.
 pub(super) fn values(environment: &Environment) -> Result<Vec<(BString, Option<BString>)>> {
     let fail = |message: String| Err(Error::new(ErrorKind::Config, message));
     let mut values = Vec::new();

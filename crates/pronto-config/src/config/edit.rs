@@ -1,4 +1,4 @@
-//! Edits configuration files. The rest of the file stays byte for byte; new text has Git's format.
+//! Edits configuration files in Git's format. The rest of the file stays unchanged, byte for byte.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -14,22 +14,22 @@ use super::parse::{BadLine, Event, Parser, is_key_byte};
 use crate::lock::{self, Lock, PATIENCE};
 use crate::{Error, ErrorKind, Result, path};
 
-/// Why a well-formed edit was not made.
+/// The reason for which a valid edit was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There was nothing to unset.
+    /// The key to unset has no value.
     NothingSet,
-    /// The key has several values, and only one was to be changed.
+    /// The key has several values, but only one value was to be changed.
     Multiple,
 }
 
-/// The contents of a configuration file, to be changed.
+/// The content of a configuration file that is being edited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
     bytes: Vec<u8>,
 }
 
-/// A piece of the file, for finding what belongs together.
+/// An event of the parser, with its relation to the edited key.
 struct Piece {
     event: Event,
     span: Range<usize>,
@@ -37,17 +37,17 @@ struct Piece {
     is_match: bool,
 }
 
-/// The section of a key as it is written: name and subsection.
+/// The section of a key, as written: its name and subsection.
 struct Section<'a> {
     name: &'a [u8],
     subsection: Option<&'a [u8]>,
 }
 
 impl Document {
-    /// A document with these contents.
+    /// Parses the content of a configuration file.
     ///
     /// # Errors
-    /// It is malformed: the line is named.
+    /// Fails with [`BadDocument`] if a line is malformed.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, BadDocument> {
         let mut parser = Parser::new(&bytes);
         loop {
@@ -59,19 +59,19 @@ impl Document {
         }
     }
 
-    /// The contents.
+    /// Returns the content.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Sets `key` to `value`, in place of the value it has, or new at the end of its section.
-    /// Several values that `counts` are refused unless `all` of them are to be replaced.
+    /// Replaces the values of `key` that `counts` accepts by `value`, or adds `value` to the
+    /// section. `all` permits several old values (`--replace-all`).
     ///
     /// # Errors
-    /// The key has several values.
+    /// Fails with [`Refusal::Multiple`] if several values match and `all` is not set.
     ///
     /// # Panics
-    /// If `key` is not [canonical](super::canonical) but for its case.
+    /// Panics if `key`, ignoring its case, is not [canonical](super::canonical).
     pub fn set(
         &mut self,
         key: &BStr,
@@ -104,23 +104,24 @@ impl Document {
         Ok(())
     }
 
-    /// Adds a value to `key`, after those it has.
+    /// Adds a value to `key`, after its existing values (`--add`).
     ///
     /// # Panics
-    /// If `key` is not [canonical](super::canonical) but for its case.
+    /// Panics if `key`, ignoring its case, is not [canonical](super::canonical).
     pub fn add(&mut self, key: &BStr, value: &BStr) {
         let pieces = self.pieces(key, |_| false);
         self.insert(key, value, &pieces);
     }
 
-    /// Removes the value of `key`, and its section if nothing is left in it. Several values that
-    /// `counts` are refused unless `all` of them are to go.
+    /// Removes the value of `key`, and its section if it becomes empty (`--unset`). Only values
+    /// that `counts` accepts are removed. `all` removes several of them (`--unset-all`).
     ///
     /// # Errors
-    /// The key has no value, or several.
+    /// Fails with [`Refusal::NothingSet`] if no value matches, and with [`Refusal::Multiple`] if
+    /// several values match and `all` is not set.
     ///
     /// # Panics
-    /// If `key` is not [canonical](super::canonical) but for its case.
+    /// Panics if `key`, ignoring its case, is not [canonical](super::canonical).
     pub fn unset(
         &mut self,
         key: &BStr,
@@ -156,7 +157,7 @@ impl Document {
         Ok(())
     }
 
-    /// Copies a part of the old contents; what follows begins on a line of its own.
+    /// Copies a part of the old content, and ends it with a line feed.
     fn copy(&self, range: Range<usize>, out: &mut Vec<u8>) {
         if range.start >= range.end {
             return;
@@ -233,11 +234,11 @@ impl Document {
         pieces
     }
 
-    /// Renames all sections called `old` (`name` or `name.subsection`) or, without a new name,
-    /// removes them and all that is in them. Returns how many there were.
+    /// Renames all sections `old` (`name` or `name.subsection`) to `new` (`--rename-section`), or
+    /// removes them (`--remove-section`). Returns their number.
     ///
     /// # Errors
-    /// The new name is malformed.
+    /// Fails with [`ErrorKind::InvalidInput`] if the new name is malformed.
     pub fn rename_section(&mut self, old: &BStr, new: Option<&BStr>) -> Result<usize> {
         if let Some(new) = new
             && !is_section_name(new)
@@ -275,10 +276,10 @@ impl Document {
     }
 }
 
-/// A document that is malformed.
+/// The error of a malformed configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadDocument {
-    /// The line of the fault, counted from one.
+    /// The number of the malformed line, counted from one.
     pub line: u32,
 }
 
@@ -290,13 +291,14 @@ impl std::fmt::Display for BadDocument {
 
 impl std::error::Error for BadDocument {}
 
-/// Locks the file, applies `change` to its contents, and replaces it by the result.
+/// Locks the file, applies `change` to its content, and replaces the file by the result.
 ///
-/// `spoken` is how messages name the file. Symbolic links are followed; permissions stay.
+/// `spoken` is the path in messages. Symbolic links are followed, and permissions are kept.
 ///
 /// # Errors
-/// The file is locked by someone else, cannot be read or written, or is malformed; or
-/// `change` failed: then it stays as it was.
+/// Fails if the file is locked by another process ([`ErrorKind::Locked`]), is malformed or cannot
+/// be read ([`ErrorKind::Config`]), cannot be written ([`ErrorKind::Io`]), or if `change` fails.
+/// The file is unchanged then.
 pub fn edit_file<T>(
     file: &Path,
     spoken: &BStr,
@@ -347,8 +349,8 @@ pub fn edit_file<T>(
     Ok(result)
 }
 
-/// Replaces `target`, whose lock the caller holds. Git gives the permissions of the old file to its lock
-/// file, so the new file must never have had the mark of a lock: it is not the lock file that moves.
+/// Replaces `target`, whose lock the caller holds. A new file with the old permissions is renamed,
+/// and not the lock file, whose mode has the mark of a lock.
 fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std::io::Result<()> {
     let mut name = target.to_owned().into_os_string();
     name.push(".lock.new");
@@ -361,10 +363,10 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std
     replacement.put_in_place_of(target)
 }
 
-/// Sets one key in a file: what most callers need.
+/// Sets a single-valued key in a file.
 ///
 /// # Errors
-/// As for [`edit_file`]; and when the key has several values.
+/// Fails like [`edit_file`], and if the key is malformed or has several values.
 pub fn set_in_file(file: &Path, key: &str, value: &BStr) -> Result<()> {
     let name = key::canonical(key.into()).map(|_| BStr::new(key))?;
     edit_file(file, path::as_bytes(file), |document| {
@@ -376,7 +378,7 @@ pub fn set_in_file(file: &Path, key: &str, value: &BStr) -> Result<()> {
     })
 }
 
-/// The whole section around entry `at`, if nothing else and no comment is in it or at it.
+/// Returns the section around entry `at`, if it has no other entry and no comment in or beside it.
 fn empty_section(pieces: &[Piece], at: usize) -> Option<Range<usize>> {
     let mut begin = None;
     for piece in pieces[..at].iter().rev() {
@@ -409,8 +411,7 @@ fn is_section_name(name: &BStr) -> bool {
         && !name[end..].contains(&b'\n')
 }
 
-/// The length of the section header at the start of `line` if it is that of `name`, in the same
-/// case.
+/// Returns the length of the section header at the start of `line` if the header is `name`.
 fn header_length(line: &[u8], name: &BStr) -> Option<usize> {
     let mut parser = Parser::new(line);
     let Ok(Some(Event::Section)) = parser.next_event() else {

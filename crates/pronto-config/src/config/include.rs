@@ -1,4 +1,4 @@
-//! The conditions of `includeIf.<condition>.path`.
+//! Evaluates the conditions of `includeIf.<condition>.path`.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::git_dir::HEAD_STUB;
 use crate::glob::{self, How};
 use crate::{Error, ErrorKind, Result, path};
 
-/// The start of a condition on the URL of any remote.
+/// The prefix of a condition on the URL of any remote.
 pub(super) const HAS_CONFIG: &[u8] = b"hasconfig:remote.*.url:";
 
 const IN_COMPONENTS: How = How {
@@ -19,7 +19,7 @@ const IN_COMPONENTS: How = How {
     fold_case: false,
 };
 
-/// Whether a condition other than [`HAS_CONFIG`] holds. Unknown ones do not.
+/// Returns whether a condition other than [`HAS_CONFIG`] holds. An unknown condition does not hold.
 pub(super) fn holds(
     condition: &BStr,
     origin: &Origin,
@@ -40,7 +40,7 @@ pub(super) fn holds(
     }
 }
 
-/// Whether one of `urls` matches `pattern`.
+/// Returns whether one of `urls` matches `pattern`.
 pub(super) fn matches_any(pattern: &BStr, urls: &[BString]) -> bool {
     urls.iter()
         .any(|url| glob::matches(pattern, url, IN_COMPONENTS))
@@ -91,8 +91,8 @@ fn git_dir_matches(
         || matches(logical(&place.spoken_git_dir, environment).as_bstr()))
 }
 
-/// Returns the absolute path of the repository that Git calls `spoken`, with the symbolic links through which
-/// the user came to the working directory (`PWD`).
+/// Returns the absolute path of the repository with the name `spoken` in messages. Symbolic links
+/// of the working directory are kept as in `PWD`.
 fn logical(spoken: &Path, environment: &Environment) -> BString {
     if spoken.is_absolute() {
         return path::as_bytes(spoken).to_owned();

@@ -1,4 +1,4 @@
-//! Keys: `section.variable` and `section.subsection.variable`.
+//! Configuration keys: `section.variable` and `section.subsection.variable`.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct Key<'a> {
     /// The section, in lower case.
     pub section: &'a BStr,
-    /// The subsection, as it was written.
+    /// The subsection, in its original case.
     pub subsection: Option<&'a BStr>,
     /// The variable, in lower case.
     pub variable: &'a BStr,
@@ -31,7 +31,8 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The canonical form for a lookup: anything is accepted, an impossible key finds nothing.
+    /// Returns the canonical form of a key for a lookup. Accepts any text; an invalid key is never
+    /// found.
     pub(super) fn lookup(key: &[u8]) -> Cow<'_, [u8]> {
         let first = key.position_of(b'.').unwrap_or(key.len());
         let last = key.last_position_of(b'.').unwrap_or(key.len());
@@ -46,10 +47,11 @@ impl<'a> Key<'a> {
     }
 }
 
-/// The canonical form of a key that a person wrote, checked as Git checks it.
+/// Checks a key as Git does, and returns its canonical form.
 ///
 /// # Errors
-/// It has no section or no variable, or a character that keys cannot have.
+/// Fails with [`ErrorKind::Config`] if the key has no section or no variable, and with
+/// [`ErrorKind::InvalidInput`] if it has an invalid character.
 pub fn canonical(key: &BStr) -> Result<BString> {
     let fail = |kind, message: String| Err(Error::new(kind, message));
     let last = match key.last_position_of(b'.') {

@@ -1,4 +1,4 @@
-//! Reads configuration from all its places, in Git's order, following includes.
+//! Loads the configuration from all sources, in Git's order, and follows includes.
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::{Config, Origin, OriginKind, Scope, command, include, key};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// The largest depth of nested includes.
+/// The maximum depth of nested includes.
 const MAX_INCLUDE_DEPTH: u32 = 10;
 
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ enum Step {
     Command,
 }
 
-/// Collects the places to read from, then reads them.
+/// Collects the sources of the configuration, and then reads them.
 #[derive(Clone, Debug)]
 pub struct Loader<'a> {
     environment: &'a Environment,
@@ -40,8 +40,8 @@ pub struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    /// A loader that reads nothing yet. `place` is the repository that conditional includes ask
-    /// about, if there is one.
+    /// Creates a loader without sources. `place` is the repository for conditional includes
+    /// (`gitdir:`, `onbranch:`).
     pub fn new(environment: &'a Environment, place: Option<Place>) -> Self {
         Loader {
             environment,
@@ -51,16 +51,17 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Whether to follow `include.path` and `includeIf.*.path`; so it does unless told.
+    /// Sets whether `include.path` and `includeIf.*.path` are followed (`--includes`). Default:
+    /// true.
     pub fn follow_includes(&mut self, follow: bool) -> &mut Self {
         self.includes = follow;
         self
     }
 
-    /// The configuration of the machine, unless `GIT_CONFIG_NOSYSTEM` says not to.
+    /// Adds the system configuration, unless `GIT_CONFIG_NOSYSTEM` is true.
     ///
     /// # Errors
-    /// `GIT_CONFIG_NOSYSTEM` is not a boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if `GIT_CONFIG_NOSYSTEM` is not a boolean.
     pub fn system(&mut self) -> Result<&mut Self> {
         if !self.environment.boolean("GIT_CONFIG_NOSYSTEM", false)? {
             let path = system_path(self.environment);
@@ -72,7 +73,8 @@ impl<'a> Loader<'a> {
         Ok(self)
     }
 
-    /// The configuration of the user, both files of it.
+    /// Adds both files of the user's configuration (`$XDG_CONFIG_HOME/git/config` and
+    /// `~/.gitconfig`).
     pub fn global(&mut self) -> &mut Self {
         for path in global_paths(self.environment) {
             if !path.as_os_str().is_empty() {
@@ -82,7 +84,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// The configuration of the repository.
+    /// Adds the configuration of the repository.
     pub fn local(&mut self) -> &mut Self {
         if let Some(place) = &self.place {
             let step = Step::File {
@@ -96,7 +98,8 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// Like [`local`](Self::local), with the contents of the file read already.
+    /// Adds the configuration of the repository like [`local`](Self::local), from content that was
+    /// already read.
     pub fn local_from(&mut self, bytes: Vec<u8>) -> &mut Self {
         if let Some(place) = &self.place {
             let origin = Origin {
@@ -110,7 +113,7 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// The configuration of the worktree.
+    /// Adds the configuration of the worktree (`config.worktree`).
     pub fn worktree(&mut self) -> &mut Self {
         if let Some(place) = &self.place {
             let step = Step::File {
@@ -124,19 +127,19 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// Adds the configuration from options and the environment.
+    /// Adds the configuration from the option `-c` and the environment.
     pub fn command(&mut self) -> &mut Self {
         self.steps.push(Step::Command);
         self
     }
 
-    /// One file, which may be missing.
+    /// Adds a file, which may be missing.
     pub fn file(&mut self, path: impl Into<PathBuf>, scope: Scope) -> &mut Self {
         self.push_file(path.into(), scope, false);
         self
     }
 
-    /// Like [`file`](Self::file), with the name that messages have for it.
+    /// Adds a file like [`file`](Self::file), with its name in messages.
     pub fn file_spoken(&mut self, path: PathBuf, spoken: BString, scope: Scope) -> &mut Self {
         self.steps.push(Step::File {
             path,
@@ -147,13 +150,13 @@ impl<'a> Loader<'a> {
         self
     }
 
-    /// The file that configures the machine, whether it exists or not.
+    /// Returns the path of the system configuration file, which need not exist.
     pub fn system_file(environment: &Environment) -> PathBuf {
         system_path(environment)
     }
 
-    /// The file that is written for the user: the one in the home directory, unless only the
-    /// other one exists. `None` when there is no home.
+    /// Returns the path of the user's configuration file to write to: `~/.gitconfig`, unless only
+    /// the other file exists. Returns `None` if there is no home directory.
     pub fn global_file(environment: &Environment) -> Option<PathBuf> {
         let mut paths = global_paths(environment);
         let user = paths.pop()?;
@@ -166,7 +169,7 @@ impl<'a> Loader<'a> {
         Some(user)
     }
 
-    /// Contents that the caller read: a blob, standard input.
+    /// Adds content that the caller has read: a blob or standard input.
     pub fn bytes(&mut self, bytes: Vec<u8>, origin: Origin) -> &mut Self {
         self.steps.push(Step::Bytes { bytes, origin });
         self
@@ -182,10 +185,11 @@ impl<'a> Loader<'a> {
         });
     }
 
-    /// Reads everything.
+    /// Reads all sources.
     ///
     /// # Errors
-    /// A file cannot be read, or is malformed, or includes go round in circles.
+    /// Fails with [`ErrorKind::Config`] if a file cannot be read or is malformed, or if includes
+    /// are nested too deeply.
     pub fn load(&self) -> Result<Config> {
         self.run(Mode::Everything)
     }
@@ -231,7 +235,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// The file that configures the machine.
+/// Returns the path of the system configuration file.
 fn system_path(environment: &Environment) -> PathBuf {
     match environment.path("GIT_CONFIG_SYSTEM") {
         Some(path) => path.into(),
@@ -239,7 +243,7 @@ fn system_path(environment: &Environment) -> PathBuf {
     }
 }
 
-/// The files that configure the user, in reading order.
+/// Returns the paths of the user's configuration files, in reading order.
 fn global_paths(environment: &Environment) -> Vec<PathBuf> {
     if let Some(path) = environment.path("GIT_CONFIG_GLOBAL") {
         return vec![path.into()];
@@ -254,7 +258,7 @@ fn global_paths(environment: &Environment) -> Vec<PathBuf> {
     xdg.into_iter().chain(user).collect()
 }
 
-/// `directory/name` as messages spell it: without a leading `./`.
+/// Returns `directory/name` as messages print it: without a leading `./`.
 fn spoken(directory: &Path, name: &str) -> BString {
     let full = if directory == Path::new(".") {
         PathBuf::from(name)
@@ -264,13 +268,13 @@ fn spoken(directory: &Path, name: &str) -> BString {
     path::as_bytes(&full).to_owned()
 }
 
-/// Reads a file of a repository, which another user may have written.
+/// Reads a file of the repository, which another user may control.
 fn read_of_repository(path: &Path, spoken: &BStr) -> Result<Option<Vec<u8>>> {
     let content = untrusted::read(path, Links::Follow, LARGEST_TEXT_BYTES);
     existing(content, spoken, false)
 }
 
-/// A file that the user named, which may be a pipe or a device.
+/// Reads a file that the user named, which may be a FIFO or a device.
 fn read(path: &Path, spoken: &BStr, lenient: bool) -> Result<Option<Vec<u8>>> {
     existing(std::fs::read(path), spoken, lenient)
 }
@@ -294,7 +298,7 @@ fn existing(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Everything,
-    /// Only to learn the URLs of all remotes: every `hasconfig` condition counts as true.
+    /// Collect only the URLs of all remotes. Every `hasconfig` condition counts as true.
     RemoteUrls,
 }
 
@@ -415,7 +419,7 @@ impl Reader<'_> {
             (sibling(base), sibling(path::borrow(&from.name)))
         };
         let spoken = path::as_bytes(&spoken);
-        // A user who can write the including file has chosen it.
+        // The author of the including file, who is trusted, has chosen the included file.
         let bytes = match from.scope {
             Scope::Local | Scope::Worktree => read_of_repository(&file, spoken)?,
             _ => read(&file, spoken, false)?,
@@ -467,7 +471,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the error for options and variables of which one is malformed, as `error` says.
+/// Returns the error for malformed options or environment variables, with the cause `error`.
 fn unparsable(error: &Error) -> Error {
     let message = "unable to parse command-line config";
     Error::new(*error.kind(), message).reported_after(error.message())

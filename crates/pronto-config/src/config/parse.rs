@@ -1,47 +1,49 @@
-//! The parser of configuration files: a cursor that yields one event after another, with the bytes
-//! of each, so that one parser serves reading and editing.
+//! The parser of configuration files. Its cursor yields one event after another, with the bytes of
+//! each event, so the same parser serves reading and editing.
 
 use std::ops::Range;
 
-/// The file is malformed at this line (counted from one).
+/// The error of a malformed line, with its number (counted from one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLine(pub u32);
 
-/// An item that the cursor reached. Names and values are left in the [`Parser`].
+/// An event at the cursor. The names and values are in fields of the [`Parser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A section header: [`Parser::section`] is now its name.
+    /// A section header. [`Parser::section`] is its name.
     Section,
     /// A variable: [`Parser::name`] and [`Parser::value`] are set.
     Entry,
-    /// Blanks and line ends between other things.
+    /// White space and line ends between other events.
     Blank,
-    /// A comment, up to its line end.
+    /// A comment, up to the end of its line.
     Comment,
 }
 
-/// A cursor over the bytes of a configuration file. Allocates only to grow its three buffers.
+/// A cursor over the bytes of a configuration file. Allocates only when one of its three buffers
+/// grows.
 pub struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
     line: u32,
-    /// The current section in canonical form with a dot at its end: `core.`, `remote.Name.`.
+    /// The current section in canonical form with a trailing dot: `core.`, `remote.Name.`.
     pub section: Vec<u8>,
-    /// Whether the current section has a subsection in quotes, and where in `section` it starts.
+    /// The position in `section` at which a quoted subsection starts, or `None` without a quoted
+    /// subsection.
     pub subsection_at: Option<usize>,
     /// The name of the last variable, in lower case.
     pub name: Vec<u8>,
     /// The value of the last variable, if it has one.
     pub value: Option<Vec<u8>>,
-    /// The line on which the last variable ends.
+    /// The number of the line on which the last variable ends.
     pub entry_line: u32,
-    /// The bytes that the last event spans.
+    /// The range of bytes of the last event.
     pub span: Range<usize>,
 }
 
 impl<'a> Parser<'a> {
-    /// A parser at the start of `bytes`.
+    /// Creates a parser at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         let at = if bytes.starts_with(b"\xef\xbb\xbf") {
             3
@@ -61,10 +63,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next event, or `None` at the end of the file.
+    /// Returns the next event, or `None` at the end of the file.
     ///
     /// # Errors
-    /// The line that is not well formed.
+    /// Fails with [`BadLine`] if a line is malformed.
     pub fn next_event(&mut self) -> Result<Option<Event>, BadLine> {
         let begin = self.at;
         let Some(byte) = self.read() else {
@@ -102,7 +104,7 @@ impl<'a> Parser<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    /// One byte; a carriage return before a line end is skipped, and lines are counted.
+    /// Reads one byte. Skips a carriage return before a line feed, and counts lines.
     fn read(&mut self) -> Option<u8> {
         let mut byte = self.peek()?;
         self.at += 1;
@@ -116,7 +118,7 @@ impl<'a> Parser<'a> {
         Some(byte)
     }
 
-    /// Like [`read`](Self::read), the end of the file taken as a line end.
+    /// Reads one byte like [`read`](Self::read). The end of the file counts as a line end.
     fn read_or_line_end(&mut self) -> u8 {
         self.read().unwrap_or(b'\n')
     }
@@ -236,12 +238,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether `byte` is white space as in C, without vertical tab and form feed, as in Git.
+/// Whether `byte` is white space for Git: C's white space without vertical tab and form feed.
 pub fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Whether a section or variable name may contain this byte.
+/// Whether a section or variable name may contain `byte`.
 pub fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }

@@ -7,18 +7,18 @@ use bstr::BString;
 /// The repository whose configuration is read.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Its directory: that of this worktree.
+    /// The directory of the repository, or of its linked worktree (`GIT_DIR`).
     pub git_dir: PathBuf,
-    /// The directory that all its worktrees share.
+    /// The common directory of all worktrees (`GIT_COMMON_DIR`).
     pub common_dir: PathBuf,
-    /// `common_dir` as messages spell it (`.git`).
+    /// `common_dir` as messages print it (`.git`).
     pub spoken_common_dir: PathBuf,
-    /// `git_dir` as messages spell it.
+    /// `git_dir` as messages print it.
     pub spoken_git_dir: PathBuf,
-    /// The function that reads the branch of the worktree from a reftable; without it, only `HEAD`
-    /// itself is read.
+    /// The function that reads the current branch of a worktree from a reftable. Without it, only
+    /// the file `HEAD` is read.
     pub branch_in_tables: Option<BranchInTables>,
 }
 
-/// Reads the ref that `HEAD` of a Git directory points to from its reftables.
+/// Returns the ref to which `HEAD` of a Git directory points, from its reftables.
 pub type BranchInTables = fn(&Path) -> Option<BString>;

@@ -1,9 +1,9 @@
-//! Slides groups of changed lines. A group moves down as far as it can, or to the last place where
-//! the other side has changes, too; groups that meet are joined.
+//! Slides groups of changed lines. A group moves down as far as possible, or to the last position
+//! at which the other side has changes, too. Groups that touch are joined.
 
 use super::Side;
 
-/// A run of changed lines, maybe an empty one, between two that are not.
+/// A group of changed lines, which may be empty, between two unchanged lines.
 #[derive(Clone, Copy)]
 struct Group {
     start: usize,
@@ -40,7 +40,7 @@ impl Group {
         Some(Group { start, end })
     }
 
-    /// Moves by one line; `false` if the lines do not allow it.
+    /// Moves the group down by one line. Returns `false` if the lines do not permit the move.
     fn slide_down(&mut self, side: &mut Side) -> bool {
         let fits = self.end < side.lines.len() && side.lines[self.start] == side.lines[self.end];
         if fits {
@@ -67,8 +67,8 @@ impl Group {
     }
 }
 
-/// Moves the groups of `side`. Between two groups both sides have the same lines, so there are as
-/// many groups on the other side, and each move passes one of those.
+/// Slides the groups of `side`. Both sides have the same unchanged lines between groups, so they
+/// have the same number of groups. Each move of a group passes one group of the other side.
 pub(super) fn compact(side: &mut Side, other: &Side) {
     let (mut group, mut across) = (Group::first(side), Group::first(other));
     loop {

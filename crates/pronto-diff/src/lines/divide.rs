@@ -1,20 +1,21 @@
-//! Divides two texts at a point of the shortest edit path, until they have no lines in common. The
-//! path is searched from both ends at once; if it is long, a good point found so far is used.
+//! Splits two texts recursively at a point of the shortest edit path, until the parts have no lines
+//! in common. The path is searched from both ends at once. If the path is long, a good point on it
+//! is used instead of the best one.
 
 use std::ops::Range;
 
 use super::{Kept, Side, rough_root};
 
-/// This many equal lines in a row are a good sign.
+/// The number of consecutive equal lines that makes a point good (a snake).
 const SNAKE: isize = 20;
-/// From this cost on, good signs end the search.
+/// The cost from which on a good point ends the search.
 const COST_OF_GUESSES: isize = 256;
-/// From this cost on, or more for long texts, it ends anyway.
+/// The minimum cost at which the search ends in any case. The limit is higher for long texts.
 const LEAST_LIMIT: usize = 256;
-/// The progress, relative to its cost, from which a path is promising.
+/// The progress, relative to the cost, from which on a path is promising.
 const PROGRESS: isize = 4;
 
-/// Marks the lines of both sides that are not on a common way.
+/// Marks the lines of both sides that are not on a common path.
 pub(super) fn mark(one: &Kept, before: &mut Side, other: &Kept, after: &mut Side) {
     let (rows, columns) = (one.lines.len(), other.lines.len());
     let diagonals = rows + columns + 3;
@@ -42,29 +43,29 @@ pub(super) fn mark(one: &Kept, before: &mut Side, other: &Kept, after: &mut Side
     }
 }
 
-/// A point of division: the numbers of lines of both texts before it.
+/// A split point: the number of lines of each text before it.
 struct Split {
     row: isize,
     column: isize,
-    /// Whether the path to it is a shortest one: no heuristics are needed on it.
+    /// Whether the path to the point is a shortest one, so that its search needs no heuristics.
     start_is_short: bool,
-    /// Likewise for the path from it.
+    /// Whether the path from the point is a shortest one.
     rest_is_short: bool,
 }
 
 struct Search<'a> {
     one: &'a [u32],
     other: &'a [u32],
-    /// The furthest row of the forward paths, by diagonal (row less column).
+    /// The furthest row of the forward paths, by diagonal (row minus column).
     forward: Vec<isize>,
-    /// Likewise those from the end.
+    /// The furthest row of the backward paths, by diagonal.
     backward: Vec<isize>,
-    /// The index of diagonal zero in both.
+    /// The index of diagonal zero in `forward` and `backward`.
     zero: isize,
     limit: isize,
 }
 
-/// The part that is divided.
+/// The part of both texts that is being split.
 #[derive(Clone, Copy)]
 struct Part {
     top: isize,
@@ -73,7 +74,7 @@ struct Part {
     right: isize,
 }
 
-/// The diagonals that paths from one end have reached.
+/// The diagonals that the paths from one end have reached.
 struct Front {
     middle: isize,
     low: isize,
@@ -93,7 +94,7 @@ impl Front {
         (self.low..=self.high).contains(&diagonal)
     }
 
-    /// Every other diagonal, from the highest.
+    /// Returns every second diagonal, from the highest.
     fn diagonals(&self) -> impl Iterator<Item = isize> + use<> {
         let (low, high) = (self.low, self.high);
         (0..)
@@ -128,7 +129,7 @@ impl Search<'_> {
         &mut self.backward[(self.zero + diagonal) as usize]
     }
 
-    /// Finds the point at which to divide. Uses no heuristics if `thorough`.
+    /// Finds the split point. Uses no heuristics if `thorough`.
     fn split(&mut self, rows: &Range<usize>, columns: &Range<usize>, thorough: bool) -> Split {
         let split = |(row, column), start_is_short, rest_is_short| Split {
             row,
@@ -179,8 +180,8 @@ impl Search<'_> {
         unreachable!("ways from both ends meet")
     }
 
-    /// Takes in the diagonals beside the front, as far as there are any; `nowhere` stands for a
-    /// way that is not there.
+    /// Extends the front by one diagonal on each side, within the part. `nowhere` is the row of a
+    /// path that does not exist.
     fn widen(&mut self, front: &mut Front, part: Part, is_forward: bool, nowhere: isize) {
         let (lowest, highest) = (part.top - part.right, part.bottom - part.left);
         let mut set = |diagonal| {
@@ -204,7 +205,8 @@ impl Search<'_> {
         }
     }
 
-    /// One step more from the start; where the ways meet, if they do.
+    /// Extends the forward paths by one step. Returns the point where they meet a backward path, if
+    /// they do.
     fn advance(
         &mut self,
         front: &Front,
@@ -231,7 +233,8 @@ impl Search<'_> {
         None
     }
 
-    /// One step more from the end.
+    /// Extends the backward paths by one step. Returns the point where they meet a forward path, if
+    /// they do.
     fn retreat(
         &mut self,
         front: &Front,
@@ -258,7 +261,7 @@ impl Search<'_> {
         None
     }
 
-    /// The end of a way from the start that has come far and ends in many lines that agree.
+    /// Returns the end of the best forward path that has made much progress and ends in a snake.
     fn good_ahead(&mut self, front: &Front, part: Part, cost: isize) -> Option<(isize, isize)> {
         let (mut best, mut found) = (0, None);
         for diagonal in front.diagonals() {
@@ -281,7 +284,7 @@ impl Search<'_> {
         found
     }
 
-    /// Likewise of a way from the end.
+    /// Returns the end of the best backward path that has made much progress and ends in a snake.
     fn good_back(&mut self, front: &Front, part: Part, cost: isize) -> Option<(isize, isize)> {
         let (mut best, mut found) = (0, None);
         for diagonal in front.diagonals() {
@@ -304,8 +307,7 @@ impl Search<'_> {
         found
     }
 
-    /// Returns the end of the furthest path, from either end, and whether it starts at the
-    /// beginning.
+    /// Returns the end of the path with the most progress, and whether that path is a forward path.
     fn furthest(&mut self, ahead: &Front, back: &Front, part: Part) -> ((isize, isize), bool) {
         let (mut from_start, mut forward) = (-1, -1);
         for diagonal in ahead.diagonals() {

@@ -1,4 +1,4 @@
-//! Writes hunks as a text.
+//! Writes the merged text.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub(super) fn write(hunks: &[Hunk], texts: &Texts<'_>, options: &Options) -> Mer
         options,
         merged: Merged::default(),
     };
-    // Everything outside of hunks is taken from our side.
+    // Lines outside of hunks are copied from our side.
     let mut done = 0;
     for hunk in hunks {
         let (take_ours, take_theirs) = match (hunk.taken, options.favor) {
@@ -46,7 +46,7 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Adds lines. The last one is ended by `end` if it is not yet.
+    /// Appends lines. If the last line has no line ending, `end` is added.
     fn add(&mut self, lines: &[&[u8]], range: Range<usize>, end: Option<&[u8]>) {
         let lines = lines.get(range).unwrap_or_default();
         let text = &mut self.merged.text;
@@ -85,21 +85,22 @@ impl Output<'_> {
     }
 }
 
-/// Returns the line ending around the hunk. It is CRLF if the line before (or the first line) on
-/// both sides, and the first line of the common text, have it as far as they have any.
+/// Returns the line ending for conflict markers of the hunk: CRLF if the line before the hunk (or
+/// the first line) on both sides, and the first line of the merge base, end in CRLF as far as they
+/// exist; otherwise LF.
 fn line_end(hunk: &Hunk, texts: &Texts<'_>) -> &'static [u8] {
     let says = [
         ends_in_crlf(&texts.ours, hunk.ours.start.saturating_sub(1)),
         ends_in_crlf(&texts.theirs, hunk.theirs.start.saturating_sub(1)),
         ends_in_crlf(&texts.base, 0),
     ];
-    // The first that says LF decides; without any, the last one does.
+    // The first LF decides. Without an LF, the merge base decides.
     let is_crlf = !says.contains(&Some(false)) && says[2] == Some(true);
     if is_crlf { b"\r\n" } else { b"\n" }
 }
 
-/// Whether the line at `at` ends in CRLF; one without an end is like the one before it. `None` if
-/// there is no telling.
+/// Returns whether the line at `at` ends in CRLF. A last line without a line ending is like the
+/// line before it. Returns `None` if there is no line with a line ending.
 fn ends_in_crlf(lines: &[&[u8]], at: usize) -> Option<bool> {
     let line = lines.get(at)?;
     if line.ends_with(b"\n") {

@@ -1,13 +1,13 @@
-//! Refines conflicts: removes the lines that both sides have in common, and joins conflicts with
-//! little between them.
+//! Refines conflicts: removes the lines that both sides have in common, and joins conflicts that
+//! are close to each other.
 
 use super::{Hunk, Taken, Texts};
 use crate::lines::changes;
 
-/// Conflicts with at most this many lines between them are joined.
+/// The maximum number of lines between two conflicts that are joined.
 const FEW_LINES: usize = 3;
 
-/// Finds the differences between both sides of each conflict, and joins close ones.
+/// Splits each conflict at the lines that both sides have in common, and joins close conflicts.
 pub(super) fn refine(hunks: &mut Vec<Hunk>, texts: &Texts<'_>, over_punctuation: bool) {
     let mut refined = Vec::with_capacity(hunks.len());
     for hunk in hunks.drain(..) {
@@ -55,7 +55,7 @@ fn are_near(one: &Hunk, other: &Hunk, texts: &Texts<'_>, over_punctuation: bool)
     between.len() <= FEW_LINES || (over_punctuation && !between.iter().any(says_something))
 }
 
-/// Takes lines out of conflicts that both sides begin or end with.
+/// Removes the lines that both sides begin or end with from conflicts (`zdiff3`).
 pub(super) fn take_out_common_ends(hunks: &mut [Hunk], texts: &Texts<'_>) {
     let conflicts = hunks.iter_mut().filter(|hunk| hunk.taken == Taken::Neither);
     for hunk in conflicts {

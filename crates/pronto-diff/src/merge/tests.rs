@@ -80,7 +80,8 @@ fn line_ends_of_markers_are_those_around_them() {
 
 #[test]
 fn costly_pairs_end() {
-    // Few lines in common and many of them often: the search has to give up.
+    // Both texts have few distinct lines in common, which occur often, so the search reaches its
+    // limit.
     let text = |seed: u32| -> String {
         let mut state = seed;
         let mut line = || {

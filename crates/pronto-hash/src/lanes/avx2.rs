@@ -1,29 +1,30 @@
-//! Eight lanes with AVX2.
+//! Vectors of eight lanes with AVX2.
 
 use std::arch::x86_64::*;
 
 use super::vector::Vector;
 
-/// Returns whether the processor has the instructions of [`Eight`] and the functions made of it.
+/// Returns whether the processor has the instructions of [`Eight`] and of the functions that use
+/// it.
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("popcnt")
 }
 
-/// Eight words.
+/// A vector of eight words.
 ///
 /// # Safety
 ///
-/// Needs `avx2`.
+/// Requires `avx2`.
 #[derive(Clone, Copy)]
 pub(super) struct Eight(__m256i);
 
-/// The 32 bytes at `offset` from the base of one lane, as big-endian words.
+/// Loads the 32 bytes at `offset` from the base of one lane, as big-endian words.
 ///
 /// # Safety
 ///
-/// Needs `avx2`, and the bytes must be readable.
+/// Requires `avx2`. The bytes must be readable.
 #[inline(always)]
 unsafe fn row(base: *const u8, offset: usize) -> __m256i {
     // SAFETY: the caller vouches for the instructions and the bytes.
@@ -35,11 +36,11 @@ unsafe fn row(base: *const u8, offset: usize) -> __m256i {
     }
 }
 
-/// [`row`] for all lanes.
+/// Loads the [`row`]s of all lanes.
 ///
 /// # Safety
 ///
-/// As for [`row`].
+/// Has the requirements of [`row`].
 #[inline(always)]
 unsafe fn rows(bases: &[*const u8; 8], offset: usize) -> [__m256i; 8] {
     // SAFETY: the caller vouches for the instructions and the bytes.
@@ -57,11 +58,11 @@ unsafe fn rows(bases: &[*const u8; 8], offset: usize) -> [__m256i; 8] {
     }
 }
 
-/// An eight-by-eight transposition of words.
+/// Transposes an eight-by-eight matrix of words.
 ///
 /// # Safety
 ///
-/// Needs `avx2`.
+/// Requires `avx2`.
 #[inline(always)]
 unsafe fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
     vouched!({

@@ -1,10 +1,11 @@
-//! Sixteen lanes with AVX-512.
+//! Vectors of sixteen lanes with AVX-512.
 
 use std::arch::x86_64::*;
 
 use super::vector::Vector;
 
-/// Returns whether the processor has the instructions of [`Sixteen`] and the functions made of it.
+/// Returns whether the processor has the instructions of [`Sixteen`] and of the functions that use
+/// it.
 pub(super) fn is_available() -> bool {
     super::avx2::is_available()
         && is_x86_feature_detected!("avx512f")
@@ -12,22 +13,22 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512vl")
 }
 
-/// Sixteen words.
+/// A vector of sixteen words.
 ///
 /// # Safety
 ///
-/// Needs `avx512f` and `avx512bw`.
+/// Requires `avx512f` and `avx512bw`.
 #[derive(Clone, Copy)]
 pub(super) struct Sixteen(__m512i);
 
-/// The 16 bytes at `offset` from the bases of four lanes, each four lanes after the one before, as
+/// Loads the 16 bytes at `offset` from the bases of four lanes, which are four lanes apart, as
 /// big-endian words.
 ///
-/// Built up by loads, so that the one port for shuffles has less to do.
+/// Uses loads instead of shuffles, because the processor has only one port for shuffles.
 ///
 /// # Safety
 ///
-/// Needs `avx512f` and `avx512bw`, and the bytes must be readable.
+/// Requires `avx512f` and `avx512bw`. The bytes must be readable.
 #[inline(always)]
 unsafe fn quarters(bases: &[*const u8; 16], first: usize, offset: usize) -> __m512i {
     // SAFETY: the caller vouches for the instructions and the bytes.
@@ -47,11 +48,11 @@ unsafe fn quarters(bases: &[*const u8; 16], first: usize, offset: usize) -> __m5
     }
 }
 
-/// Four words of all lanes, from 16 bytes at `offset` from their bases.
+/// Loads four words of all lanes, from the 16 bytes at `offset` from their bases.
 ///
 /// # Safety
 ///
-/// As for [`quarters`].
+/// Has the requirements of [`quarters`].
 #[inline(always)]
 unsafe fn four_words(bases: &[*const u8; 16], offset: usize) -> [__m512i; 4] {
     // SAFETY: the caller vouches for the instructions and the bytes.
@@ -65,11 +66,11 @@ unsafe fn four_words(bases: &[*const u8; 16], offset: usize) -> [__m512i; 4] {
     }
 }
 
-/// Four rows of words, transposed within each 128-bit quarter.
+/// Transposes four rows of words within each 128-bit quarter.
 ///
 /// # Safety
 ///
-/// Needs `avx512f`.
+/// Requires `avx512f`.
 #[inline(always)]
 unsafe fn transpose_within_quarters(rows: [__m512i; 4]) -> [__m512i; 4] {
     vouched!({

@@ -1,75 +1,77 @@
-//! Finds blocks that could be half of a collision attack.
+//! Detects blocks that may be part of a collision attack.
 //!
-//! Every known practical attack on SHA-1 follows one of 32 disturbance vectors: families I and II,
-//! each with a step `k` and a bit (0 or 2). A pair of messages that follows one of them must
-//! satisfy linear conditions on single bits of the expanded message, the unavoidable bit conditions
-//! of Stevens and Shumow, "Speeding up detection of SHA-1 collision attacks using unavoidable
-//! attack conditions" (USENIX Security 2017), tables 4 and 5. A block that violates a condition of
-//! each vector is harmless.
+//! Every known practical attack on SHA-1 uses one of 32 disturbance vectors: families I and II,
+//! each with a step `k` and a bit (0 or 2). A pair of messages with such a vector satisfies linear
+//! conditions on single bits of the expanded message. These are the unavoidable bit conditions of
+//! Stevens and Shumow, "Speeding up detection of SHA-1 collision attacks using unavoidable attack
+//! conditions" (USENIX Security 2017), tables 4 and 5. A block that violates a condition of each
+//! vector is harmless.
 //!
-//! The conditions of one family for different `k` differ only by a shift in time. So they are
-//! tested for all `k` and all lanes at once. For each bit position that occurs in a condition there
-//! is a [`Planes`] row, with a 16-bit word per step that holds that bit of all lanes. A condition
-//! is then the exclusive or of two 256-bit pieces of such rows.
+//! The conditions of one family for different `k` differ only by a shift in time, so they are
+//! tested for all `k` and all lanes at once. Each bit position of a condition has a [`Planes`] row,
+//! with a 16-bit word for each step that contains that bit of all lanes. A condition is then the
+//! exclusive or of two 256-bit parts of such rows.
 //!
-//! The table omits conditions that reject hardly anything beyond the others. An omitted condition
-//! causes a rare needless recheck and never misses an attack.
+//! The table omits conditions that reject hardly any blocks beyond those that the others reject. An
+//! omitted condition causes a rare needless recheck and never misses an attack.
 
 use std::arch::x86_64::*;
 
 use super::vector::Vector;
 
-/// The least `k` of any disturbance vector; the first word of a family belongs to it.
+/// The smallest `k` of any disturbance vector, which is that of the first word of a family.
 pub(super) const FIRST_K: usize = 43;
 
-/// The capacity of the arrays of a family, in values of `k`.
+/// The number of values of `k` for which a family has space.
 pub(super) const FAMILY: usize = 16;
 
-/// The capacity of the arrays in disturbance vectors, of which 32 exist.
+/// The number of vectors for which the arrays have space. 32 of them exist.
 pub(super) const VECTORS: usize = 4 * FAMILY;
 
-/// The step of the first word of a row. The conditions reach from step 25 (of vectors that do not
-/// exist, but share a load with ones that do) to step 77; rows hold zeros where nothing is needed.
+/// The step of the first word of a row. The conditions need the steps from 25 (of vectors that do
+/// not exist, but share a load with existing ones) to 77. Unused words are zero.
 const FIRST_STEP: usize = 24;
 
-/// The words in a row.
+/// The number of words in a row.
 const ROW: usize = 64;
 
-/// Bit positions of message words that occur in conditions.
+/// The bit positions of message words in the conditions.
 const POSITIONS: [i32; 9] = [0, 1, 2, 4, 5, 6, 7, 29, 30];
 
 /// Single bits of the expanded message words of all lanes.
 #[repr(align(64))]
 pub(super) struct Planes([[u16; ROW]; POSITIONS.len()]);
 
-/// A word of lanes for each vector, by family, then `k`.
+/// A bit set of lanes for each vector, by family and `k`.
 type Families = [[u16; FAMILY]; 4];
 
-/// The lanes and vectors that satisfy all conditions.
+/// The lanes and vectors for which all conditions hold.
 pub(super) struct Survivors {
-    /// A bit for each vector for which there is a lane; which one, says [`vector_of_bit`].
+    /// A bit for each vector that has at least one lane. [`vector_of_bit`] returns the vector of a
+    /// bit.
     pub(super) possible: u64,
-    /// The lanes, as bits, for each vector.
+    /// The bit set of the lanes, for each vector.
     pub(super) lanes: [u16; VECTORS],
 }
 
 impl Survivors {
-    /// Nothing does.
+    /// No lane and no vector.
     pub(super) const NONE: Survivors = Survivors {
         possible: 0,
         lanes: [0; VECTORS],
     };
 }
 
-/// The vector that a bit of [`Survivors::possible`] stands for.
+/// Returns the vector for a bit of [`Survivors::possible`].
 #[inline(always)]
 pub(super) fn vector_of_bit(bit: u8) -> usize {
-    // From the top: which two families, which half of `k`, which of the two, the rest of `k`.
+    // The bits, from the highest: the pair of families, the half of `k`, the family in the pair,
+    // the rest of `k`.
     usize::from(bit & 0x27 | (bit & 8) << 1 | (bit & 16) >> 1)
 }
 
-/// Between which bits there is a condition: for `k` in `first_k..=last_k`, a bit of the word
-/// `from.0` steps after `k`, bit `from.1`, and one given by `to` in the same way.
+/// A condition on two bits. For `k` in `first_k..=last_k`, one bit is bit `from.1` of the word
+/// `from.0` steps after `k`, and the other bit is that of `to`.
 struct Condition {
     from: (i32, i32),
     to: (i32, i32),
@@ -77,7 +79,7 @@ struct Condition {
     last_k: usize,
 }
 
-/// The rows' index of a bit position.
+/// Returns the index of the row of a bit position.
 const fn plane(position: i32) -> usize {
     let mut index = 0;
     while POSITIONS[index] != position {
@@ -86,8 +88,7 @@ const fn plane(position: i32) -> usize {
     index
 }
 
-/// Returns the column in a row of the words for `k = FIRST_K` and following, `distance` steps
-/// later.
+/// Returns the column of a row that contains the word for `k = FIRST_K`, `distance` steps later.
 const fn column(distance: i32) -> usize {
     let column = (FIRST_K as i32 + distance - FIRST_STEP as i32) as usize;
     assert!(
@@ -97,7 +98,7 @@ const fn column(distance: i32) -> usize {
     column
 }
 
-/// All ones for the given values of `k`.
+/// Returns words in which all bits are set for the given values of `k`.
 const fn span(first_k: usize, last_k: usize) -> [u16; FAMILY] {
     let mut words = [0; FAMILY];
     let mut k = first_k;
@@ -108,7 +109,7 @@ const fn span(first_k: usize, last_k: usize) -> [u16; FAMILY] {
     words
 }
 
-/// The vectors that exist, by family: I with bit 0, I with bit 2, II with bit 0, II with bit 2.
+/// The existing vectors of each family: I with bit 0, I with bit 2, II with bit 0, II with bit 2.
 const EXISTING: Families = {
     let mut all = [span(43, 52), span(46, 51), span(45, 56), span(46, 51)];
     all[3][47 - FIRST_K] = 0;
@@ -116,7 +117,7 @@ const EXISTING: Families = {
     all
 };
 
-/// Whether all vectors of a family that exist are in the span.
+/// Returns whether the span contains all existing vectors of a family.
 const fn covers(family: &[u16; FAMILY], first_k: usize, last_k: usize) -> bool {
     let span = span(first_k, last_k);
     let mut index = 0;
@@ -129,7 +130,7 @@ const fn covers(family: &[u16; FAMILY], first_k: usize, last_k: usize) -> bool {
     true
 }
 
-/// The conditions as a table, and the code that tests them.
+/// Defines the table of the conditions, and the code that tests them.
 macro_rules! conditions {
     ($($family:literal: ($from:literal, $from_bit:literal) ($to:literal, $to_bit:literal)
         $relation:ident, $first_k:literal to $last_k:literal;)*) => {
@@ -141,11 +142,11 @@ macro_rules! conditions {
         }),*];
 
         impl Planes {
-            /// The lanes that violate a condition, for each vector.
+            /// Returns the bit set of the lanes that violate a condition, for each vector.
             ///
             /// # Safety
             ///
-            /// Needs `avx2`.
+            /// Requires `avx2`.
             #[inline(always)]
             unsafe fn violations(&self) -> [__m256i; 4] {
                 vouched!({
@@ -225,7 +226,7 @@ conditions! {
     3: (15, 2) (16, 7) differ, 46 to 46;
 }
 
-/// For each bit position, the steps whose words occur in a condition.
+/// The steps whose words are in a condition, for each bit position.
 const NEEDED: [u128; POSITIONS.len()] = {
     let mut needed = [0; POSITIONS.len()];
     let mut index = 0;
@@ -242,11 +243,11 @@ const NEEDED: [u128; POSITIONS.len()] = {
     needed
 };
 
-/// Sixteen words as a vector.
+/// Loads sixteen words into a vector.
 ///
 /// # Safety
 ///
-/// Needs `avx2`.
+/// Requires `avx2`.
 #[inline(always)]
 unsafe fn words(words: &[u16; FAMILY]) -> __m256i {
     // SAFETY: the caller vouches for the instructions, and the array is as long as the vector.
@@ -254,16 +255,16 @@ unsafe fn words(words: &[u16; FAMILY]) -> __m256i {
 }
 
 impl Planes {
-    /// Empty rows.
+    /// Creates rows of zeros.
     pub(super) fn new() -> Self {
         Planes([[0; ROW]; POSITIONS.len()])
     }
 
-    /// Keeps the bits of the expanded message word of `STEP` that conditions ask for.
+    /// Records the bits of the expanded message word of `STEP` that the conditions need.
     ///
     /// # Safety
     ///
-    /// Needs what the vector needs.
+    /// Requires the instructions of the vector type.
     #[inline(always)]
     pub(super) unsafe fn record<V: Vector<N>, const N: usize, const STEP: usize>(
         &mut self,
@@ -282,11 +283,11 @@ impl Planes {
         })
     }
 
-    /// Collects the lanes that satisfy all conditions of a vector.
+    /// Collects the lanes in which all conditions of a vector hold.
     ///
     /// # Safety
     ///
-    /// Needs `avx2`.
+    /// Requires `avx2`.
     #[inline(always)]
     pub(super) unsafe fn survivors(&self, survivors: &mut Survivors) {
         // SAFETY: the caller vouches for the instructions; the arrays are as long as the vectors.
@@ -309,7 +310,7 @@ impl Planes {
 
     /// # Safety
     ///
-    /// Needs what the vector needs.
+    /// Requires the instructions of the vector type.
     #[inline(always)]
     unsafe fn record_position<
         V: Vector<N>,
@@ -326,11 +327,11 @@ impl Planes {
         }
     }
 
-    /// The words of one row for all `k`.
+    /// Loads the words of one row for all `k`.
     ///
     /// # Safety
     ///
-    /// Needs `avx2`.
+    /// Requires `avx2`.
     #[inline(always)]
     unsafe fn piece<const PLANE: usize, const COLUMN: usize>(&self) -> __m256i {
         // SAFETY: the caller vouches for the instructions, `column` for the length.
@@ -338,15 +339,15 @@ impl Planes {
     }
 }
 
-/// Whether a vector, by its place in [`Survivors`], has no differences in the state before step
-/// 65; the others have none before step 58. From there a pair of messages can be followed both
-/// ways.
+/// Returns whether the vector with this index in [`Survivors`] has no differences in the state
+/// before step 65. The other vectors have none before step 58. From that step the second message
+/// can be computed in both directions.
 pub(super) const fn is_late(vector: usize) -> bool {
     FIRST_K + vector % FAMILY >= 50
 }
 
-/// The differences between the two messages of an attack along each vector, as a block of 64
-/// bytes; by place in [`Survivors`]. Zeros for vectors that do not exist.
+/// The message differences of each vector, as a block of 64 bytes, by index in [`Survivors`]. Zeros
+/// for vectors that do not exist.
 pub(super) static DIFFERENCES: [[u8; 64]; VECTORS] = {
     let mut differences = [[0; 64]; VECTORS];
     let mut vector = 0;
@@ -365,11 +366,12 @@ pub(super) static DIFFERENCES: [[u8; 64]; VECTORS] = {
     differences
 };
 
-/// The message difference for one vector: the disturbances are run backwards from the sixteen
-/// steps that define them, and each brings its local collision into the five steps after it
-/// (sections 4.3 and 4.4 of the paper).
+/// Computes the message difference of one vector. The disturbances are computed backwards from the
+/// sixteen steps that define them. Each disturbance adds its local collision to the following five
+/// steps (sections 4.3 and 4.4 of the paper).
 const fn difference(family_ii: bool, k: usize, bit: u32) -> [u8; 64] {
-    // The disturbance of step `t` is at `t + 5`, as those of the five steps before 0 matter too.
+    // The disturbance of step `t` has index `t + 5`, because the five steps before step 0 are
+    // needed, too.
     let mut disturbance = [0_u32; 96];
     if family_ii {
         disturbance[5 + k + 1] = (1_u32 << 31).rotate_left(bit);

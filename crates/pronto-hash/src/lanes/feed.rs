@@ -1,56 +1,56 @@
-//! Keeps lanes supplied with messages of different lengths.
+//! Supplies the lanes with messages of different lengths.
 //!
-//! A message passes a lane in pieces of whole blocks that are contiguous in memory: the header with
-//! the beginning of the body, copied into the lane's buffer; the middle of the body, read in place;
-//! and the rest with the padding, copied again. Short messages are copied as a whole. All lanes run
-//! until the first of them reaches the end of its piece.
+//! A lane processes a message in pieces of whole blocks that are contiguous in memory: the header
+//! and the start of the body, copied into the lane's buffer; the middle of the body, read in place;
+//! and the rest with the padding, copied again. Short messages are copied completely. All lanes run
+//! until the first lane reaches the end of its piece.
 
 use super::suspects::{Batch, Suspects};
 use super::{Run, States};
 use crate::{Collision, Kind, ObjectId, digest};
 
-/// The longest header that fits.
+/// The maximum length of a header.
 pub(crate) const HEADER_MAX: usize = 64;
 
-/// The largest size in bytes, without padding, at which a message is copied whole.
+/// The maximum size in bytes, without padding, of a message that is copied completely.
 const SHORT: usize = 500;
 
-/// Bytes in a buffer: there is room for more padding than there can be, and for any header.
+/// The size of a buffer in bytes, which is sufficient for any header and any padding.
 const BUFFER: usize = 640;
 
-/// The end-of-message byte and the length.
+/// The minimum length of the padding: the end-of-message byte and the length.
 const PADDING: usize = 9;
 
-/// Bytes in a block, of SHA-1 and SHA-256 alike.
+/// The size of a block in bytes, for SHA-1 and SHA-256.
 const BLOCK: usize = 64;
 
-/// Room for the pieces of a message that are not read in place.
+/// A buffer for the pieces of a message that are not read in place.
 #[repr(align(64))]
 struct Buffer([u8; BUFFER]);
 
-/// The functions that do the work for a kind of hash, with the instructions for `N` lanes.
+/// The functions for one hash function, with the instructions for `N` lanes.
 pub(super) struct Kernel<const N: usize> {
     pub(super) kind: Kind,
-    /// The time that all lanes together take for a block each, relative to one message alone, in
-    /// quarters.
+    /// The time for one block in every lane, in quarters of the time for one block of a single
+    /// message.
     pub(super) step_cost: usize,
-    /// Advances the states by some blocks. The blocks must be readable.
+    /// Processes some blocks in all lanes. The blocks must be readable.
     pub(super) run: unsafe fn(&mut States<N>, &Run<'_, N>, &mut Suspects<N>),
-    /// Checks suspects.
+    /// Rechecks a batch of suspects.
     pub(super) recheck: unsafe fn(&Batch<N>) -> u16,
 }
 
-/// The id of a message, or that there is an attack in it.
+/// The id of a message, or the error for a collision attack.
 pub(crate) type Outcome = Result<ObjectId, Collision>;
 
-/// A message in a lane.
+/// The message in a lane.
 struct Current<T> {
     token: T,
     header_length: usize,
     body: *const [u8],
 }
 
-/// A message that has ended, but with a suspect that has not been checked.
+/// A message that has ended, but has a suspect that was not rechecked.
 struct Waiting<T> {
     message: Current<T>,
     header: [u8; HEADER_MAX],
@@ -58,41 +58,41 @@ struct Waiting<T> {
     words: [u32; 8],
 }
 
-/// The piece that follows the current piece of a lane.
+/// The piece after the current piece of a lane.
 #[derive(Clone, Copy)]
 enum Next {
     /// Whole blocks of the body, from this position.
     Middle(usize),
-    /// The end of the body, from this position, and the padding.
+    /// The rest of the body, from this position, and the padding.
     Tail(usize),
-    /// Another message.
+    /// No piece: the message ends.
     End,
 }
 
-/// Messages on their way through `N` lanes.
+/// The messages in `N` lanes.
 pub(super) struct Feed<T, const N: usize> {
     kernel: Kernel<N>,
     states: States<N>,
     suspects: Suspects<N>,
-    /// One per lane.
+    /// The buffer of each lane.
     buffers: Box<[Buffer; N]>,
-    /// The number of blocks that all lanes have processed.
+    /// The number of blocks that each lane has processed.
     clock: usize,
-    /// The start of the piece of each lane, less `BLOCK * clock` at the time it was begun.
+    /// The start of each lane's piece, minus `BLOCK * clock` at the start of the piece.
     bases: [*const u8; N],
-    /// The clock at which the piece of each lane ends; never for idle lanes.
+    /// The clock at the end of each lane's piece; the maximum for idle lanes.
     ends: [usize; N],
     next: [Next; N],
     messages: [Option<Current<T>>; N],
-    /// The headers of messages that are not short, once the end of the body has taken their place
-    /// in the buffers.
+    /// The headers of messages that are not short. They are saved before the end of the body
+    /// overwrites them in the buffers.
     headers: [[u8; HEADER_MAX]; N],
-    /// The numbers of the messages in the lanes, and the next one to be given.
+    /// The number of the message in each lane, and the number of the next message.
     numbers: [u32; N],
     number: u32,
-    /// The clock at which they began.
+    /// The clock at the start of each lane's message.
     begun: [usize; N],
-    /// Lanes that have begun a message and not run since.
+    /// The bit set of the lanes that have started a message and not run since.
     fresh: u16,
     active: u16,
     waiting: Vec<Waiting<T>>,
@@ -103,10 +103,10 @@ pub(super) struct Feed<T, const N: usize> {
 unsafe impl<T: Send, const N: usize> Send for Feed<T, N> {}
 
 impl<T, const N: usize> Feed<T, N> {
-    /// All lanes, as bits.
+    /// The bit set of all lanes.
     const FULL: u16 = u16::MAX >> (16 - N);
 
-    /// With all lanes idle.
+    /// Creates a feed in which all lanes are idle.
     ///
     /// # Safety
     ///
@@ -132,7 +132,7 @@ impl<T, const N: usize> Feed<T, N> {
         }
     }
 
-    /// Forgets all messages on their way.
+    /// Drops all messages.
     pub(super) fn clear(&mut self) {
         self.messages = [const { None }; N];
         self.ends = [usize::MAX; N];
@@ -141,12 +141,12 @@ impl<T, const N: usize> Feed<T, N> {
         self.waiting.clear();
     }
 
-    /// Adds a message, and advances all until there is room for another one.
+    /// Adds a message, and processes all messages until a lane is free.
     ///
     /// # Safety
     ///
-    /// The body must stay readable and unchanged until the message has ended or [`Feed::clear`]
-    /// was called.
+    /// The body must stay readable and unchanged until the message has ended or [`Feed::clear`] is
+    /// called.
     pub(super) unsafe fn push(
         &mut self,
         header: &[u8],
@@ -161,7 +161,7 @@ impl<T, const N: usize> Feed<T, N> {
         }
     }
 
-    /// Advances all messages to their end.
+    /// Processes all messages to their end.
     pub(super) fn finish(&mut self, ended: &mut impl FnMut(T, Outcome)) {
         while self.active != 0 {
             if let Some(lane) = self.straggler() {
@@ -178,7 +178,7 @@ impl<T, const N: usize> Feed<T, N> {
         self.suspects.clear();
     }
 
-    /// Advances all lanes to the end of the shortest piece.
+    /// Runs all lanes to the end of the shortest piece.
     fn step(&mut self, ended: &mut impl FnMut(T, Outcome)) {
         self.point_idle_lanes();
         let end = self.next_end();
@@ -214,7 +214,8 @@ impl<T, const N: usize> Feed<T, N> {
         }
     }
 
-    /// The least of the ends, in four strands as each comparison waits for the one before.
+    /// Returns the smallest of the ends. Uses four strands, because each comparison depends on the
+    /// previous one.
     fn next_end(&self) -> usize {
         let mut least = [usize::MAX; 4];
         for ends in self.ends.chunks_exact(4) {
@@ -225,7 +226,7 @@ impl<T, const N: usize> Feed<T, N> {
         least[0].min(least[1]).min(least[2].min(least[3]))
     }
 
-    /// Idle lanes read what an active one reads.
+    /// Makes idle lanes read the same bytes as an active lane.
     fn point_idle_lanes(&mut self) {
         if self.active == Self::FULL {
             return;
@@ -242,7 +243,7 @@ impl<T, const N: usize> Feed<T, N> {
     ///
     /// # Safety
     ///
-    /// As for [`Feed::push`].
+    /// Has the requirements of [`Feed::push`].
     unsafe fn begin_message(&mut self, header: &[u8], body: *const [u8], token: T) {
         let lane = self.active.trailing_ones() as usize;
         assert!(lane < N, "a lane is idle after each push");
@@ -275,7 +276,7 @@ impl<T, const N: usize> Feed<T, N> {
         }
     }
 
-    /// Begins the blocks of the body that are read in place.
+    /// Starts the piece of the body that is read in place.
     fn begin_middle(&mut self, lane: usize, from: usize) {
         let rest = &self.message(lane).body()[from..];
         let blocks = rest.len() / BLOCK;
@@ -291,7 +292,7 @@ impl<T, const N: usize> Feed<T, N> {
         }
     }
 
-    /// Begins what is left of the body, with the padding.
+    /// Starts the piece with the rest of the body and the padding.
     fn begin_tail(&mut self, lane: usize, from: usize) {
         let message = self.messages[lane]
             .as_ref()
@@ -304,21 +305,21 @@ impl<T, const N: usize> Feed<T, N> {
         self.begin_buffer(lane, blocks, Next::End);
     }
 
-    /// Sets the lane to the begin of its buffer.
+    /// Sets the lane to the start of its buffer.
     fn begin_buffer(&mut self, lane: usize, blocks: usize, next: Next) {
         assert!(blocks <= BUFFER / BLOCK, "the piece is in the buffer");
         let buffer = self.buffers[lane].0.as_ptr();
         self.begin_piece(lane, buffer, blocks, next);
     }
 
-    /// Sets the lane to as many blocks, which must be readable, from `bytes`.
+    /// Sets the lane to `blocks` blocks from `bytes`, which must be readable.
     fn begin_piece(&mut self, lane: usize, bytes: *const u8, blocks: usize, next: Next) {
         self.bases[lane] = bytes.wrapping_sub(self.clock.wrapping_mul(BLOCK));
         self.ends[lane] = self.clock + blocks;
         self.next[lane] = next;
     }
 
-    /// The message of an active lane.
+    /// Returns the message of an active lane.
     fn message(&self, lane: usize) -> &Current<T> {
         self.messages[lane]
             .as_ref()
@@ -347,7 +348,7 @@ impl<T, const N: usize> Feed<T, N> {
             .expect("an active lane has a message")
     }
 
-    /// Ends the message of a lane, now or when its suspects have been checked.
+    /// Ends the message of a lane, at once or after its suspects are rechecked.
     fn end_message(&mut self, lane: usize, ended: &mut impl FnMut(T, Outcome)) {
         let number = self.numbers[lane];
         let words = std::array::from_fn(|word| self.states[word][lane]);
@@ -366,7 +367,7 @@ impl<T, const N: usize> Feed<T, N> {
         }
     }
 
-    /// Ends the messages whose suspects have been checked meanwhile.
+    /// Ends the waiting messages whose suspects have been rechecked.
     fn end_waiting(&mut self, ended: &mut impl FnMut(T, Outcome)) {
         while let Some(waiting) = self.waiting.pop() {
             let Waiting {
@@ -377,7 +378,7 @@ impl<T, const N: usize> Feed<T, N> {
             } = waiting;
             let kind = self.kernel.kind;
             if self.suspects.is_attacked(number) {
-                // The verdict is that of the exact digest of the whole message.
+                // The result is that of a separate digest of the whole message.
                 let outcome = message.digest_alone(kind, &header);
                 ended(message.token, outcome);
             } else {
@@ -386,8 +387,8 @@ impl<T, const N: usize> Feed<T, N> {
         }
     }
 
-    /// The message with the most before it, if it is done sooner alone and from its begin than
-    /// with the lanes, most of them idle.
+    /// Returns the lane with the longest remaining message, if digesting that message again from
+    /// its start without lanes is faster than continuing with mostly idle lanes.
     fn straggler(&self) -> Option<usize> {
         if self.active == Self::FULL {
             return None;
@@ -423,24 +424,24 @@ impl<T> Current<T> {
         (self.len() + PADDING).div_ceil(BLOCK)
     }
 
-    /// The id, found without the lanes.
+    /// Returns the id, computed without the lanes.
     fn digest_alone(&self, kind: Kind, header: &[u8; HEADER_MAX]) -> Outcome {
         digest(kind, &[&header[..self.header_length], self.body()])
     }
 }
 
-/// Ends a message of `length` bytes, of which the buffer holds the last `used`. Returns the blocks
-/// there are in the buffer with the padding.
+/// Writes the padding of a message of `length` bytes, of which the buffer contains the last `used`.
+/// Returns the number of blocks in the buffer, with the padding.
 fn pad(buffer: &mut [u8; BUFFER], used: usize, length: usize) -> usize {
     let end = (used + PADDING).next_multiple_of(BLOCK);
-    // A fixed length again, a block more than needed at most.
+    // A fixed length, which is at most one block too much.
     buffer[used..used + BLOCK + PADDING].fill(0);
     buffer[used] = 0x80;
     buffer[end - 8..end].copy_from_slice(&(length as u64).wrapping_mul(8).to_be_bytes());
     end / BLOCK
 }
 
-/// The id that consists of the first of the given words.
+/// Returns the id that consists of the first words.
 #[inline(always)]
 fn id(kind: Kind, words: &[u32; 8]) -> ObjectId {
     match kind {
@@ -449,7 +450,7 @@ fn id(kind: Kind, words: &[u32; 8]) -> ObjectId {
     }
 }
 
-/// The first of the given words as bytes.
+/// Returns the first words as bytes.
 #[inline(always)]
 fn bytes<const BYTES: usize>(words: &[u32; 8]) -> [u8; BYTES] {
     let mut bytes = [0; BYTES];

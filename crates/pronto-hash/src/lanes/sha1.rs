@@ -1,4 +1,4 @@
-//! SHA-1 of as many messages as a vector has lanes, with collision detection.
+//! SHA-1 with collision detection, for one message in each lane of a vector.
 
 use super::disturbance::Planes;
 use super::sha1_step::step;
@@ -6,7 +6,7 @@ use super::suspects::{Suspects, TRACES, Trace};
 use super::vector::Vector;
 use super::{Run, States};
 
-/// The state that a message begins with.
+/// The initial state of SHA-1.
 pub(super) const INITIAL: [u32; 5] = [
     0x6745_2301,
     0xefcd_ab89,
@@ -15,11 +15,11 @@ pub(super) const INITIAL: [u32; 5] = [
     0xc3d2_e1f0,
 ];
 
-/// Writes the state of all lanes.
+/// Stores the state of all lanes.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn store<V: Vector<N>, const N: usize>(state: &[V; 5], place: &mut [[u32; N]; 5]) {
     for (word, lanes) in state.iter().zip(place) {
@@ -27,12 +27,12 @@ unsafe fn store<V: Vector<N>, const N: usize>(state: &[V; 5], place: &mut [[u32;
     }
 }
 
-/// One step of a whole compression: expands the message where `STEP` is beyond its sixteen words,
-/// which `words` holds as a ring, and keeps the bits that the detection needs.
+/// Computes one step of the compression function. Expands the message if `STEP` is not one of the
+/// first sixteen (`words` is a ring), and records the bits that the detection needs.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn full_step<V: Vector<N>, const N: usize, const STEP: usize>(
     words: &mut [V; 16],
@@ -63,18 +63,18 @@ unsafe fn full_step<V: Vector<N>, const N: usize, const STEP: usize>(
     })
 }
 
-/// Spells out consecutive steps, so that nothing is left to the unroller.
+/// Repeats a step with consecutive numbers, instead of a loop that the compiler may not unroll.
 macro_rules! full_steps {
     ($words:ident, $state:ident, $planes:ident, $trace:ident: $($step:literal)*) => {
         $($state = full_step::<V, N, $step>(&mut $words, $state, $planes, $trace);)*
     };
 }
 
-/// All 80 steps for one block of each lane, without adding the state from before.
+/// Computes all 80 steps for one block in each lane, without adding the previous state.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn compress<V: Vector<N>, const N: usize>(
     mut state: [V; 5],
@@ -92,11 +92,12 @@ unsafe fn compress<V: Vector<N>, const N: usize>(
     })
 }
 
-/// Digests the blocks of `run`, and has the suspicious ones rechecked.
+/// Digests the blocks of `run`, and rechecks the suspicious blocks.
 ///
 /// # Safety
 ///
-/// Needs `avx2` and what the vector needs, and the blocks of all lanes must be readable.
+/// Requires `avx2` and the instructions of the vector type. The blocks of all lanes must be
+/// readable.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector<N>, const N: usize>(
     states: &mut States<N>,

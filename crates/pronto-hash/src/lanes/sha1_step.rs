@@ -1,15 +1,15 @@
-//! A step of SHA-1 in all lanes, and its inverse.
+//! One step of SHA-1 in all lanes, and its inverse.
 
 use super::vector::Vector;
 
 /// The constants of the four phases of twenty steps.
 const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6];
 
-/// The function of three words of the phase that `STEP` belongs to.
+/// Computes the function of three words for the phase `PHASE`.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn mix<V: Vector<N>, const N: usize, const PHASE: usize>(b: V, c: V, d: V) -> V {
     vouched!(match PHASE {
@@ -19,11 +19,11 @@ unsafe fn mix<V: Vector<N>, const N: usize, const PHASE: usize>(b: V, c: V, d: V
     })
 }
 
-/// One step, with the expanded message word of that step.
+/// Computes one step with the expanded message word of that step.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 pub(super) unsafe fn step<V: Vector<N>, const N: usize, const PHASE: usize>(
     state: [V; 5],
@@ -45,11 +45,11 @@ pub(super) unsafe fn step<V: Vector<N>, const N: usize, const PHASE: usize>(
     })
 }
 
-/// Undoes [`step`].
+/// Computes the inverse of [`step`].
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 pub(super) unsafe fn step_back<V: Vector<N>, const N: usize, const PHASE: usize>(
     state: [V; 5],

@@ -1,10 +1,10 @@
-//! SHA-256 of as many messages as a vector has lanes.
+//! SHA-256 for one message in each lane of a vector.
 
 use super::suspects::Suspects;
 use super::vector::Vector;
 use super::{Run, States};
 
-/// The state that a message begins with.
+/// The initial state of SHA-256.
 const INITIAL: [u32; 8] = [
     0x6a09_e667,
     0xbb67_ae85,
@@ -84,12 +84,12 @@ const CONSTANTS: [u32; 64] = [
     0xc671_78f2,
 ];
 
-/// One step: expands the message where `STEP` is beyond its sixteen words, which `words` holds as
-/// a ring.
+/// Computes one step. Expands the message if `STEP` is not one of the first sixteen (`words` is a
+/// ring).
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn step<V: Vector<N>, const N: usize, const STEP: usize>(
     words: &mut [V; 16],
@@ -126,18 +126,18 @@ unsafe fn step<V: Vector<N>, const N: usize, const STEP: usize>(
     })
 }
 
-/// Spells out consecutive steps, so that nothing is left to the unroller.
+/// Repeats a step with consecutive numbers, instead of a loop that the compiler may not unroll.
 macro_rules! steps {
     ($words:ident, $state:ident: $($step:literal)*) => {
         $($state = step::<V, N, $step>(&mut $words, $state);)*
     };
 }
 
-/// Digests the blocks of `run`. There is nothing to suspect.
+/// Digests the blocks of `run`. SHA-256 has no collision detection.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs, and the blocks of all lanes must be readable.
+/// Requires the instructions of the vector type. The blocks of all lanes must be readable.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector<N>, const N: usize>(
     states: &mut States<N>,

@@ -1,34 +1,34 @@
-//! Blocks that satisfy all conditions of a disturbance vector, and their exact check.
+//! The exact check of suspects: blocks in which all conditions of a disturbance vector hold.
 //!
-//! About one harmless block in eighteen is checked. The check follows the other message of the
-//! supposed pair from the step at which both states are equal, backwards to its initial state and
-//! forwards to its final one, and tests whether the sum of the two is the state after the block.
-//! This is done for as many suspects at once as there are lanes.
+//! About one in eighteen harmless blocks is a suspect. The check computes the second message of the
+//! assumed pair from the step at which both states are equal, backwards to its initial state and
+//! forwards to its final state. It then compares the sum of these states with the state after the
+//! block. One suspect is checked in each lane at the same time.
 
 use super::Run;
 use super::disturbance::{DIFFERENCES, Survivors, VECTORS, is_late, vector_of_bit};
 use super::sha1_step::{step, step_back};
 use super::vector::Vector;
 
-/// The number of blocks of each lane between two searches for suspects. Each search costs one or
-/// two branch mispredictions, so it does not run for every block.
+/// The number of blocks of each lane between two searches for suspects. A search costs one or two
+/// branch mispredictions, so it does not run for every block.
 pub(super) const TRACES: usize = 8;
 
-/// The trace of one block of all lanes.
+/// The trace of one block in all lanes.
 #[repr(align(64))]
 pub(super) struct Trace<const N: usize> {
     /// The states before step 58, before step 65, and after the block.
     pub(super) early: [[u32; N]; 5],
     pub(super) late: [[u32; N]; 5],
     pub(super) after: [[u32; N]; 5],
-    /// Which lanes satisfy all conditions, and of which vectors.
+    /// The lanes and vectors for which all conditions hold.
     pub(super) survivors: Survivors,
-    /// The offset of the blocks from the bases of the lanes.
+    /// The offset of the blocks from the base addresses of the lanes.
     pub(super) offset: usize,
 }
 
 impl<const N: usize> Trace<N> {
-    /// An empty one.
+    /// Creates an empty trace.
     const fn new() -> Self {
         Trace {
             early: [[0; N]; 5],
@@ -40,15 +40,15 @@ impl<const N: usize> Trace<N> {
     }
 }
 
-/// Blocks to recheck, and the messages in which an attack was found.
+/// The suspects to recheck, and the messages in which an attack was found.
 pub(super) struct Suspects<const N: usize> {
     /// The traces of the blocks of a run.
     pub(super) traces: Box<[Trace<N>; TRACES]>,
-    /// The places in the traces to check: the trace and the bit of the vector.
+    /// The positions in the traces to check: the index of the trace and the bit of the vector.
     places: Box<[(u8, u8); TRACES * VECTORS + 2]>,
     batch: Batch<N>,
     length: usize,
-    /// The numbers of the messages of the batch.
+    /// The numbers of the messages in the batch.
     numbers: [u32; N],
     attacked: Vec<u32>,
     was_flushed: bool,
@@ -57,20 +57,20 @@ pub(super) struct Suspects<const N: usize> {
 
 /// A batch of suspects, one for each lane.
 pub(super) struct Batch<const N: usize> {
-    /// The block that looked suspicious.
+    /// The suspicious block.
     blocks: [[u8; 64]; N],
-    /// The state of both messages before step 58 or 65, depending on the vector: the first word
-    /// of all, the second of all, and so on.
+    /// The state of both messages before step 58 or 65, depending on the vector: the first words of
+    /// all suspects, then the second words, and so on.
     middle: [[u32; N]; 5],
     /// The state after the block.
     after: [[u32; N]; 5],
-    /// The disturbance vector it may belong to.
+    /// The disturbance vector of the suspect.
     vectors: [u8; N],
 }
 
 #[cfg(test)]
 impl<const N: usize> Batch<N> {
-    /// A full one.
+    /// Creates a full batch.
     pub(super) fn of(suspects: &[super::tests::Suspect]) -> Self {
         use std::array::from_fn;
         Batch {
@@ -83,7 +83,7 @@ impl<const N: usize> Batch<N> {
 }
 
 impl<const N: usize> Suspects<N> {
-    /// None yet.
+    /// Creates an empty collection.
     ///
     /// # Safety
     ///
@@ -107,7 +107,7 @@ impl<const N: usize> Suspects<N> {
         }
     }
 
-    /// Takes up the suspects among the first `blocks` traces, which are of blocks of the run.
+    /// Adds the suspects in the first `blocks` traces, which are those of blocks of `run`.
     ///
     /// # Safety
     ///
@@ -128,10 +128,10 @@ impl<const N: usize> Suspects<N> {
         }
     }
 
-    /// Lists the vectors that survived in each of the first `blocks` traces, and returns how many.
+    /// Lists the vectors in `survivors` of each of the first `blocks` traces. Returns their number.
     ///
-    /// Usually there is one in a block, or none. Two are listed without asking whether they exist,
-    /// so that the processor need not guess.
+    /// Usually a block has one vector or none. Two entries are written in any case, so that the
+    /// processor does not have to predict a branch.
     #[inline(always)]
     fn find(&mut self, blocks: usize) -> usize {
         let mut count = 0;
@@ -186,22 +186,22 @@ impl<const N: usize> Suspects<N> {
         }
     }
 
-    /// Whether the batch holds a block of the message with that number.
+    /// Whether the batch contains a block of the message with this number.
     pub(super) fn is_pending(&self, number: u32) -> bool {
         self.numbers[..self.length].contains(&number)
     }
 
-    /// Whether an attack was found in the message with that number.
+    /// Whether an attack was found in the message with this number.
     pub(super) fn is_attacked(&self, number: u32) -> bool {
         self.attacked.contains(&number)
     }
 
-    /// Whether everything pending at some time since this was asked last has been rechecked.
+    /// Returns whether the batch was rechecked since the last call of this method.
     pub(super) fn was_flushed(&mut self) -> bool {
         std::mem::take(&mut self.was_flushed)
     }
 
-    /// Forgets all of them.
+    /// Drops all suspects.
     pub(super) fn clear(&mut self) {
         self.length = 0;
         self.attacked.clear();
@@ -226,12 +226,12 @@ impl<const N: usize> Suspects<N> {
     }
 }
 
-/// The steps `FROM..TO`, which belong to one phase. Five are spelled out at a time, as after five
-/// each word of the state is in the place it came from.
+/// Computes the steps `FROM..TO`, which belong to one phase. Five steps are unrolled, because after
+/// five steps each word of the state is in its original variable.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn forwards<
     V: Vector<N>,
@@ -261,11 +261,11 @@ unsafe fn forwards<
     })
 }
 
-/// Undoes [`forwards`].
+/// Computes the inverse of [`forwards`].
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn backwards<
     V: Vector<N>,
@@ -295,11 +295,11 @@ unsafe fn backwards<
     })
 }
 
-/// The expanded message.
+/// Expands the message.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
     vouched!({
@@ -315,12 +315,12 @@ unsafe fn expand<V: Vector<N>, const N: usize>(words: [V; 16]) -> [V; 80] {
     })
 }
 
-/// The sum of the states that a message begins and ends with, if it is in `middle` before step
-/// 65 in the lanes `late`, before step 58 in the others.
+/// Returns the sum of the initial and the final state of a message whose state is `middle` before
+/// step 65 in the lanes `late`, and before step 58 in the others.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 unsafe fn both_ways<V: Vector<N>, const N: usize>(
     middle: [V; 5],
@@ -351,11 +351,11 @@ unsafe fn both_ways<V: Vector<N>, const N: usize>(
     })
 }
 
-/// A bit for each suspect whose supposed partner ends in the same state.
+/// Returns the bit set of the suspects whose assumed partner has the same final state.
 ///
 /// # Safety
 ///
-/// Needs what the vector needs.
+/// Requires the instructions of the vector type.
 #[inline(always)]
 pub(super) unsafe fn recheck<V: Vector<N>, const N: usize>(batch: &Batch<N>) -> u16 {
     // SAFETY: the caller vouches for the instructions; blocks and differences are 64 bytes each.

@@ -1,5 +1,5 @@
-//! Tests of the collision detection for each of the 32 disturbance vectors. Published collisions
-//! cover only a few.
+//! Tests the collision detection for each of the 32 disturbance vectors. Published collisions cover
+//! only a few of them.
 
 mod conditions;
 
@@ -8,7 +8,7 @@ use super::suspects::{Batch, Suspects};
 use super::{Run, Width};
 use conditions::{PUBLISHED, Solver};
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 pub(super) struct Numbers(u64);
 
 impl Numbers {
@@ -50,7 +50,7 @@ fn difference(vector: usize) -> [u32; 16] {
     })
 }
 
-/// The places of the vectors that exist.
+/// The indexes of the existing vectors.
 fn existing() -> impl Iterator<Item = usize> {
     (0..VECTORS).filter(|vector| {
         PUBLISHED
@@ -98,8 +98,8 @@ fn there_are_32_vectors() {
     }
 }
 
-/// After the last local collision and before the next disturbance, both messages are the same;
-/// that determines them, together with the two disturbances of family II.
+/// After the last local collision and before the next disturbance, both messages have the same
+/// state. This property and the two disturbances of family II determine the differences.
 #[test]
 fn differences_are_local_collisions() {
     for vector in existing() {
@@ -126,7 +126,7 @@ fn differences_are_local_collisions() {
     }
 }
 
-/// Runs one block of every lane and gives the lanes that remain suspicious for each vector.
+/// Runs one block in every lane and returns the suspicious lanes for each vector.
 fn survivors(width: Width, blocks: &[[u8; 64]; 16]) -> [u16; VECTORS] {
     fn one_block<const N: usize>(
         blocks: &[[u8; 64]; 16],
@@ -170,7 +170,8 @@ fn survivors(width: Width, blocks: &[[u8; 64]; 16]) -> [u16; VECTORS] {
     }
 }
 
-/// A block that satisfies the published conditions of a vector is suspected of it, in any lane.
+/// A block in which the published conditions of a vector hold is a suspect for that vector, in any
+/// lane.
 #[test]
 fn blocks_that_satisfy_the_conditions_are_suspects() {
     let mut numbers = Numbers(0xfeed_beef);
@@ -189,7 +190,7 @@ fn blocks_that_satisfy_the_conditions_are_suspects() {
                 u16::MAX,
                 "{width:?}, vector {vector}"
             );
-            // Only the lanes that do.
+            // No other lane is a suspect.
             let mixed = std::array::from_fn(|lane| {
                 if lane % 3 == 0 {
                     blocks[lane]
@@ -203,7 +204,7 @@ fn blocks_that_satisfy_the_conditions_are_suspects() {
     }
 }
 
-/// All widths suspect the same, and little enough.
+/// All widths find the same suspects, and few of them.
 #[test]
 fn few_blocks_are_suspects() {
     let mut numbers = Numbers(0xdead_5eed);
@@ -219,7 +220,7 @@ fn few_blocks_are_suspects() {
             .first()
             .map_or(0, |found| found.iter().map(|l| l.count_ones()).sum());
     }
-    // No condition is missing from the fast test that would have kept out many more.
+    // The fast test omits no condition that would reject many more blocks.
     let expected = existing()
         .map(|vector| {
             let count = PUBLISHED
@@ -239,12 +240,12 @@ fn few_blocks_are_suspects() {
     );
 }
 
-/// Whether there is no width to test here.
+/// Returns whether this processor supports no width.
 fn found_nothing() -> bool {
     Width::available().next().is_none()
 }
 
-/// The exact check finds the end of the other message for every vector, in every place.
+/// The exact check computes the final state of the second message for every vector, in every lane.
 #[test]
 fn recheck_follows_the_other_message() {
     let mut numbers = Numbers(0xabcd_ef01);
@@ -283,7 +284,7 @@ fn recheck_follows_the_other_message() {
     }
 }
 
-/// A block, the states of both messages in the middle, the one after it, and the vector.
+/// A block, the states of both messages in the middle, the state after the block, and the vector.
 pub(super) type Suspect = ([u8; 64], [u32; 5], [u32; 5], u8);
 
 fn recheck(width: Width, suspects: &[Suspect]) -> u16 {

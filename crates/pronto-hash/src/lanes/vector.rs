@@ -1,56 +1,56 @@
-//! The operations on a vector of 32-bit words, one word per lane, that the digests need.
+//! The vector operations that the digests need, on one 32-bit word in each lane.
 
-/// `N` words of 32 bits, one for each message that is being digested.
+/// A vector of `N` words of 32 bits, one for each message that is being digested.
 ///
 /// # Safety
 ///
-/// Every method may only be called on a processor that has the instructions the implementation
-/// is made of; see the implementing type.
+/// A method may be called only if the processor has the instructions of the implementation; see the
+/// implementing type.
 pub(super) trait Vector<const N: usize>: Copy {
-    /// The same word in all lanes.
+    /// Returns `word` in all lanes.
     unsafe fn splat(word: u32) -> Self;
 
-    /// One word for each lane, the first lane first.
+    /// Loads one word for each lane, the first lane first.
     unsafe fn load(words: &[u32; N]) -> Self;
 
-    /// The reverse of [`Vector::load`].
+    /// Stores one word for each lane, the first lane first.
     unsafe fn store(self, words: &mut [u32; N]);
 
-    /// The sum without carry out of the word.
+    /// Wrapping addition.
     unsafe fn add(self, other: Self) -> Self;
 
-    /// The difference without borrow into the word.
+    /// Wrapping subtraction.
     unsafe fn subtract(self, other: Self) -> Self;
 
     /// Exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
 
-    /// Exclusive or of three.
+    /// Exclusive or of three vectors.
     unsafe fn xor3(self, second: Self, third: Self) -> Self;
 
-    /// The bits of `one` where `self` has a bit, those of `zero` elsewhere.
+    /// The bits of `one` if the same bit of `self` is set, and those of `zero` otherwise.
     unsafe fn choose(self, one: Self, zero: Self) -> Self;
 
-    /// The bits that at least two of the three have.
+    /// The bits that are set in at least two of three vectors.
     unsafe fn majority(self, second: Self, third: Self) -> Self;
 
-    /// Rotation towards the high end by `COUNT`, which is 1 to 31.
+    /// Rotation to the left by `COUNT`, which is 1 to 31.
     unsafe fn rotate_left<const COUNT: i32>(self) -> Self;
 
-    /// Shift towards the low end by `COUNT`, which is 1 to 31.
+    /// Logical shift to the right by `COUNT`, which is 1 to 31.
     unsafe fn shift_right<const COUNT: u32>(self) -> Self;
 
-    /// A bit for each lane, the first lane lowest: bit `BIT` of that lane's word.
+    /// Bit `BIT` of the word in each lane; the first lane has the lowest bit of the result.
     unsafe fn bits<const BIT: i32>(self) -> u16;
 
-    /// The word of `other` in lanes whose bit in `lanes` is set, that of `self` elsewhere.
+    /// The word of `other` in the lanes of the bit set `lanes`, and that of `self` in the others.
     unsafe fn replace(self, lanes: u16, other: Self) -> Self;
 
-    /// A bit for each lane whose word is the same in both.
+    /// The bit set of the lanes whose words are equal.
     unsafe fn equal(self, other: Self) -> u16;
 
-    /// Reads 64 bytes for each lane, at `offset` from its base, as 16 big-endian words, and gives
-    /// the first word of all lanes, the second of all, and so on.
+    /// Loads 64 bytes for each lane, at `offset` from its base, as 16 big-endian words. Returns the
+    /// first words of all lanes, then the second words, and so on.
     ///
     /// The 64 bytes must be readable for each of the `N` bases.
     unsafe fn load_blocks(bases: &[*const u8; N], offset: usize) -> [Self; 16];

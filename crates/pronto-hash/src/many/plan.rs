@@ -1,30 +1,30 @@
-//! Decides the order in which a batch is digested, and which messages use lanes.
+//! Plans the order in which a batch is digested, and which of its messages use lanes.
 
 use super::Message;
 use crate::Kind;
 use crate::lanes::{HEADER_MAX, Width};
 
-/// Memory for dividing a batch.
+/// The reusable memory for the plan of a batch.
 #[derive(Default)]
 pub(super) struct Plan {
     order: Vec<u32>,
     classes: Vec<u16>,
 }
 
-/// Lengths in blocks that differ by less than an eighth are one class, so that sorting takes two
-/// passes over the batch.
+/// The number of length classes. The lengths in a class differ by less than an eighth, so that
+/// sorting needs only two passes over the batch.
 const CLASSES: usize = 512;
 
-/// The class of messages that cannot go through a lane.
+/// The class of messages whose header is too long for a lane.
 const UNFIT: usize = CLASSES - 1;
 
 impl Plan {
     /// Divides a batch of at most 2^32 messages into those to be digested alone and those to be
     /// digested in lanes, in that order.
     ///
-    /// The longest come first, so that the lanes end at about the same time. Those so long that
-    /// the other lanes would have nothing to do for most of their time are digested alone; in a
-    /// batch smaller than the lanes that may be all of them.
+    /// The longest messages are first, so that the lanes end at about the same time. A message is
+    /// digested alone if it is so long that the other lanes would be idle for most of its time. In
+    /// a batch smaller than the number of lanes this may apply to all messages.
     pub(super) fn divide(
         &mut self,
         messages: &[Message<'_>],
@@ -42,8 +42,8 @@ impl Plan {
         self.order.split_at(alone)
     }
 
-    /// Sorts the messages by class, the longest first, and returns how many cannot go through a
-    /// lane; those are the first.
+    /// Sorts the messages by class, the longest first. Returns the number of messages that cannot
+    /// use a lane, which are the first.
     fn sort(&mut self, messages: &[Message<'_>]) -> usize {
         let mut starts = [0_u32; CLASSES];
         self.classes.clear();
@@ -73,7 +73,7 @@ fn blocks(message: &Message<'_>) -> usize {
     (message.header.len() + message.body.len() + 9).div_ceil(64)
 }
 
-/// A number that grows with the length, by one for each eighth.
+/// Returns the length class: a number that increases by one for each eighth of the length.
 fn class(message: &Message<'_>) -> usize {
     if message.header.len() > HEADER_MAX {
         return UNFIT;
@@ -91,10 +91,10 @@ fn count_alone(messages: &[Message<'_>], order: &[u32], lanes: usize, step: usiz
             .map_or(0, |at| blocks(&messages[*at as usize]))
     };
     let mut rest: usize = order.iter().map(|at| blocks(&messages[*at as usize])).sum();
-    // Times are in quarters of what a block takes alone.
+    // Times are in quarters of the time for a block alone.
     let mut time_alone = 0;
     let (mut best, mut best_time) = (0, usize::MAX);
-    // Beyond that many there is always enough to do in the other lanes.
+    // With more messages alone, the other lanes always have enough work.
     for count in 0..=order.len().min(2 * lanes) {
         let time = time_alone + step * length(count).max(rest.div_ceil(lanes));
         if time < best_time {

@@ -1,4 +1,4 @@
-//! The digests agree with published values and with each other.
+//! Tests that the digests equal published values and one another.
 
 use pronto_hash::{Digester, Kind, Message, ObjectId, TrailerDigester, digest, digest_many};
 

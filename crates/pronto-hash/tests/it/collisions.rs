@@ -1,4 +1,4 @@
-//! The published SHA-1 collisions are detected wherever they are in a batch, and nothing else is.
+//! Tests that exactly the published SHA-1 collisions are detected, at any position in a batch.
 
 use pronto_hash::{Backend, DigestStream, Digester, Kind, ManyDigester, Message, ObjectId, digest};
 
@@ -19,7 +19,7 @@ fn published() -> impl Iterator<Item = &'static [u8]> {
     SHATTERED.into_iter().chain(SHAMBLES)
 }
 
-/// A body of some other message.
+/// Returns the body of another message.
 fn innocent(index: usize, length: usize) -> Vec<u8> {
     (0..length)
         .map(|at| (at * 31 + index * 17 + at * at / 7) as u8)

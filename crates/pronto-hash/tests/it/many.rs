@@ -1,4 +1,4 @@
-//! All backends agree with two other implementations.
+//! Tests that all backends agree with two other implementations.
 
 use pronto_hash::{Backend, Kind, ManyDigester, Message, ObjectId, TrailerDigester};
 

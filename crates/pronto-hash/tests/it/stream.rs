@@ -1,4 +1,4 @@
-//! Messages that are hashed as a stream.
+//! Tests messages that are hashed as a stream.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn a_stream_that_is_dropped_drops_the_bodies() {
             stream.push(b"", body.clone(), (), &mut |_, (), _| {});
         }
         std::thread::scope(|scope| {
-            // It can be moved to another thread.
+            // A stream can be moved to another thread.
             scope.spawn(move || drop(stream));
         });
         assert_eq!(Arc::strong_count(&body), 1);

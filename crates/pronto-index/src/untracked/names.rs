@@ -1,19 +1,19 @@
-//! Names in the untracked cache.
+//! Lists of names in the untracked cache.
 
 use crate::bytes::take_until;
 use bstr::{BStr, ByteSlice};
 use std::borrow::Cow;
 
-/// Names one after the other, in one piece: borrowed from where they were read, or owned.
+/// A list of names in one buffer, which is borrowed from the index file or owned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names<'a> {
-    /// Each with a NUL at its end.
+    /// The concatenated names, each with a NUL at its end.
     bytes: Cow<'a, [u8]>,
     count: usize,
 }
 
 impl<'a> Names<'a> {
-    /// Takes `count` names off the front.
+    /// Removes `count` names from the front of `data` and returns them.
     pub(super) fn take(data: &mut &'a [u8], count: usize) -> Option<Names<'a>> {
         let before = *data;
         for _ in 0..count {
@@ -26,7 +26,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The names, each with a NUL at its end.
+    /// Returns the concatenated names, each with a NUL at its end.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -36,12 +36,12 @@ impl<'a> Names<'a> {
         self.count
     }
 
-    /// Whether there is none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// All of them in order. Linear in their bytes.
+    /// Iterates over all names in order. Linear in the number of bytes.
     pub fn iter(&self) -> impl Iterator<Item = &BStr> + Clone {
         let names = self
             .bytes

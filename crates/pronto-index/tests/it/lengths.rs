@@ -39,7 +39,8 @@ fn beside(repository: &Repository) -> PathBuf {
     repository.path(".git/index.pronto")
 }
 
-/// Whether the index is read with the file beside it. Only then the file is not written again.
+/// Returns whether the index is read with the file beside it. Only then the file is not written
+/// again.
 fn is_known(repository: &Repository) -> bool {
     let index = repository.index();
     let kept = std::fs::read(beside(repository)).expect("it is there");

@@ -1,4 +1,4 @@
-//! Scripts without an interpreter line, which `/bin/sh` runs.
+//! Runs scripts without an interpreter line with `/bin/sh`.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -13,8 +13,8 @@ use super::{find_in, search_path};
 /// The shell that runs scripts.
 const SHELL: &str = "/bin/sh";
 
-/// Texts for the kernel, and the pointers to them. The texts are never changed, so that the pointers stay
-/// valid.
+/// C strings for the kernel, and an array of pointers to them. The strings never change, so the
+/// pointers stay valid.
 struct Block {
     pointers: Vec<*const libc::c_char>,
     _texts: Vec<CString>,
@@ -40,11 +40,11 @@ impl Block {
     }
 }
 
-/// Makes `command` start the shell with its program as a script. Everything else about it stays: streams,
-/// directory, arguments and variables.
+/// Makes `command` start the shell with its program as a script. The streams, the directory, the
+/// arguments and the environment of `command` stay unchanged.
 ///
 /// # Errors
-/// An argument or a variable has a zero byte.
+/// Fails with `InvalidInput` if an argument or an environment variable contains a zero byte.
 pub(super) fn run_by_shell(command: &mut Command) -> io::Result<()> {
     let script = script_of(command.get_program());
     let start = [OsStr::new(SHELL).as_bytes(), script.as_bytes()].map(<[u8]>::to_vec);
@@ -79,7 +79,7 @@ pub(super) fn run_by_shell(command: &mut Command) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the path of the script: a name alone is searched like any program.
+/// Returns the path of the script. A name without a slash is searched in `PATH`, like any program.
 fn script_of(program: &OsStr) -> OsString {
     if program.as_bytes().contains(&b'/') {
         return program.into();
@@ -89,7 +89,7 @@ fn script_of(program: &OsStr) -> OsString {
     found.map_or_else(|| program.into(), Into::into)
 }
 
-/// Returns the environment that `command` gives its process.
+/// Returns the environment of the process that `command` starts.
 fn variables_of(command: &Command) -> BTreeMap<OsString, OsString> {
     #[expect(
         clippy::disallowed_methods,

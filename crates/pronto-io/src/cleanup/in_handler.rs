@@ -1,5 +1,5 @@
-//! Removes paths from within a signal handler: only system calls and the stack, no lock, no
-//! allocation.
+//! Removes paths from within a signal handler: with system calls and the stack only, without locks
+//! and allocations.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -12,14 +12,15 @@ use rustix::io::Errno;
 
 use super::slots;
 
-/// Directories within one another that are gone into. Each takes [`CHUNK_BYTES`] and a little of
-/// the stack of whichever thread the signal has interrupted, and a descriptor.
+/// The maximum depth of nested directories. Each level takes a descriptor, and [`CHUNK_BYTES`] and
+/// a little more of the stack of the interrupted thread.
 const DEEPEST: u32 = 256;
 
-/// The buffer for directory entries: more than the longest name takes.
+/// The size of the buffer for directory entries, which holds at least one entry with the longest
+/// name.
 const CHUNK_BYTES: usize = 1024;
 
-/// Removes the paths of every live guard, the latest first. Removed paths are not freed: the
+/// Removes the paths of all live guards, the latest first. The strings are not freed, because the
 /// process is about to end.
 pub(crate) fn remove_all_in_handler() {
     for slot in slots() {
@@ -31,11 +32,12 @@ pub(crate) fn remove_all_in_handler() {
     }
 }
 
-/// Other threads may still be making files inside a directory, so try more than once.
+/// Removes the entry `name` of `parent`. Retries, because other threads may still be creating files
+/// inside of a directory.
 fn remove(parent: BorrowedFd<'_>, name: &CStr, depth: u32) {
     for _ in 0..8 {
         match unlinkat(parent, name, AtFlags::empty()) {
-            // What POSIX has for "it is a directory", and what Linux has.
+            // The errors for a directory: `EPERM` in POSIX, `EISDIR` in Linux.
             Err(Errno::PERM | Errno::ISDIR) if depth > 0 => empty(parent, name, depth - 1),
             Err(Errno::INTR) => continue,
             _ => return,
@@ -47,7 +49,7 @@ fn remove(parent: BorrowedFd<'_>, name: &CStr, depth: u32) {
     }
 }
 
-/// Removes what is in the directory, as far as that can be.
+/// Removes the entries of the directory, as far as possible.
 fn empty(parent: BorrowedFd<'_>, name: &CStr, depth: u32) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(directory) = openat(parent, name, flags, Mode::empty()) else {

@@ -1,5 +1,5 @@
-//! Copies files and directories from one tree into another, with several workers. Copies share
-//! blocks with their originals on file systems that support it.
+//! Copies files and directories from one tree to another with several workers. Copies share blocks
+//! with their originals (`FICLONE`) on file systems that support this.
 
 mod content;
 
@@ -19,7 +19,7 @@ use crate::pool::{self, Gather, Workers, ends_of_groups};
 use crate::progress::Meter;
 use crate::retry::retry;
 
-/// The part of a mode that is copied: permissions, and the sticky bit of directories.
+/// The mode bits that are copied: the permissions, and the sticky bit of directories.
 const KEPT_MODE: u32 = 0o1777;
 
 /// Whether a copy shares its blocks with the original.
@@ -28,47 +28,49 @@ pub enum Sharing {
     /// Share blocks, and fail if that is not possible.
     #[default]
     Always,
-    /// Share blocks if that is possible, and write other files.
+    /// Share blocks if that is possible, and copy the bytes otherwise.
     Auto,
-    /// All files are written.
+    /// Copy the bytes of all files.
     Never,
 }
 
-/// Copies what is in one directory to the same paths in another one.
+/// Copies files and directories of one directory to the same paths in another directory.
 pub struct TreeCopy<'a> {
     /// The directory to copy.
     pub source: &'a Directory,
-    /// The destination. It may lie in `source`: it is not copied into itself.
+    /// The destination. If `target` is inside of `source`, it is not copied into itself.
     pub target: &'a Directory,
-    /// Whether copies share their blocks.
+    /// Whether copies share blocks with their originals.
     pub sharing: Sharing,
     /// The number of threads.
     pub workers: Workers,
-    /// Counts files.
+    /// The progress meter, which counts files.
     pub meter: &'a Meter,
-    /// Checked between files.
+    /// The interrupt, which is checked between files.
     pub interrupt: &'a Interrupt,
-    /// Whether a path may not be made in the target; asked with whether it is a directory.
+    /// Returns whether a path must not be created in the target. The second argument is `true` for
+    /// a directory.
     pub is_barred: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
 }
 
-/// A path that was not copied.
+/// A path that was not copied, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Skipped {
-    /// From the top.
+    /// The path, relative to the source directory.
     pub path: Vec<u8>,
-    /// Why.
+    /// The reason for which the path was not copied.
     pub reason: SkipReason,
 }
 
-/// Why a path was not copied.
+/// The reason for which a path was not copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SkipReason {
     /// A socket, a FIFO or a device.
     Special,
-    /// There is something at this path of the target, or it is barred.
+    /// The path exists in the target, or `is_barred` rejected it.
     InTheWay,
-    /// A directory with a file `.git`, which ties it to its path.
+    /// A directory with a file `.git`, such as a linked worktree. The file ties the directory to
+    /// its path.
     WorkTree,
 }
 
@@ -82,31 +84,33 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Why the operation ended early.
+/// The error that ended the copy early.
 #[derive(Debug)]
 pub struct CopyFailure {
-    /// The path that it was about.
+    /// The path at which the error occurred.
     pub path: Vec<u8>,
-    /// The error; of kind `Interrupted` after an interrupt.
+    /// The error. Its kind is `Interrupted` after an interrupt.
     pub error: io::Error,
-    /// Blocks cannot be shared there, and had to be.
+    /// Whether the error means that the file system cannot share blocks, as [`Sharing::Always`]
+    /// requires.
     pub cannot_share: bool,
 }
 
 type Result<T> = std::result::Result<T, CopyFailure>;
 
 impl TreeCopy<'_> {
-    /// Copies each of `roots` (paths from the top of `source`; a directory with all that is in it).
-    /// Directories above them are made as needed. Kept are contents, permissions (without the bits
-    /// that lend an identity), times of modification and the targets of symbolic links; owners, extended
-    /// attributes and hard links are not. What is at a path of the target stays as it is, and
-    /// no link is followed. What goes away meanwhile is no failure.
+    /// Copies each of `roots` (paths relative to `source`; a directory with all of its contents)
+    /// and creates missing parent directories. Copies contents, permissions (without the
+    /// set-user-ID and set-group-ID bits), modification times and the targets of symbolic links.
+    /// Does not copy owners, extended attributes and hard links. Existing paths of the target stay
+    /// unchanged, and symbolic links are not followed. A file that is removed during the copy is
+    /// not an error.
     ///
-    /// Costs some eight calls for each file, ten for each directory, and memory for the paths of all.
-    /// Returns what was left out, sorted.
+    /// Returns the paths that were not copied, sorted. Costs about eight system calls for each
+    /// file, ten for each directory, and memory for all paths.
     ///
     /// # Errors
-    /// The first failure. What has been copied by then stays.
+    /// Returns the first failure. Files that were copied before it stay.
     pub fn run(&self, roots: &[Vec<u8>]) -> Result<Vec<Skipped>> {
         let own = self.target.own_metadata();
         let own = own.map_err(|error| failure(b"", error))?;
@@ -128,25 +132,25 @@ impl TreeCopy<'_> {
     }
 }
 
-/// A directory of the source, and the files in it.
+/// A directory of the source with its files.
 struct Found {
     path: Vec<u8>,
     files: Vec<Vec<u8>>,
-    /// The metadata, if it was created in the target.
+    /// The metadata of the source directory, if this run created the directory in the target.
     made_as: Option<Metadata>,
 }
 
 struct Walk<'a> {
     copy: &'a TreeCopy<'a>,
-    /// Device and inode of the target.
+    /// The device and inode of the target directory.
     own: (u64, u64),
-    /// Whether files are written.
+    /// Whether the bytes of files are copied instead of shared.
     copies: AtomicBool,
     skipped: Gather<Skipped>,
     failure: Mutex<Option<CopyFailure>>,
 }
 
-/// The entries that one worker found in directories.
+/// Directories that one worker has found.
 #[derive(Default)]
 struct Level {
     found: Vec<Found>,
@@ -154,7 +158,7 @@ struct Level {
 }
 
 impl Walk<'_> {
-    /// Makes all directories, level by level from the top, and finds the files.
+    /// Creates all directories, level by level from the top, and collects the files.
     fn make_directories(&self, roots: &[Vec<u8>]) -> Result<Vec<Found>> {
         let (mut found, mut level) = (Vec::new(), Vec::new());
         for root in roots {
@@ -206,7 +210,7 @@ impl Walk<'_> {
             let (parent, name) = split(&path[..end]);
             let parent = match self.copy.target.open_beneath(parent) {
                 Ok(parent) => parent,
-                // Something is in the way. Creating the root reports it.
+                // A file is in the way. The creation of the root reports it.
                 Err(error) if is_missing(&error) => return Ok(()),
                 Err(error) => return Err(failure(path, error)),
             };
@@ -220,7 +224,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Makes the directory `path` and lists what is in it.
+    /// Creates the directory `path` in the target and lists its entries in the source.
     fn visit(&self, path: &[u8], level: &mut Level) -> Result<()> {
         let failed = |error| failure(path, error);
         self.check(path)?;
@@ -265,8 +269,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Creates the directory in the target. Returns whether it is new; `None` if something is in
-    /// the way.
+    /// Creates the directory in the target. Returns whether the directory is new, or `None` if a
+    /// file is in the way.
     fn make(&self, path: &[u8]) -> io::Result<Option<bool>> {
         if (self.copy.is_barred)(path, true) {
             return Ok(None);
@@ -342,7 +346,7 @@ impl Walk<'_> {
             }
             Err(error) => match from.metadata(name) {
                 Ok(metadata) if metadata.is_symlink() => copy_link(from, to, name, &metadata),
-                // A socket cannot be opened.
+                // `open` fails for a socket.
                 Ok(metadata) if !metadata.is_file() => {
                     skip(SkipReason::Special);
                     return Ok(());
@@ -360,7 +364,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Gives a directory that was made the permissions and the time of the original.
+    /// Sets the permissions and the modification time of a created directory to those of the
+    /// original.
     fn finish(&self, directory: &Found) -> Result<()> {
         let Some(metadata) = &directory.made_as else {
             return Ok(());
@@ -388,7 +393,7 @@ impl Walk<'_> {
         self.skipped.add(vec![Skipped { path, reason }]);
     }
 
-    /// Keeps the first failure, which stops all workers.
+    /// Records the first failure, which stops all workers.
     fn note(&self, done: Result<()>) -> ControlFlow<()> {
         let Err(failed) = done else {
             return ControlFlow::Continue(());
@@ -404,7 +409,7 @@ impl Walk<'_> {
     }
 }
 
-/// One worker: the directories that it is in, and space.
+/// The state of one worker: its open directories and its buffer.
 #[derive(Default)]
 struct Worker {
     at: Option<usize>,
@@ -427,8 +432,7 @@ impl Worker {
     }
 }
 
-/// Returns the type of `name` in `directory`, with a system call if the listing does not contain
-/// it.
+/// Returns the type of `name` in `directory`. Makes a system call if the listing has no type.
 fn kind_of(directory: &Directory, name: &[u8], listed: EntryKind) -> EntryKind {
     match listed {
         EntryKind::Unknown => directory
@@ -446,7 +450,7 @@ fn failure(path: &[u8], error: io::Error) -> CopyFailure {
     }
 }
 
-/// The directory of a path and its last component.
+/// Splits a path into its directory and its last component.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),

@@ -1,4 +1,4 @@
-//! File types, and file contents.
+//! File metadata and file contents.
 
 use std::fs::File;
 use std::io;
@@ -15,28 +15,28 @@ use crate::retry::retry;
 /// The metadata of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// The device the file is on.
+    /// The device of the file system that contains the file.
     pub device: u64,
-    /// Its number on that device.
+    /// The inode number of the file on that device.
     pub inode: u64,
-    /// Kind and permissions, as in `st_mode`.
+    /// The kind and the permissions, as in `st_mode`.
     pub mode: u32,
-    /// The user who owns it.
+    /// The user id of the owner.
     pub user: u32,
-    /// The group that owns it.
+    /// The group id of the file.
     pub group: u32,
-    /// Its size.
+    /// The size of the file.
     pub size_bytes: u64,
-    /// When its content last changed.
+    /// The time of the last change of the content (`st_mtime`).
     pub modified: Time,
-    /// When it last changed in any respect.
+    /// The time of the last change of the content or the metadata (`st_ctime`).
     pub changed: Time,
 }
 
-/// A moment as file systems record it.
+/// A timestamp of a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time {
-    /// Seconds since 1970.
+    /// Seconds since 1970-01-01 UTC.
     pub seconds: i64,
     /// Nanoseconds within the second.
     pub nanoseconds: u32,
@@ -66,27 +66,27 @@ impl Metadata {
         }
     }
 
-    /// Whether it is a regular file.
+    /// Whether the file is a regular file.
     pub fn is_file(&self) -> bool {
         self.kind() == EntryKind::File
     }
 
-    /// Whether it is a directory.
+    /// Whether the file is a directory.
     pub fn is_directory(&self) -> bool {
         self.kind() == EntryKind::Directory
     }
 
-    /// Whether it is a symbolic link.
+    /// Whether the file is a symbolic link.
     pub fn is_symlink(&self) -> bool {
         self.kind() == EntryKind::Symlink
     }
 
-    /// Whether its owner may execute it.
+    /// Whether the owner of the file has the execute permission.
     pub fn is_executable(&self) -> bool {
         self.mode & 0o100 != 0
     }
 
-    /// Returns the type.
+    /// Returns the type of the file.
     pub fn kind(&self) -> EntryKind {
         EntryKind::new(FileType::from_raw_mode(self.mode))
     }
@@ -95,27 +95,28 @@ impl Metadata {
 /// Returns the metadata of the open file.
 ///
 /// # Errors
-/// Those of `fstat(2)`.
+/// Fails with the errors of `fstat(2)`.
 pub fn file_metadata(file: &impl AsFd) -> io::Result<Metadata> {
     Ok(Metadata::new(&retry(|| rustix::fs::fstat(file))?))
 }
 
-/// Returns the metadata of the file at `path`, without following a link in its last component. For
-/// trusted paths.
+/// Returns the metadata of the file at `path`. A symbolic link in the last component is not
+/// followed. For trusted paths.
 ///
 /// # Errors
-/// Those of `lstat(2)`.
+/// Fails with the errors of `lstat(2)`.
 pub fn metadata(path: &Path) -> io::Result<Metadata> {
     Ok(Metadata::new(&retry(|| {
         rustix::fs::lstat(path.as_os_str().as_bytes())
     })?))
 }
 
-/// Appends at most `size_bytes` of `file`, from where it stands, to `out`, and says how many those
-/// are: with one system call, unless the file is shorter or the kernel gives less at a time.
+/// Appends at most `size_bytes` from the read position of `file` to `out`, and returns the number
+/// of appended bytes. Costs one system call, unless the file is shorter or the kernel returns fewer
+/// bytes.
 ///
 /// # Errors
-/// Those of `read(2)`; `OutOfMemory` when there is no room.
+/// Fails with the errors of `read(2)`, and with `OutOfMemory` if the buffer cannot be allocated.
 pub fn read_at_most(file: &File, size_bytes: u64, out: &mut Vec<u8>) -> io::Result<usize> {
     let full = || io::Error::from(io::ErrorKind::OutOfMemory);
     let size = usize::try_from(size_bytes).map_err(|_| full())?;
@@ -130,11 +131,11 @@ pub fn read_at_most(file: &File, size_bytes: u64, out: &mut Vec<u8>) -> io::Resu
     Ok(out.len() - start)
 }
 
-/// Reads what is at `offset` of `file`, as much as there is and `piece` holds: one system call. Zero
-/// at the end.
+/// Reads from `offset` of `file` into `piece`, and returns the number of bytes: zero at the end of
+/// the file. Makes one system call, which may return fewer bytes than `piece` holds.
 ///
 /// # Errors
-/// Those of `pread(2)`.
+/// Fails with the errors of `pread(2)`.
 pub fn read_at(file: &impl AsFd, piece: &mut [u8], offset: u64) -> io::Result<usize> {
     Ok(retry(|| rustix::io::pread(file, &mut *piece, offset))?)
 }

@@ -1,4 +1,4 @@
-//! The names in a directory, in one buffer that is reused for the next directory.
+//! Lists the names in a directory, in one buffer that is reused for the next directory.
 
 use std::io;
 
@@ -6,20 +6,21 @@ use rustix::fs::RawDir;
 
 use super::{Directory, EntryKind};
 
-/// The buffer for directory entries of one call.
+/// The size of the buffer for the directory entries of one system call.
 const CHUNK_BYTES: usize = 32 * 1024;
 
-/// The names in a directory. Reading another one into it allocates only if that one is larger.
+/// The names in a directory. Reading another directory into the same listing allocates only if that
+/// directory has longer contents.
 #[derive(Debug, Default)]
 pub struct Listing {
     chunk: Vec<u8>,
     names: Vec<u8>,
-    /// The start of each name in `names`, which ends at the start of the next one.
+    /// The start of each name in `names`. A name ends at the start of the next name.
     entries: Vec<(u32, EntryKind)>,
 }
 
 impl Listing {
-    /// An empty listing.
+    /// Creates an empty listing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -34,12 +35,13 @@ impl Listing {
         self.entries.is_empty()
     }
 
-    /// The names in the order of the file system, with the kind of each as far as it says.
+    /// Returns the names in the order of the file system, with the kind of each name that the file
+    /// system returned.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], EntryKind)> + '_ {
         (0..self.entries.len()).map(|at| self.at(at))
     }
 
-    /// The name at `position` of [`iter`](Self::iter), if there are as many.
+    /// Returns the name at `position` of [`iter`](Self::iter), or `None` beyond the last name.
     pub fn get(&self, position: usize) -> Option<(&[u8], EntryKind)> {
         (position < self.entries.len()).then(|| self.at(position))
     }
@@ -55,13 +57,13 @@ impl Listing {
 }
 
 impl Directory {
-    /// Reads the names in this directory, which must not have been read before: a second time
-    /// finds nothing, because the position belongs to the handle. It must have been opened to be
-    /// [read](Self::open_readable_beneath). One open less than [`entries`](Self::entries), and no
-    /// allocation for each name.
+    /// Reads the names in this directory. Call this once for each handle: a second call finds no
+    /// names, because the read position belongs to the handle. The handle must be from
+    /// [`open_readable_beneath`](Self::open_readable_beneath). Compared with
+    /// [`entries`](Self::entries), this saves one `open` and the allocation of each name.
     ///
     /// # Errors
-    /// Those of `getdents64(2)`; `EBADF` when it was not opened to be read.
+    /// Fails with the errors of `getdents64(2)`, such as `EBADF` if the handle is not readable.
     pub fn read_once(&self, into: &mut Listing) -> io::Result<()> {
         into.names.clear();
         into.entries.clear();

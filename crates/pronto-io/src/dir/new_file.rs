@@ -1,4 +1,4 @@
-//! Files under construction.
+//! Files that are being written.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -8,19 +8,19 @@ use rustix::io::Errno;
 use super::Metadata;
 use crate::retry::retry;
 
-/// A file that is written from its beginning: a new one, or one that no other process has open.
-/// Dropping it closes it and leaves it.
+/// A file that is written from its beginning: a new file, or a file that no other process has open.
+/// Dropping the value closes the file and does not remove it.
 #[derive(Debug)]
 pub struct NewFile {
     pub(super) fd: OwnedFd,
 }
 
 impl NewFile {
-    /// Writes all of `bytes` at the end of what was written before: one system call unless the
-    /// operating system takes less at once.
+    /// Appends all of `bytes` to the file. Costs one system call, unless the operating system
+    /// writes fewer bytes at once.
     ///
     /// # Errors
-    /// Those of `write(2)`; part of the bytes may have been written.
+    /// Fails with the errors of `write(2)`. A part of the bytes may have been written.
     pub fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match retry(|| rustix::io::write(&self.fd, bytes))? {
@@ -31,12 +31,12 @@ impl NewFile {
         Ok(())
     }
 
-    /// Lets the file, which is empty, share all blocks of `source` until one of both is written
-    /// (`FICLONE`).
+    /// Makes the file, which is empty, share all blocks of `source` (`FICLONE`). A later write to
+    /// either file does not change the other file.
     ///
     /// # Errors
-    /// Those of `ioctl(2)`: the file system cannot, or it is another one. `Unsupported` where
-    /// there is no such call.
+    /// Fails with the errors of `ioctl(2)`, such as those for a file system without shared blocks
+    /// or for two different file systems. Fails with `Unsupported` on systems without the call.
     pub fn share(&self, source: &impl AsFd) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         return Ok(retry(|| rustix::fs::ioctl_ficlone(&self.fd, source))?);
@@ -47,18 +47,18 @@ impl NewFile {
         }
     }
 
-    /// Closes the file and returns its metadata. Errors of closing count: network file systems
-    /// report there that they are full.
+    /// Closes the file and returns its metadata. An error of `close` is returned, too: network file
+    /// systems report there that they are full.
     ///
     /// # Errors
-    /// Those of `fstat(2)` and `close(2)`.
+    /// Fails with the errors of `fstat(2)` and `close(2)`.
     pub fn finish(self) -> io::Result<Metadata> {
         let metadata = Metadata::new(&retry(|| rustix::fs::fstat(&self.fd))?);
         let raw = self.fd.into_raw_fd();
         // SAFETY: the descriptor was owned by `self.fd`, which has just given it up, so nothing
         // else closes or uses it.
         match unsafe { rustix::io::try_close(raw) } {
-            // The descriptor is gone even so, and what was written is with the kernel.
+            // The descriptor is closed nevertheless, and the kernel has the written bytes.
             Ok(()) | Err(Errno::INTR) => Ok(metadata),
             Err(error) => Err(error.into()),
         }

@@ -1,11 +1,12 @@
-//! Replaces the content of files in place if the result cannot be distinguished from a new file.
-//! This frees and allocates no inode and no blocks.
+//! Replaces the content of a file in place if the result is indistinguishable from a new file. The
+//! replacement frees and allocates neither an inode nor blocks.
 //!
-//! Other uses of the old file must keep its content, and properties that a new file would not have
-//! must go. So a file is left alone if it has another hard link, another process has it open or
-//! mapped, its owner or permissions are not those of a new file, or it has extended attributes. A
-//! write lease (`fcntl(2)`, `F_SETLEASE`) shows that no process has it open. While the lease is
-//! held, a process that opens the file waits until it is closed here.
+//! Other users of the old file must keep its content, and the new file must not have properties of
+//! the old file. So a file is not overwritten if it has another hard link, if another process has
+//! it open or mapped, if its owner or permissions differ from those of a new file, or if it has
+//! extended attributes. A write lease (`fcntl(2)`, `F_SETLEASE`) shows that no other process has
+//! the file open. While this process holds the lease, another process that opens the file waits
+//! until this process closes it.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -18,35 +19,36 @@ use super::{Directory, Metadata, NewFile};
 use crate::file_system::FileSystem;
 use crate::retry::retry;
 
-/// Zeros for the rest of the last block of a file; larger blocks are left alone.
+/// Zeros for the rest of the last block of a file. A file with larger blocks is not overwritten.
 const ZEROS: [u8; 4096] = [0; 4096];
 
-/// The number of `F_SETSIG` in `fcntl.h`, which sets the signal of a lease; the same on all
-/// platforms.
+/// The value of `F_SETSIG` in `fcntl.h`, which selects the signal of a lease. The value is the same
+/// on all platforms.
 const F_SETSIG: libc::c_int = 10;
 
-/// The same everywhere.
+/// The number of the system call `cachestat`, which is the same on all platforms.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// The extended attribute of every new file on systems that use such labels.
+/// The extended attribute of every new file on systems with SELinux.
 const LABEL: &[u8] = b"security.selinux\0";
 
-/// Gives files new content in place. `Send` and `Sync`.
+/// Overwrites files in place. `Send + Sync`.
 #[derive(Debug)]
 pub struct Overwriter {
     device: u64,
     user: u32,
     group: u32,
     umask: u32,
-    /// Even where something has to be read for it.
+    /// Whether to overwrite a file even if its last page has to be read from the disk.
     anywhere: bool,
-    /// The file system gives no leases.
+    /// Whether the file system has refused a lease.
     is_refused: AtomicBool,
 }
 
 impl Overwriter {
-    /// For files below `top`. Costs a handful of system calls, some of which read what the kernel says of
-    /// this process. `None` where it is not known to be of use, unless it is to be done `anywhere`.
+    /// Returns an overwriter for files below `top`, or `None` on file systems on which overwriting
+    /// is not known to be faster. `anywhere` permits every file system. Costs a few system calls,
+    /// some of which read the attributes of this process.
     pub fn new(top: &Directory, anywhere: bool) -> Option<Overwriter> {
         let device = top.own_metadata().ok()?.device;
         if !(anywhere || FileSystem::on_device(top, device).replaces_quickly()) {
@@ -62,17 +64,18 @@ impl Overwriter {
         })
     }
 
-    /// Replaces the content of the file `name` by `content`; `executable` is its new mode. Returns
-    /// `None` if the file was left alone, also if `content` is empty: the caller must then remove
-    /// and create it. The last page of the file must be in memory, because it would have to be read
-    /// otherwise; with `anywhere` it is read.
+    /// Replaces the content of the file `name` by `content` and its mode by that of an `executable`
+    /// or an ordinary file. Returns `None` if the file was not overwritten, also if `content` is
+    /// empty: the caller must then remove and create the file. The last page of the file must be in
+    /// memory, because it would have to be read otherwise; with `anywhere` the page is read.
     ///
-    /// Costs nine system calls, ten for a shorter file, and up to seven if it is left alone. A
-    /// process that opens the file meanwhile waits. This process then gets `SIGURG`, which is
-    /// ignored by default.
+    /// Costs nine system calls, ten for a shorter file, and up to seven if the file is not
+    /// overwritten. Another process that opens the file during the call waits. This process then
+    /// receives `SIGURG`, which is ignored by default.
     ///
     /// # Errors
-    /// The file is damaged: those of `writev(2)`, `ftruncate(2)`, `fstat(2)` and `close(2)`.
+    /// Fails with the errors of `writev(2)`, `ftruncate(2)`, `fstat(2)` and `close(2)`. The file is
+    /// damaged then.
     pub fn overwrite(
         &self,
         directory: &Directory,
@@ -97,7 +100,8 @@ impl Overwriter {
         file.finish().map(Some)
     }
 
-    /// Returns the metadata of the file, if the result cannot be distinguished from a new file.
+    /// Returns the metadata of the file if an overwritten file is indistinguishable from a new
+    /// file.
     fn suitable(&self, file: &NewFile, executable: bool) -> Option<Stat> {
         let stat = rustix::fs::fstat(file).ok()?;
         let metadata = Metadata::new(&stat);
@@ -113,12 +117,13 @@ impl Overwriter {
         (fits && is_quick() && is_ours()).then_some(stat)
     }
 
-    /// Returns whether no other process has the file open. This stays true until it is closed here.
+    /// Returns whether no other process has the file open. The answer holds until this process
+    /// closes the file.
     fn lease(&self, file: BorrowedFd<'_>) -> bool {
         match lease(file) {
             Ok(()) => true,
             Err(error) => {
-                // Another process has this file open, or files of its kind have no leases.
+                // Another process has this file open, or the file system supports no leases for it.
                 let is_about_file = error.kind() == io::ErrorKind::WouldBlock;
                 self.is_refused.fetch_or(!is_about_file, Relaxed);
                 false
@@ -146,12 +151,13 @@ fn has_no_attributes(file: BorrowedFd<'_>) -> bool {
     match rustix::fs::flistxattr(file, &mut names) {
         Ok(0) | Err(Errno::NOTSUP) => true,
         Ok(len) => names.get(..len) == Some(LABEL),
-        // There are more than have room.
+        // The list of attributes is longer than the buffer.
         Err(_) => false,
     }
 }
 
-/// Whether the page in which the file ends is in memory, without having it read (`cachestat(2)`, Linux 6.5).
+/// Returns whether the last page of the file is in memory (`cachestat(2)`, Linux 6.5), without
+/// reading the page.
 fn is_in_memory(file: BorrowedFd<'_>, size_bytes: u64) -> bool {
     let Some(last) = size_bytes.checked_sub(1) else {
         return true;
@@ -164,13 +170,13 @@ fn is_in_memory(file: BorrowedFd<'_>, size_bytes: u64) -> bool {
     done == 0 && found[0] > 0
 }
 
-/// Writes `content` from the beginning, and nothing else stays.
+/// Overwrites the whole content of the file with `content`.
 fn fill(file: &mut NewFile, old: &Stat, content: &[u8]) -> io::Result<()> {
     let (old_size, len) = (old.st_size.unsigned_abs(), content.len());
     if old_size <= len as u64 {
         return file.write_all(content);
     }
-    // Whole blocks, so that none has to be read.
+    // Write whole blocks, so that the kernel reads no block.
     let over = len % (old.st_blksize.unsigned_abs() as usize).max(1);
     let fill = match over {
         0 => 0,
@@ -200,7 +206,7 @@ mod tests {
     }
 
     impl Place {
-        /// With the file `a` of this content.
+        /// Creates a directory with a file `a` of this content.
         fn new(content: &[u8]) -> Place {
             let scratch = tempfile::tempdir().expect("a directory");
             let directory = Directory::open(scratch.path()).expect("it is there");
@@ -317,7 +323,7 @@ mod tests {
             });
             for _ in 0..200 {
                 for content in [vec![b'o'; 500_000], new.clone()] {
-                    // Now and then the other has it open.
+                    // Fails from time to time, when the other thread has the file open.
                     place.overwrite(&content);
                 }
             }

@@ -1,24 +1,25 @@
-//! On systems without leases, files are never replaced in place.
+//! The replacement of the module `overwrite` on systems without leases. No file is overwritten in
+//! place.
 
 use std::convert::Infallible;
 use std::io;
 
 use super::{Directory, Metadata};
 
-/// There is none.
+/// An overwriter, which cannot be created on this system.
 #[derive(Debug)]
 pub struct Overwriter(Infallible);
 
 impl Overwriter {
-    /// `None`.
+    /// Returns `None`.
     pub fn new(_: &Directory, _: bool) -> Option<Overwriter> {
         None
     }
 
-    /// Is never called.
+    /// Cannot be called, because no value of the type exists.
     ///
     /// # Errors
-    /// None.
+    /// Returns no error.
     pub fn overwrite(
         &self,
         _: &Directory,

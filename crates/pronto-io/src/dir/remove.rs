@@ -1,4 +1,4 @@
-//! Removes a directory with everything in it, with several workers.
+//! Removes a directory and its contents with several workers.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -8,15 +8,15 @@ use std::sync::{Mutex, PoisonError};
 use super::{Directory, EntryKind, is_directory_error, is_missing};
 use crate::pool::{self, Workers};
 
-/// Removes the directory at `path` and everything in it. No link below it is followed. What another
-/// process removes meanwhile is no failure.
+/// Removes the directory at `path` and its contents. No symbolic link below `path` is followed. A
+/// file that another process removes at the same time is not an error.
 ///
-/// First all files go, level by level from the top; then the directories, from the bottom. Costs
-/// one call for each file, seven or so for each directory, and memory for the paths of all
-/// directories.
+/// Removes all files first, level by level from the top, and then the directories, from the bottom.
+/// Costs one system call for each file, about seven for each directory, and memory for the paths of
+/// all directories.
 ///
 /// # Errors
-/// The first failure. Everything that can be removed is removed all the same.
+/// Returns the first failure, after removing everything else that can be removed.
 pub fn remove_tree(path: &Path, workers: Workers) -> io::Result<()> {
     let removal = Removal {
         top: Directory::open(path)?,
@@ -30,7 +30,7 @@ pub fn remove_tree(path: &Path, workers: Workers) -> io::Result<()> {
         });
         levels.push(std::mem::replace(&mut level, below));
     }
-    // The first level is the top, which has no name in itself.
+    // The first level is the top directory, which is removed separately.
     for level in levels.iter().skip(1).rev() {
         removal.for_each(workers, level, |path, _| removal.remove_directory(path));
     }
@@ -47,7 +47,8 @@ struct Removal {
 }
 
 impl Removal {
-    /// Calls `work` for each of `paths`, with a list for further paths. Returns that list.
+    /// Calls `work` for each of `paths` and with a list to which `work` adds further paths. Returns
+    /// that list.
     fn for_each(
         &self,
         workers: Workers,
@@ -78,7 +79,7 @@ impl Removal {
         failure.get_or_insert(error);
     }
 
-    /// Removes the files in the directory `path`; the directories in it go to `below`.
+    /// Removes the files in the directory `path` and adds its subdirectories to `below`.
     fn remove_files(&self, path: &[u8], below: &mut Vec<Vec<u8>>) -> io::Result<()> {
         let directory = self.top.open_beneath(path)?;
         for (name, kind) in directory.entries()? {

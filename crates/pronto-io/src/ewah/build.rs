@@ -2,12 +2,13 @@
 
 use super::WORD_LEN;
 
-/// The most words that a marker counts as a run, and the most that it announces behind it.
+/// The maximum length of a run, and the maximum number of literal words, that one marker can
+/// announce.
 const MOST_IN_RUN: u64 = u32::MAX as u64;
 const MOST_LITERALS: u64 = (1 << 31) - 1;
 
-/// A compressed bitmap that grows at its end. The result for a sequence of words does not depend on
-/// how they are added, and equals that of JavaEWAH and Git.
+/// A compressed bitmap that grows at its end. The result depends only on the sequence of words, not
+/// on the calls that add them, and equals the result of JavaEWAH and Git.
 #[derive(Clone, Debug)]
 pub struct Builder {
     words: Vec<u64>,
@@ -24,7 +25,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A bitmap without a word.
+    /// Creates a bitmap without words.
     pub fn new() -> Builder {
         Builder {
             words: vec![0],
@@ -33,14 +34,14 @@ impl Builder {
         }
     }
 
-    /// Makes it one without a word again; keeps its memory.
+    /// Removes all words and keeps the memory.
     pub fn clear(&mut self) {
         self.words.clear();
         self.words.push(0);
         (self.marker, self.count) = (0, 0);
     }
 
-    /// Adds 64 bits, the lowest first.
+    /// Appends 64 bits, the lowest bit first.
     #[inline]
     pub fn add_word(&mut self, word: u64) {
         if word == 0 || word == u64::MAX {
@@ -55,7 +56,7 @@ impl Builder {
         self.words.push(word);
     }
 
-    /// Adds `count` words of which all bits are as `ones` says.
+    /// Appends `count` words, in which all bits are set if `ones`, and clear otherwise.
     pub fn add_run(&mut self, ones: bool, mut count: u64) {
         self.count += count;
         while count > 0 {
@@ -92,7 +93,7 @@ impl Builder {
         self.words.len() * WORD_LEN + 12
     }
 
-    /// Appends the bitmap to `out`, saying that it speaks of `bits` bits.
+    /// Appends the serialised bitmap to `out`, with `bits` as its number of bits.
     pub fn write(&self, bits: u32, out: &mut Vec<u8>) {
         out.reserve(self.size_bytes());
         out.extend_from_slice(&bits.to_be_bytes());

@@ -1,9 +1,9 @@
-//! The process that holds a lock: the file `NAME~pid.lock` beside `NAME.lock`, in the format of git
-//! 2.55 (`core.lockfilePid`), which contains `pid N`.
+//! The process id of a lock's holder, in the file `NAME~pid.lock` beside `NAME.lock`. The format is
+//! that of git 2.55 (`core.lockfilePid`): `pid N`.
 //!
-//! It is read when a wait for a lock fails, and only for the message. A process id says nothing
-//! about other hosts and containers that use the same files, and ids are reused. No lock is taken
-//! over because of it.
+//! The process id is read only for the message of a failed wait. The id is meaningless for other
+//! hosts and containers that use the same files, and ids are reused. So no lock is taken over
+//! because of it.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -17,19 +17,20 @@ use super::{Error, ErrorKind, OLD};
 use crate::cleanup::Guard;
 use crate::untrusted::{self, Links};
 
-/// Whether locks get a file that names their holder.
+/// Whether locks record the process id of their holder.
 static RECORDS: AtomicBool = AtomicBool::new(false);
 
-/// More than any such file has.
+/// The maximum size of a valid file.
 const LARGEST_BYTES: u64 = 64;
 
-/// Has all locks that this process takes from now on name it in `NAME~pid.lock`, or not
+/// Sets whether locks that this process takes from now on record its process id in `NAME~pid.lock`
 /// (`core.lockfilePid`).
 pub fn record_processes(records: bool) {
     RECORDS.store(records, Relaxed);
 }
 
-/// The process that the content of a `NAME~pid.lock` names; `None` if it is malformed.
+/// Returns the process id in the content of a `NAME~pid.lock`, or `None` if the content is
+/// malformed.
 pub fn recorded_process(content: &[u8]) -> Option<u64> {
     let digits = content.trim_ascii_end().strip_prefix(b"pid ")?;
     if !digits.iter().all(u8::is_ascii_digit) {
@@ -39,8 +40,8 @@ pub fn recorded_process(content: &[u8]) -> Option<u64> {
     (id > 0).then_some(id)
 }
 
-/// Names this process as the holder of the lock on `target` if that is wanted. It must have the
-/// lock: what is found under the name was left by a process that was killed.
+/// Records this process as the holder of the lock on `target` if recording is enabled. This process
+/// must hold the lock: an existing file was left by a process that was killed.
 pub(super) fn record(target: &Path, is_taken_over: bool) -> Option<Guard> {
     let records = RECORDS.load(Relaxed);
     if !records && !is_taken_over {
@@ -54,12 +55,12 @@ pub(super) fn record(target: &Path, is_taken_over: bool) -> Option<Guard> {
     let opened = OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = opened.ok()?;
     let guard = Guard::new(path);
-    // A lock without a record is as good: the record is given up, as its guard is.
+    // A lock without a record is valid: on a failure, the guard removes the record.
     let written = file.write_all(format!("pid {}\n", std::process::id()).as_bytes());
     written.is_ok().then_some(guard)
 }
 
-/// The error of a lock that is held for too long.
+/// Returns the error for a lock that is held beyond the timeout.
 pub(super) fn held(target: &Path, path: &Path) -> Error {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let lock = absolute.display();
@@ -97,23 +98,24 @@ pub(super) fn held(target: &Path, path: &Path) -> Error {
     };
     let message = format!("Unable to create '{lock}': File exists.\n\n{holder}");
     let error = Error::new(ErrorKind::Held, message);
-    // A lock of a moment ago most likely belongs to a command that runs: nothing is to be removed.
+    // A recent lock probably belongs to a running command, so the hint to remove the file is
+    // omitted.
     match is_old(path) {
         true => error.with_hint(hint),
         false => error,
     }
 }
 
-/// The holder of a lock, as recorded.
+/// The recorded holder of a lock.
 #[derive(Debug, PartialEq, Eq)]
 enum Holder {
-    /// Nothing is recorded.
+    /// There is no record.
     Unknown,
-    /// A record that cannot be parsed.
+    /// The record cannot be parsed.
     Malformed,
     /// A process with the recorded id is running.
     Running(u64),
-    /// No process has the recorded id here.
+    /// No process on this host has the recorded id.
     Dead(u64),
 }
 
@@ -136,7 +138,7 @@ impl Holder {
     }
 }
 
-/// `NAME~pid.lock`.
+/// Returns the path `NAME~pid.lock`.
 fn path_of(target: &Path) -> PathBuf {
     let mut path = target.as_os_str().to_owned();
     path.push("~pid.lock");
@@ -180,7 +182,7 @@ mod tests {
         let own = std::process::id();
         std::fs::write(path_of(&target), format!("pid {own}")).expect("it is writable");
         assert!(text().contains(&format!("may be held by process {own};")));
-        // Above the highest number of a process.
+        // Larger than any process id.
         for id in [(1u64 << 22) + 1, u64::MAX] {
             std::fs::write(path_of(&target), format!("pid {id}\n")).expect("it is writable");
             assert!(text().contains(&format!("held by process {id}, which is no longer running")));

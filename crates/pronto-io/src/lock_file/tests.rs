@@ -12,7 +12,7 @@ fn lock(target: &Path, marking: Marking, patience: Duration) -> LockFile {
     LockFile::acquire(target, marking, patience).expect("nobody has it")
 }
 
-/// Ends `lock` as a kill ends its process: the files stay, the descriptor is closed.
+/// Drops `lock` as if its process were killed: the files stay, the descriptor is closed.
 fn kill(lock: LockFile) {
     lock.guard.keep();
     if let Some(process) = lock.process {

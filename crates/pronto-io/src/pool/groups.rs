@@ -1,21 +1,21 @@
-//! Grouped items, and their distribution: a group belongs to one worker as long as there are
-//! unclaimed groups; then all workers help where most items are left.
+//! The distribution of grouped items. A group belongs to one worker as long as there are unclaimed
+//! groups. After that, idle workers share the group with the most items left.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Consecutive groups of items, and how far each has been handed out.
+/// Consecutive groups of items, with the position up to which each group has been handed out.
 pub(super) struct Groups<'a> {
-    /// The end of each group, which is where the next begins.
+    /// The end of each group, which is the start of the next group.
     ends: &'a [usize],
-    /// The next item of each group. May be beyond its end.
+    /// The next item of each group. May be beyond the end of the group.
     next: Vec<AtomicUsize>,
-    /// The next unclaimed group. May be beyond the last.
+    /// The next unclaimed group. May be beyond the last group.
     fresh: AtomicUsize,
 }
 
 impl<'a> Groups<'a> {
-    /// The groups that end at `ends`, which rise.
+    /// Creates groups that end at `ends` (ascending).
     pub(super) fn new(ends: &'a [usize]) -> Self {
         let begins = std::iter::once(&0).chain(ends);
         Groups {
@@ -28,9 +28,10 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Up to `batch` items for a worker that took from `group` before, or from none: there if
-    /// anything is left, else of a fresh group, else of the group of which most is left, but no
-    /// more than leaves some for each of `workers`.
+    /// Takes up to `batch` items for a worker whose current group is `group`. The items are from
+    /// that group if items are left there, else from an unclaimed group, else from the group with
+    /// the most items left. If all groups are claimed, the batch is limited to a share for each of
+    /// `workers`.
     pub(super) fn take(
         &self,
         group: &mut Option<usize>,
@@ -60,7 +61,7 @@ impl<'a> Groups<'a> {
     }
 
     fn begin(&self) -> Option<usize> {
-        // Checked first, so that the number cannot overflow.
+        // Checked first, so that the counter cannot overflow.
         let is_left = self.fresh.load(Relaxed) < self.ends.len();
         let group = is_left.then(|| self.fresh.fetch_add(1, Relaxed))?;
         (group < self.ends.len()).then_some(group)
@@ -76,14 +77,15 @@ impl<'a> Groups<'a> {
         self.ends[group].saturating_sub(self.next[group].load(Relaxed))
     }
 
-    /// Returns how many items are unclaimed. Scans all groups.
+    /// Returns the number of unclaimed items. Scans all groups.
     pub(super) fn left(&self) -> usize {
         (0..self.ends.len()).map(|group| self.left_in(group)).sum()
     }
 }
 
-/// Returns the ends of the groups of `items`, in which neighbours are `same`, for
-/// [`run_groups`](super::run_groups). Empty without items. One pass, and a number for each group.
+/// Returns the ends of the groups of `items` for [`run_groups`](super::run_groups). Neighbouring
+/// items for which `same` returns `true` are in one group. The result is empty if there are no
+/// items.
 pub fn ends_of_groups<T>(items: &[T], same: impl FnMut(&T, &T) -> bool) -> Vec<usize> {
     let groups = items.chunk_by(same);
     let ends = groups.scan(0, |end, group| {
@@ -107,7 +109,7 @@ mod tests {
         assert_eq!(groups.take(&mut one, 3, 2), Some(3..4));
         assert_eq!(groups.left(), 4);
         assert_eq!(groups.take(&mut one, 3, 2), Some(10..11));
-        // No fresh one: he helps the other, and they share.
+        // No group is unclaimed: both workers share a group.
         assert_eq!(groups.take(&mut one, 3, 2), Some(7..8));
         assert_eq!(groups.take(&mut other, 3, 2), Some(8..9));
         assert_eq!(groups.take(&mut other, 3, 2), Some(9..10));

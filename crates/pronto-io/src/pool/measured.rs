@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-/// The measurements of the workers since the start.
+/// The sums of the measurements of all workers since the start.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     pub(super) items: AtomicU64,

@@ -1,5 +1,5 @@
-//! Decides the number of workers by trials: it changes the number, measures the throughput, and
-//! keeps or reverts the change.
+//! Finds the number of workers by trials: changes the number, measures the throughput, and keeps or
+//! reverts the change.
 
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,41 +7,43 @@ use std::time::{Duration, Instant};
 
 use super::measured::Waits;
 
-/// Looking sooner than this would measure noise.
+/// The minimum length of a measurement. A shorter window would measure noise.
 const SHORTEST_WINDOW: Duration = Duration::from_millis(8);
-/// The window while it is unknown whether a remote system answers many requests at once. The gain
-/// of more workers is then larger than chance.
+/// The window while it is unknown whether a remote system serves many requests at once. In that
+/// case the gain of more workers is larger than noise.
 const FIRST_WINDOW: Duration = Duration::from_millis(1);
-/// The number of windows without waiting after which the first windows end.
+/// The number of windows without waiting after which the longer windows are used.
 const FIRST_WINDOWS: u32 = 4;
-/// The same before and during a change that is not obviously right: items differ in size, and
-/// chance would decide about short windows.
+/// The window before and during a trial that can lose throughput. Because items differ in size,
+/// short windows would measure noise.
 const LONG_WINDOW: Duration = Duration::from_millis(60);
-/// Items that must have been done within a window for it to mean anything.
+/// The minimum number of finished items in a valid window.
 const FEWEST_ITEMS: u64 = 4;
-/// Workers that compute more than this share of their time, or of what the cores have, wait too
-/// little for more to help.
+/// The share of computing time, of the workers or of the cores, above which workers wait too little
+/// for more workers to help.
 const BUSY: f64 = 0.7;
-/// Workers that compute less than this share mostly wait: for a network, say.
+/// The share of computing time below which workers mostly wait, for example for a network.
 const WAITING: f64 = 0.4;
-/// Above this share of what the cores have, workers beyond their number are in each other's way.
+/// The share of the cores' time above which workers in excess of the cores compete with one
+/// another.
 const SATURATED: f64 = 0.9;
-/// The gain for which added workers are kept.
+/// The gain in throughput for which added workers are kept.
 const EARNED: f64 = 1.10;
-/// The gain for which workers are removed. A disk that seeks gains far more than chance does.
+/// The gain in throughput for which workers are removed. On a disk that seeks, the gain is much
+/// larger than noise.
 const CALMED: f64 = 1.25;
 
-/// The number of workers that start at once when workers that only read wait.
+/// The number of workers that read-only work starts at once as soon as workers wait.
 const BOLD: usize = 16;
 
-/// Windows in which they waited, after which it is believed.
+/// The number of consecutive windows with waiting readers that proves the waiting.
 const CERTAIN: u32 = 2;
 
-/// The state of the review at one moment.
+/// The state of the trials.
 #[derive(Debug)]
 pub(super) struct Controller {
     most: usize,
-    /// Asked for when there is something to decide: what is done by then needs no more threads.
+    /// The number of cores, which is determined at the first decision. Short work ends before that.
     cores: LazyLock<usize>,
     target: usize,
     looked: Instant,
@@ -50,27 +52,30 @@ pub(super) struct Controller {
     wall: u64,
     cpu: u64,
     trial: Option<Trial>,
-    /// Windows to let pass before the next trial, and how many after the next failure.
+    /// The number of windows before the next trial, and the number after the next failed trial.
     pause: u32,
     next_pause: u32,
-    /// After a failed attempt with more workers, fewer are tried.
+    /// Whether the next trial has fewer workers, because a trial with more workers has failed.
     try_fewer: bool,
-    /// The smallest number of workers once readers have waited.
+    /// The number of workers that read-only work starts at once when workers wait; `None` for other
+    /// work.
     floor: Option<usize>,
-    /// The number of consecutive windows in which they have waited.
+    /// The number of consecutive windows in which readers have waited.
     waited: u32,
-    /// The number of remaining first windows without waiting; `None` after them.
+    /// The number of remaining first windows without waiting; `None` after the first windows.
     first: Option<u32>,
-    /// More of them once got much more done, so fewer never do.
+    /// Whether more workers have once gained much throughput. Then no trial with fewer workers is
+    /// made.
     is_far: bool,
 }
 
-/// A change of the number whose effect is being measured.
+/// A change of the number of workers whose effect is being measured.
 #[derive(Debug)]
 struct Trial {
     before: usize,
     rate_before: f64,
-    /// The first window after a change contains half of the old number and is ignored.
+    /// Whether the first window after the change has passed. That window includes the old number
+    /// and is ignored.
     settled: bool,
 }
 
@@ -96,8 +101,9 @@ impl Controller {
         }
     }
 
-    /// The same, but as soon as workers wait there are many, and many remain: those that only read
-    /// are hardly in each other's way, and a processor that one leaves another one takes.
+    /// Returns a controller for workers that only read, which hardly compete with one another. As
+    /// soon as such workers wait, their number rises to a high minimum without a trial, and stays
+    /// there.
     pub(super) fn bold(self) -> Self {
         Controller {
             floor: Some(BOLD.min(self.most)),
@@ -107,7 +113,7 @@ impl Controller {
         }
     }
 
-    /// The new number of workers, if it changes now.
+    /// Evaluates a window and returns the new number of workers if the number changes.
     pub(super) fn review(&mut self, now: Instant, waits: &Waits) -> Option<usize> {
         let elapsed = now.duration_since(self.looked);
         let items = waits.items.load(Relaxed);
@@ -123,10 +129,10 @@ impl Controller {
             (wall - self.wall).max(1) as f64,
         );
         let rate = match self.floor {
-            // Of how long each took: what is under way at the borders of a window does not count
-            // for either, and would decide about short windows.
+            // Computed from the durations of the items: items that cross the borders of a short
+            // window would distort a count of finished items.
             None => self.target as f64 * done / took,
-            // Readers wait for something to read, which is not counted.
+            // The time in which readers wait for input is not in `took`.
             Some(_) => done / elapsed.as_nanos() as f64,
         };
         let computed = (cpu - self.cpu) as f64;
@@ -151,7 +157,8 @@ impl Controller {
         if let Some(floor) = self.floor
             && self.target < floor
         {
-            // A processor that others take for a moment looks like waiting once.
+            // A single window with waiting can result from another process that uses the
+            // processors.
             self.waited = if load.is_busy() { 0 } else { self.waited + 1 };
             if self.waited >= CERTAIN {
                 self.target = floor;
@@ -174,7 +181,7 @@ impl Controller {
                     }
                     self.settle_down();
                     if gained > EARNED {
-                        // Perhaps by chance: measure longer.
+                        // The gain may be noise: measure longer.
                         return;
                     }
                 }
@@ -197,7 +204,8 @@ impl Controller {
                     self.settle_down();
                 }
             }
-            // Fewer are never better, and more only where they wait most of the time.
+            // Fewer workers never help here, and more workers help only if workers wait most of the
+            // time.
             None if self.floor.is_some() && !load.is_waiting() => {}
             None if load.is_busy() => {}
             None if (self.try_fewer || !load.is_waiting()) && self.window == SHORTEST_WINDOW => {
@@ -207,16 +215,16 @@ impl Controller {
         }
     }
 
-    /// Makes windows long enough to distinguish a gain from chance.
+    /// Ends the first windows: later windows are long enough to distinguish a gain from noise.
     fn settle_down(&mut self) {
         self.first = None;
         self.window = SHORTEST_WINDOW;
     }
 
-    /// The number that needs no trial.
+    /// Returns a number of workers that is right without a trial.
     fn obvious(&self, load: Load) -> Option<usize> {
         let cores = (*self.cores).min(self.most);
-        // What they waited for has passed, or it never was the waiting that kept them.
+        // Too few: the workers are computing and no longer wait, so each core can have a worker.
         let too_few = self.target < cores && load.worker >= BUSY;
         let too_many = self.target > cores && load.cores >= SATURATED && self.floor.is_none();
         (too_few || too_many).then_some(cores)
@@ -226,14 +234,14 @@ impl Controller {
         let target = if self.try_fewer && self.floor.is_none() {
             (self.target / 2).max(1)
         } else {
-            // As many as would keep the cores busy, but at most four times as many at once.
+            // Enough workers to keep the cores busy, but at most four times as many at once.
             let wanted = (*self.cores as f64 / busy.max(0.001)).ceil() as usize;
             wanted
                 .clamp(self.target + 1, self.target * 4)
                 .min(self.most)
         };
         self.try_fewer = false;
-        // The gain of a few more could not be distinguished from chance.
+        // The gain of a few more workers would be indistinguishable from noise.
         let is_little = target > self.target && target < self.target + self.target / 2;
         if target == self.target || is_little {
             return;
@@ -247,17 +255,18 @@ impl Controller {
     }
 }
 
-/// The gain of more workers over a slow connection: at least a third of the added share.
+/// Returns the gain that more workers must have over a slow connection: at least a third of the
+/// added share.
 fn steep(before: usize, after: usize) -> f64 {
     1.0 + (after as f64 / before as f64 - 1.0) / 3.0
 }
 
-/// The processor time of a window.
+/// The shares of computing time in a window.
 #[derive(Clone, Copy)]
 struct Load {
-    /// Of the time of the workers: the rest they waited, for the file system or for a core.
+    /// The share of the workers' time. The rest is waiting for the file system or for a core.
     worker: f64,
-    /// Of the time of the cores.
+    /// The share of the cores' time.
     cores: f64,
 }
 
@@ -275,8 +284,9 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// Runs windows in which `rate` returns the throughput with a number of workers, each of which
-    /// would compute for the share `busy` of its time if it had a core.
+    /// Runs windows until the number of workers is stable. `rate` returns the throughput for a
+    /// number of workers. Each worker would compute for the share `busy` of its time if it had a
+    /// core.
     fn settle(rate: impl Fn(usize) -> f64, busy: f64) -> usize {
         let mut controller = Controller::new(2, 64, || 2);
         let mut time_at = [0; 65];
@@ -292,14 +302,14 @@ mod tests {
 
     #[test]
     fn the_number_follows_what_gets_done() {
-        // A network file system: every worker adds as much as the one before.
+        // A network file system: every worker adds the same throughput.
         assert_eq!(settle(|workers| workers as f64, 0.01), 64);
-        // It serves eight at a time.
+        // A file system that serves eight requests at a time.
         let eight = settle(|workers| workers.min(8) as f64, 0.05);
         assert!((8..=32).contains(&eight), "{eight}");
-        // A disk that seeks: the more, the worse.
+        // A disk that seeks: throughput falls with the number of workers.
         assert_eq!(settle(|workers| 10.0 / workers as f64, 0.1), 1);
-        // Busy cores.
+        // The cores are busy.
         assert_eq!(settle(|_| 1.0, 0.95), 2);
     }
 
@@ -318,19 +328,19 @@ mod tests {
             targets.push(controller.target);
         }
         assert_eq!(targets, [8, 8, 32, 32, 64, 64]);
-        // Beyond some number there is no more to gain: it stays.
+        // Beyond some number there is nothing to gain, so the number stays.
         for _ in 0..200 {
             controller.decide(32.0, far);
             assert!(controller.target >= 32);
         }
-        // A disk that seeks: one attempt, which is taken back as soon as it is seen to bring nothing.
+        // A disk that seeks: one trial, which is reverted because it gains nothing.
         let mut controller = Controller::new(2, 64, || 2);
         for (rate, target) in [(1.0, 8), (1.0, 8), (1.05, 2)] {
             controller.decide(rate, far);
             assert_eq!(controller.target, target);
         }
         assert_eq!(controller.window, SHORTEST_WINDOW);
-        // Another process uses the processors for a moment, and no worker waits.
+        // Another process uses the processors for a moment. No worker waits.
         let near = Load {
             worker: 0.95,
             cores: 0.95,
@@ -355,7 +365,7 @@ mod tests {
             worker: 0.5,
             cores: 0.5,
         };
-        // Once may be chance.
+        // A single window may be noise.
         for load in [waits, busy, waits] {
             controller.decide(1.0, load);
             assert_eq!(controller.target, 2);

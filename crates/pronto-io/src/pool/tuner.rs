@@ -1,4 +1,4 @@
-//! Measures workers, and proposes their number.
+//! Measures workers and proposes their number.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,19 +7,22 @@ use std::time::{Duration, Instant};
 use super::measured::Waits;
 use super::sizing::Controller;
 
-/// Below this duration an item cannot have blocked, so the CPU clock is not read.
+/// The duration of an item below which the item cannot have blocked, so that the CPU clock is not
+/// read.
 const QUICK: Duration = Duration::from_micros(5);
 
-/// Items that take this long together are worth a look at both clocks, which takes a hundredth of it.
+/// The total duration of items after which both clocks are read. The reads take about a hundredth
+/// of this time.
 const WORTH_A_LOOK: Duration = Duration::from_micros(100);
 
 /// The maximum number of items between two clock reads.
 const MOST_PER_LOOK: u64 = 16;
 
-/// Quick items are added to the shared counters in batches of this size.
+/// The number of quick items that are added to the shared counters at once.
 const ITEMS_AT_ONCE: u64 = 256;
 
-/// Follows how fast workers get on, and how many of them get the most done. Any thread may use it.
+/// Measures the throughput of workers and finds the number of workers with the highest throughput.
+/// May be used from any thread.
 #[derive(Debug)]
 pub struct Tuner {
     waits: Waits,
@@ -28,13 +31,13 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// Begins with `start` workers, and goes up to `most`.
+    /// Creates a tuner that begins with `start` workers and uses at most `most`.
     pub fn new(start: usize, most: usize) -> Tuner {
         Tuner::with(Controller::new(start, most, super::cores), start)
     }
 
-    /// The same for workers that only read and ask, who are hardly in each other's way: as soon as
-    /// they wait there are many of them, without a trial.
+    /// Creates a tuner for workers that only read, which hardly compete with one another. As soon
+    /// as such workers wait, their number rises without a trial.
     pub fn for_readers(start: usize, most: usize) -> Tuner {
         let controller = Controller::new(start, most, super::cores);
         Tuner::with(controller.bold(), start)
@@ -53,9 +56,9 @@ impl Tuner {
         self.target.load(Relaxed)
     }
 
-    /// Records that a worker got `items` done since its clock was started or recorded last.
-    /// Costs a look at the clock, and if they took long a system call. After how many more it should
-    /// be called again: one where each takes long, and up to 16 where they take no time.
+    /// Records that a worker has finished `items` since the clock was started or recorded last.
+    /// Returns the number of items after which to call this again: one for slow items, up to 16 for
+    /// quick ones. Costs a clock read, and a system call if the items were slow.
     pub fn record(&self, clock: &mut Clock, items: u64) -> u64 {
         let wall = clock.lap(items);
         let few = clock.items < ITEMS_AT_ONCE;
@@ -73,8 +76,8 @@ impl Tuner {
         u64::try_from(next).map_or(MOST_PER_LOOK, |next| next.clamp(1, MOST_PER_LOOK))
     }
 
-    /// Evaluates the measurements, if it is time and no other worker does so. Returns the new
-    /// number of workers if it changes.
+    /// Evaluates the measurements, if the window has passed and no other worker is evaluating them.
+    /// Returns the new number of workers if the number changes.
     pub fn review(&self) -> Option<usize> {
         let mut controller = self.controller.try_lock().ok()?;
         let target = controller.review(Instant::now(), &self.waits)?;
@@ -83,11 +86,11 @@ impl Tuner {
     }
 }
 
-/// Measures how long a worker takes, and how much of that it computes. Belongs to one thread.
+/// Measures the elapsed time and the processor time of one worker. Belongs to one thread.
 #[derive(Debug)]
 pub struct Clock {
     wall: Instant,
-    /// The processor time of the thread until then.
+    /// The processor time of the thread at the last lap.
     cpu: Duration,
     items: u64,
     took: Duration,
@@ -95,7 +98,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts now. Costs a system call.
+    /// Starts the clock. Costs a system call.
     pub fn start() -> Clock {
         Clock {
             wall: Instant::now(),
@@ -106,12 +109,13 @@ impl Clock {
         }
     }
 
-    /// Resumes after the thread waited for work. That time does not count. Costs one clock read.
+    /// Resumes the clock after the thread waited for work. The waiting time is not measured. Costs
+    /// one clock read.
     pub fn go_on(&mut self) {
         self.wall = Instant::now();
     }
 
-    /// Adds `items` that were done since the last lap. How long they took.
+    /// Adds `items` that were finished since the last lap. Returns the duration of the lap.
     fn lap(&mut self, items: u64) -> Duration {
         let now = Instant::now();
         let wall = now.duration_since(self.wall);
@@ -136,14 +140,14 @@ impl Clock {
     }
 }
 
-/// Whether `items` took no longer than computing.
+/// Returns whether `items` were too fast to have blocked.
 fn is_quick(wall: Duration, items: u64) -> bool {
     wall.as_nanos() < QUICK.as_nanos() * u128::from(items)
 }
 
-/// Returns the number of times that this thread has waited: for an answer, for a device, for
-/// another thread, but not for a processor that others use. Costs a system call. `None` if the
-/// system does not count them.
+/// Returns the number of voluntary context switches of this thread: waits for an answer, a device
+/// or another thread, but not for a processor. Returns `None` if the system does not count these.
+/// Costs a system call.
 pub fn waits() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {

@@ -1,40 +1,41 @@
 //! Received, unread bytes in one contiguous slice.
 //!
-//! Parsers read in place. The only copy between the socket and a parser is the tail of an
+//! Parsers read in place. The only copy between the socket and a parser is the start of an
 //! incomplete record when the buffer has reached its end. Such a move never costs more than the
-//! bytes consumed since the previous one, so over any run at most as many bytes are moved as
-//! received.
+//! bytes consumed since the previous move, so the total number of moved bytes is at most the number
+//! of received bytes.
 
 use std::io::{self, Read};
 
 use super::{Counters, Full};
 
-/// A bounded first-in-first-out queue of bytes whose content is always one slice.
+/// A bounded first-in-first-out queue of bytes, which are always in one slice.
 ///
-/// Taking from the front is an addition; appending is a read straight into the free tail. Memory
-/// grows by doubling with what is really waiting, up to twice the limit. It is halved when four
-/// times its size has passed through without a quarter of it ever waiting.
+/// Removal from the front is an addition; appending is a read directly into the free tail. The
+/// buffer doubles when the unread bytes need it, up to twice the limit. It is halved when four
+/// times its size has passed through it without filling a quarter of it.
 #[derive(Debug)]
 pub struct ReceiveQueue {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
     limit: usize,
-    /// The most unread bytes since the size was last checked, and the bytes consumed since.
+    /// The maximum number of unread bytes since the size was last checked, and the number of bytes
+    /// consumed since then.
     most_waiting: usize,
     passed: usize,
     moved: u64,
     counters: Counters,
 }
 
-/// The least free tail worth a read, so that a nearly full buffer does not make tiny reads.
+/// The minimum free tail for a read, so that a nearly full buffer does not cause tiny reads.
 const LEAST_READ: usize = 16 * 1024;
 
-/// A buffer up to this size is never halved.
+/// The minimum size of a buffer. A buffer of this size is never halved.
 const LEAST_BUFFER: usize = 64 * 1024;
 
 impl ReceiveQueue {
-    /// An empty queue that holds at most `limit` bytes at a time. Allocates nothing yet.
+    /// Creates an empty queue that holds at most `limit` bytes at a time. Allocates nothing yet.
     pub fn new(limit: usize) -> Self {
         ReceiveQueue {
             buffer: Vec::new(),
@@ -48,30 +49,30 @@ impl ReceiveQueue {
         }
     }
 
-    /// All bytes that are waiting, oldest first.
+    /// Returns all unread bytes, oldest first.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Returns the number of waiting bytes.
+    /// Returns the number of unread bytes.
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Whether nothing is waiting.
+    /// Whether there are no unread bytes.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Returns the number of bytes that may still be queued.
+    /// Returns the number of bytes that still fit into the limit.
     pub fn free_bytes(&self) -> usize {
         self.limit - self.len()
     }
 
-    /// Removes `count` bytes from the front: O(1).
+    /// Removes `count` bytes from the front, in constant time.
     ///
     /// # Panics
-    /// If fewer bytes are waiting.
+    /// Panics if fewer than `count` bytes are unread.
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.len(), "consumed more than was waiting");
         self.start += count;
@@ -83,12 +84,12 @@ impl ReceiveQueue {
         }
     }
 
-    /// Reads once from `source` into the free tail, as much as it gives and the limit allows.
-    /// Returns how many bytes came; 0 means the source has ended.
+    /// Reads once from `source` into the free tail, up to the limit. Returns the number of bytes,
+    /// or 0 if the source has ended.
     ///
     /// # Errors
-    /// Those of the source, [`io::ErrorKind::Interrupted`] aside, which is tried again; and
-    /// [`io::ErrorKind::StorageFull`] when the limit is reached.
+    /// Fails with the errors of `source`, except [`io::ErrorKind::Interrupted`], after which the
+    /// read is retried. Fails with [`io::ErrorKind::StorageFull`] if the limit is reached.
     pub fn read_from(&mut self, source: &mut (impl Read + ?Sized)) -> io::Result<usize> {
         if self.make_room(LEAST_READ) == 0 {
             return Err(io::Error::new(io::ErrorKind::StorageFull, Full));
@@ -107,11 +108,11 @@ impl ReceiveQueue {
         }
     }
 
-    /// Appends `bytes`, all or none of them. The bytes are copied; [`read_from`](Self::read_from)
-    /// copies nothing.
+    /// Appends all of `bytes`, or nothing on an error. This copies the bytes;
+    /// [`read_from`](Self::read_from) does not.
     ///
     /// # Errors
-    /// [`Full`] if they would exceed the limit.
+    /// Fails with [`Full`] if `bytes` would exceed the limit.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), Full> {
         if bytes.len() > self.free_bytes() {
             return Err(Full);
@@ -124,31 +125,31 @@ impl ReceiveQueue {
         Ok(())
     }
 
-    /// Frees all memory if nothing is unread: for idle connections.
+    /// Frees the buffer if there are no unread bytes. For idle connections.
     pub fn release_when_empty(&mut self) {
         if self.is_empty() {
             self.buffer = Vec::new();
         }
     }
 
-    /// Returns the number of bytes that were moved inside the buffer: never more than were
-    /// received.
+    /// Returns the number of bytes that were moved within the buffer, which is at most the number
+    /// of received bytes.
     pub fn moved_bytes(&self) -> u64 {
         self.moved
     }
 
-    /// Returns the copies and allocations of this queue.
+    /// Returns the copied and allocated bytes of this queue.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Returns the memory that the queue holds, in bytes.
+    /// Returns the size of the buffer in bytes.
     pub fn held_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Makes the free tail at least `wanted` bytes, or as near as the limit allows, and returns
-    /// how many more bytes may be queued at all.
+    /// Makes the free tail at least `wanted` bytes long, or as long as the limit allows. Returns
+    /// the number of bytes that still fit into the limit.
     fn make_room(&mut self, wanted: usize) -> usize {
         let allowed = self.free_bytes();
         let wanted = wanted.min(allowed);
@@ -170,7 +171,8 @@ impl ReceiveQueue {
     }
 
     fn grow(&mut self, needed: usize) {
-        // At twice the limit a move is always due before growth, so this is the upper bound.
+        // At twice the limit a move is always possible before the buffer grows, so this is the
+        // upper bound.
         let doubled = (self.buffer.len() * 2).min(self.limit * 2);
         let size = needed.max(doubled);
         let mut larger = vec![0; size];
@@ -180,8 +182,8 @@ impl ReceiveQueue {
         self.buffer = larger;
     }
 
-    /// Halves an empty buffer that was much too large for what passed through it lately. Growing
-    /// again costs less than what passed, so the sum stays linear.
+    /// Halves an empty buffer that was much too large for the recent traffic. Growing again costs
+    /// less than the bytes that have passed, so the total cost stays linear.
     fn reconsider_size(&mut self) {
         let size = self.buffer.len();
         if size <= LEAST_BUFFER || self.passed / 4 < size {

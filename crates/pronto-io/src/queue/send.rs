@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use super::{Counters, Full};
 
-/// Bytes that others hold too: a mapped file, a pack in memory.
+/// Shared bytes, such as a mapped file or a pack in memory.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// A bounded first-in-first-out queue of byte slices.
 ///
-/// Large pieces are handed over ([`push`](Self::push), [`push_shared`](Self::push_shared)) and
-/// never copied; small ones are gathered ([`extend_from_slice`](Self::extend_from_slice)) and
-/// copied once. Removal at the front is O(1) for each slice.
+/// Large slices are queued without a copy ([`push`](Self::push),
+/// [`push_shared`](Self::push_shared)). Small ones are copied once into a common buffer
+/// ([`extend_from_slice`](Self::extend_from_slice)). Removal from the front takes constant time for
+/// each slice.
 #[derive(Default)]
 pub struct SendQueue {
     slices: VecDeque<Slice>,
-    /// The number of bytes of the first slice that are sent.
+    /// The number of bytes of the first slice that are already sent.
     gone: usize,
     len: usize,
     limit: usize,
@@ -41,14 +42,14 @@ impl Slice {
     }
 }
 
-/// The size of the buffers that small pieces are gathered in.
+/// The size of the buffers in which small slices are gathered.
 const GATHERED: usize = 16 * 1024;
 
-/// The most slices that one write is given.
+/// The maximum number of slices in one vectored write.
 const SLICES_AT_ONCE: usize = 64;
 
 impl SendQueue {
-    /// An empty queue that holds at most `limit` bytes at a time.
+    /// Creates an empty queue that holds at most `limit` bytes at a time.
     pub fn new(limit: usize) -> Self {
         SendQueue {
             limit,
@@ -56,26 +57,26 @@ impl SendQueue {
         }
     }
 
-    /// Returns the number of waiting bytes.
+    /// Returns the number of queued bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing is waiting.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the number of bytes that may still be queued.
+    /// Returns the number of bytes that still fit into the limit.
     pub fn free_bytes(&self) -> usize {
         self.limit.saturating_sub(self.len)
     }
 
-    /// Appends `bytes`. They are copied only if they are no longer than 16 KiB: what holds a small
-    /// piece is larger than the piece, and memory shall stay within about twice the limit.
+    /// Appends `bytes`. They are copied only if they are at most 16 KiB long: a small slice has
+    /// more overhead than content, and the total memory should stay within about twice the limit.
     ///
     /// # Errors
-    /// [`Full`] if they would exceed the limit.
+    /// Fails with [`Full`] if `bytes` would exceed the limit.
     pub fn push(&mut self, bytes: Vec<u8>) -> Result<(), Full> {
         let length = bytes.len();
         if length <= GATHERED {
@@ -84,13 +85,13 @@ impl SendQueue {
         self.append(Slice::Owned(bytes), length)
     }
 
-    /// Appends the part `range` of `bytes`, as [`push`](Self::push).
+    /// Appends the part `range` of `bytes`, like [`push`](Self::push).
     ///
     /// # Errors
-    /// [`Full`] if it would exceed the limit.
+    /// Fails with [`Full`] if the part would exceed the limit.
     ///
     /// # Panics
-    /// If `range` is not within `bytes`.
+    /// Panics if `range` is not within `bytes`.
     pub fn push_shared(&mut self, bytes: SharedBytes, range: Range<usize>) -> Result<(), Full> {
         assert!(
             range.start <= range.end && range.end <= (*bytes).as_ref().len(),
@@ -103,10 +104,10 @@ impl SendQueue {
         self.append(Slice::Shared(bytes, range), length)
     }
 
-    /// Appends a copy of `bytes`, all or none of them, gathered with other small pieces.
+    /// Appends a copy of all of `bytes`, gathered with other small slices, or nothing on an error.
     ///
     /// # Errors
-    /// [`Full`] if they would exceed the limit.
+    /// Fails with [`Full`] if `bytes` would exceed the limit.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), Full> {
         if bytes.is_empty() {
             return Ok(());
@@ -140,7 +141,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// The first contiguous piece, empty when nothing waits.
+    /// Returns the first contiguous slice, which is empty if the queue is empty.
     pub fn front(&self) -> &[u8] {
         self.slices
             .front()
@@ -150,7 +151,7 @@ impl SendQueue {
     /// Removes `count` bytes from the front.
     ///
     /// # Panics
-    /// If fewer bytes are waiting.
+    /// Panics if fewer than `count` bytes are queued.
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.len, "consumed more than was waiting");
         self.len -= count;
@@ -165,11 +166,12 @@ impl SendQueue {
         }
     }
 
-    /// Writes once to `sink`, several slices together, and removes the written bytes. Returns their
-    /// number.
+    /// Writes several slices to `sink` with one vectored write, and removes the written bytes.
+    /// Returns the number of written bytes.
     ///
     /// # Errors
-    /// Those of the sink, except [`io::ErrorKind::Interrupted`], after which it tries again.
+    /// Fails with the errors of `sink`, except [`io::ErrorKind::Interrupted`], after which the
+    /// write is retried.
     pub fn write_to(&mut self, sink: &mut (impl Write + ?Sized)) -> io::Result<usize> {
         if self.is_empty() {
             return Ok(0);
@@ -190,7 +192,7 @@ impl SendQueue {
         Ok(count)
     }
 
-    /// Returns the copies and allocations of this queue.
+    /// Returns the copied and allocated bytes of this queue.
     pub fn counters(&self) -> Counters {
         self.counters
     }

@@ -1,4 +1,4 @@
-//! Tests of order, limits, and work that is linear in the bytes: counted, never timed.
+//! Tests the order, the limits and the linear cost of queues. Costs are counted, never timed.
 
 use std::io;
 use std::sync::Arc;
@@ -56,9 +56,10 @@ fn the_limit_holds() {
     assert_eq!(queue.free_bytes(), 0);
 }
 
-/// A receive buffer that these tests can measure.
+/// A receive buffer whose cost is measured.
 trait Buffer {
-    /// Takes up to `READ` bytes of `source`, `step` at most; false when it may not take any.
+    /// Reads at most `step` bytes of `source`, and at most `READ`. Returns `false` if the limit is
+    /// reached.
     fn fill(&mut self, source: &mut &[u8], step: usize) -> bool;
     fn waiting(&self) -> usize;
     fn pop(&mut self, count: usize);
@@ -87,7 +88,7 @@ impl Buffer for ReceiveQueue {
     }
 }
 
-/// Negative control: the buffer of report 004, which erases from the front.
+/// The negative control: a buffer that erases consumed bytes at its front.
 #[derive(Default)]
 struct ErasesFromFront {
     bytes: Vec<u8>,
@@ -113,8 +114,8 @@ impl Buffer for ErasesFromFront {
     }
 }
 
-/// Copies per byte when `small` small frames come before one large, from a sender that is not
-/// throttled, to a consumer that takes one frame after each read.
+/// Returns the number of copies for each byte if an unthrottled sender sends `small` small frames
+/// and one large frame, and the consumer takes one frame after each read.
 fn copies_per_byte(buffer: &mut dyn Buffer, small: usize, large: usize, read: usize) -> f64 {
     let stream = vec![0u8; small * SMALL_FRAME + large];
     let mut source = &stream[..];
@@ -141,7 +142,7 @@ fn small_frames_before_a_large_one_cost_the_same_per_byte() {
             copies_per_byte(&mut queue, 1 << power, large, READ)
         })
         .collect();
-    // Growing by doubling copies each byte about once; a move is never more than was consumed.
+    // Doubling copies each byte about once. A move never copies more bytes than were consumed.
     assert!(costs.iter().all(|&cost| cost <= 2.0), "{costs:?}");
     let spread = costs.iter().fold(0.0f64, |most, &cost| most.max(cost))
         - costs.iter().fold(f64::MAX, |least, &cost| least.min(cost));
@@ -206,14 +207,14 @@ fn memory_is_given_back() {
 
 #[test]
 fn back_pressure_in_bytes_holds_and_in_frames_does_not() {
-    // A consumer that never takes: what a sender may queue until it is stopped.
+    // A consumer that takes no bytes: the number of bytes that a sender can queue before the limit.
     let large = vec![0u8; READ];
     let window = 4 * 1024 * 1024;
     let mut queue = SendQueue::new(window);
     while queue.push(large.clone()).is_ok() {}
     assert!(queue.len() <= window);
-    // Negative control: monotone 0.42 compared the number of frames with a limit in bytes. The
-    // sum is enough to see it, nobody has to hold the bytes.
+    // The negative control: a queue that compares the number of frames with a limit in bytes. Only
+    // the sum is computed, without allocating the bytes.
     let (mut frames, mut queued) = (0usize, 0u64);
     while frames < window && queued <= 64 * window as u64 {
         frames += 1;

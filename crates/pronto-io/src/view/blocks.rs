@@ -1,14 +1,16 @@
-//! Files whose blocks are fetched when they are read.
+//! Files whose blocks are fetched on demand.
 //!
-//! A [`BlockFile`] has a length and a [`BlockSource`], which fetches blocks of 1 MiB and knows their digests.
-//! A sparse file on a local disk keeps the blocks, and is mapped. A block is given out when it was
-//! compared with its digest in this process, also if an earlier process left it on the disk. Blocks that cannot
-//! be written are kept in memory, within a budget ([`Spare`]).
+//! A [`BlockFile`] has a length and a [`BlockSource`], which fetches blocks of 1 MiB and verifies
+//! their digests. A sparse file on a local disk caches the blocks and is mapped. A block is
+//! returned only after this process has verified its digest, also if an earlier process wrote the
+//! block to the disk. Blocks that cannot be written are kept in memory, within a budget
+//! ([`Spare`]).
 //!
-//! Threads that need one block share a fetch. After sequential reads, blocks ahead are fetched in growing
-//! windows, several requests at a time.
+//! Threads that need the same block share a fetch. After sequential reads, following blocks are
+//! prefetched in growing windows, with several requests in flight.
 //!
-//! [`Stub`] gives a block file a path: [`View::open`](super::View::open) of a stub opens the block file.
+//! A [`Stub`] gives a block file a path: [`View::open`](super::View::open) of a stub opens the
+//! block file.
 
 mod ahead;
 mod disk;
@@ -33,87 +35,88 @@ pub use spare::Spare;
 pub(super) use stub::find as find_stub;
 pub use stub::{Published, Stub, is_any_published};
 
-/// The size of a block; the last one of a file can be shorter.
+/// The size of a block. The last block of a file can be shorter.
 pub const BLOCK_BYTES: u64 = 1 << 20;
 
-/// The most blocks of one request.
+/// The maximum number of blocks in one request.
 pub const REQUEST_BLOCKS: u32 = 8;
 
-/// The state of a block. Neither on the disk nor known to be.
+/// The state of a block that is not on the disk.
 const MISSING: u8 = 0;
-/// The disk has bytes for it, which this process has not compared with the digest.
+/// The state of a block that is on the disk, and whose digest this process has not verified.
 const UNVERIFIED: u8 = 1;
-/// The disk has it.
+/// The state of a block that is on the disk and was verified.
 const PRESENT: u8 = 2;
-/// Is added to a state: a read of the block continues to fetch ahead.
+/// A flag in addition to the state: a read of the block triggers the next prefetch.
 const MARK: u8 = 0x80;
 
-/// The place that the blocks of a file are fetched from.
+/// The source from which the blocks of a file are fetched.
 pub trait BlockSource: fmt::Debug + Send + Sync + 'static {
-    /// Begins to fetch blocks, and returns without waiting. [`Request::land`] is to be called from any
-    /// thread when they are there; dropping the request fails it.
+    /// Starts to fetch blocks, and returns without waiting. The source calls [`Request::land`] from
+    /// any thread when the blocks are available. Dropping the request fails it.
     fn fetch(&self, request: Request);
 
-    /// Compares a block with its digest.
+    /// Verifies the digest of a block.
     ///
     /// # Errors
-    /// It differs; the error names the file and the block.
+    /// Fails if the digest differs. The error names the file and the block.
     fn check(&self, block: u32, bytes: &[u8]) -> io::Result<()>;
 
-    /// Takes notice of a fault. Nothing wrong was given out.
+    /// Receives a report about a fault. No wrong bytes were returned to a reader.
     fn note(&self, note: Note<'_>);
 }
 
-/// A report about the source, or the disk that keeps blocks.
+/// A report about the source, or about the disk that caches blocks.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Note<'a> {
-    /// Blocks could not be fetched, or are wrong. Threads that wait for them get the error.
+    /// Blocks could not be fetched, or their digests are wrong. Threads that wait for the blocks
+    /// receive the error.
     Failed(&'a io::Error),
-    /// The bytes of a block on the disk are wrong. It is fetched again.
+    /// The digest of a block on the disk is wrong. The block is fetched again.
     Damaged {
-        /// The file on the disk.
+        /// The path of the sparse file.
         path: &'a Path,
-        /// The number of the block.
+        /// The number of the damaged block.
         block: u32,
     },
-    /// The file on the disk has a wrong size, or cannot be opened. It is made again.
+    /// The sparse file had the wrong size, and was created again.
     Replaced {
-        /// The file on the disk.
+        /// The path of the sparse file.
         path: &'a Path,
     },
-    /// Blocks cannot be written, and are kept in memory.
+    /// Blocks cannot be written to the disk, and are kept in memory.
     Unwritable {
-        /// The file on the disk.
+        /// The path of the sparse file.
         path: &'a Path,
-        /// Why not.
+        /// The reason.
         error: &'a io::Error,
     },
 }
 
-/// The parts that a [`BlockFile`] is made of.
+/// The components of a [`BlockFile`].
 #[derive(Clone, Debug)]
 pub struct Blocks {
-    /// The sparse file, which is created if necessary.
+    /// The path of the sparse file, which is created if necessary.
     pub path: PathBuf,
-    /// The size of the content, which is not empty.
+    /// The size of the content, which must not be zero.
     pub len: u64,
-    /// The source.
+    /// The source of the blocks.
     pub source: Arc<dyn BlockSource>,
-    /// The memory for blocks that cannot be written.
+    /// The memory budget for blocks that cannot be written.
     pub spare: Arc<Spare>,
 }
 
-/// A file whose blocks are fetched when they are read. `Send + Sync`; reading a block that is there takes no
-/// lock. Costs one byte for each block.
+/// A file whose blocks are fetched on demand. `Send + Sync`; reading a block that is on the disk
+/// takes no lock. Costs one byte of memory for each block.
 pub struct BlockFile {
     parts: Blocks,
-    /// `None` if the disk refuses the file.
+    /// The sparse file, or `None` if it cannot be opened or created.
     disk: Option<Disk>,
     states: Box<[AtomicU8]>,
     /// The number of blocks in state `PRESENT`.
     present: AtomicU32,
-    /// Tells files apart in `Spare`.
+    /// The number that identifies this file in `Spare`.
     id: u64,
     work: Mutex<Work>,
 }
@@ -124,15 +127,15 @@ struct Work {
     streams: Streams,
 }
 
-/// The place in which a block was found.
+/// The storage in which a block was found.
 enum Found {
     OnDisk,
     InMemory(Arc<[u8]>),
 }
 
 impl BlockFile {
-    /// Opens the sparse file, and fetches nothing. A file of another size is replaced. If that is not
-    /// possible, all blocks are kept in memory.
+    /// Opens or creates the sparse file, and fetches nothing. A file of a wrong size is replaced.
+    /// If the file cannot be opened or created, all blocks are kept in memory.
     pub fn new(parts: Blocks) -> Arc<BlockFile> {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let count = count_of(parts.len);
@@ -143,7 +146,7 @@ impl BlockFile {
                     parts.source.note(Note::Replaced { path: &parts.path });
                 }
                 for extent in extents {
-                    // Blocks that are there in part were not written to their end.
+                    // A block with a hole was not written completely.
                     let first = extent.start.div_ceil(BLOCK_BYTES);
                     let end = match extent.end >= parts.len {
                         true => u64::from(count),
@@ -185,7 +188,7 @@ impl BlockFile {
         self.states.len() as u32
     }
 
-    /// Begins to fetch a block, if the disk does not have it.
+    /// Starts to fetch a block, unless it is on the disk.
     pub fn prefetch(self: &Arc<Self>, block: u32) {
         if block < self.blocks() {
             let range = block..block + 1;
@@ -193,7 +196,7 @@ impl BlockFile {
         }
     }
 
-    /// Begins to fetch the blocks at `offsets`, which ascend. Neighbours are fetched together.
+    /// Starts to fetch the blocks at `offsets` (ascending). Adjacent blocks are fetched together.
     pub(super) fn prefetch_all(self: &Arc<Self>, offsets: &[u64]) {
         let blocks = offsets.iter().map(|offset| offset / BLOCK_BYTES);
         let mut blocks = blocks
@@ -210,10 +213,10 @@ impl BlockFile {
         }
     }
 
-    /// Fetches all blocks that are missing, and returns whether all are on the disk.
+    /// Fetches all missing blocks, and returns whether all blocks are on the disk.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Fails with the errors of the source.
     pub fn fill(self: &Arc<Self>) -> io::Result<bool> {
         for block in 0..self.blocks() {
             let last = (block + REQUEST_BLOCKS - 1).min(self.blocks() - 1);
@@ -223,13 +226,13 @@ impl BlockFile {
         Ok(self.bytes().is_some())
     }
 
-    /// Returns the whole content if all of it is on the disk and was verified.
+    /// Returns the whole content if all blocks are on the disk and verified.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         let is_whole = self.present.load(Ordering::Acquire) == self.blocks();
         self.disk.as_ref().filter(|_| is_whole).map(Disk::bytes)
     }
 
-    /// Fills `buffer` from `offset`, which must be inside.
+    /// Fills `buffer` from `offset`. The range must be inside of the file.
     pub(super) fn read(self: &Arc<Self>, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let end = offset + buffer.len() as u64;
         let mut at = offset;
@@ -252,8 +255,8 @@ impl BlockFile {
         self.check()
     }
 
-    /// Returns `len` bytes or more from `offset`, which must be inside, where they are in the map; `None` if
-    /// some of them are not on the disk.
+    /// Returns `len` bytes or more from `offset`, borrowed from the map, or `None` if some of the
+    /// blocks are not on the disk. The range must be inside of the file.
     pub(super) fn in_place(self: &Arc<Self>, offset: u64, len: usize) -> io::Result<Option<&[u8]>> {
         let last = ((offset + len.max(1) as u64 - 1) / BLOCK_BYTES) as u32;
         for block in (offset / BLOCK_BYTES) as u32..=last {
@@ -266,7 +269,8 @@ impl BlockFile {
         Ok(self.disk.as_ref().map(|disk| &disk.bytes()[range]))
     }
 
-    /// Whether what was read of the map is what was verified.
+    /// Checks that bytes read from the map are the verified ones: that the sparse file was not
+    /// truncated.
     pub(super) fn check(&self) -> io::Result<()> {
         match &self.disk {
             Some(disk) if disk.is_cut_short() => Err(super::cut_short()),
@@ -274,7 +278,7 @@ impl BlockFile {
         }
     }
 
-    /// Returns a block, of which the caller needs those up to `last`, too.
+    /// Returns a block. The caller also needs the blocks up to `last`.
     #[inline]
     fn obtain(self: &Arc<Self>, block: u32, last: u32) -> io::Result<Found> {
         match self.state(block) {
@@ -292,7 +296,7 @@ impl BlockFile {
             }
             let mut work = self.work();
             let fetch = work.fetches.get(&block).map(Arc::clone);
-            // Blocks land while the lock is held, so that this is the last word.
+            // Blocks land while the lock is held, so the state is final here.
             if fetch.is_none() && self.state(block) & !MARK == PRESENT {
                 return Ok(Found::OnDisk);
             }
@@ -324,7 +328,7 @@ impl BlockFile {
         }
     }
 
-    /// Fetches ahead if the block is one that continues it.
+    /// Starts the next prefetch if the block has the mark.
     fn pass_mark(self: &Arc<Self>, block: u32) {
         let Some(state) = self.states.get(block as usize) else {
             return;
@@ -340,7 +344,7 @@ impl BlockFile {
         }
     }
 
-    /// Compares bytes that an earlier process left on the disk.
+    /// Verifies the digest of a block that an earlier process wrote to the disk.
     fn verify(&self, block: u32) {
         let Some(disk) = &self.disk else { return };
         let range = self.range_of(block..block + 1);
@@ -349,7 +353,7 @@ impl BlockFile {
         if checked.is_ok() && !disk.is_cut_short() {
             return self.set(block, PRESENT);
         }
-        // On a file system that does not tell where holes are, zeros are one.
+        // On a file system that does not report holes, a block of zeros is a hole, not damage.
         if bytes.iter().any(|byte| *byte != 0) || disk.is_cut_short() {
             let path = &self.parts.path;
             self.parts.source.note(Note::Damaged { path, block });
@@ -360,8 +364,8 @@ impl BlockFile {
         }
     }
 
-    /// Requests those blocks of a plan that are missing. Returns the fetch of `wanted`, if it is one of
-    /// them.
+    /// Requests the missing blocks of a plan. Returns the fetch that contains `wanted`, if there is
+    /// one.
     fn request(self: &Arc<Self>, plan: &Plan, wanted: Option<u32>) -> Option<Arc<Fetch>> {
         let mut requests = Vec::new();
         let mut found = None;
@@ -403,7 +407,7 @@ impl BlockFile {
         found
     }
 
-    /// Writes a block that was verified.
+    /// Writes verified blocks to the disk.
     fn keep(&self, blocks: Range<u32>, bytes: &[u8]) -> io::Result<()> {
         let Some(disk) = &self.disk else {
             return Err(io::ErrorKind::NotFound.into());
@@ -420,7 +424,7 @@ impl BlockFile {
         self.states[block as usize].load(Ordering::Acquire)
     }
 
-    /// Changes the state of a block, and leaves its mark.
+    /// Changes the state of a block and keeps its mark.
     fn set(&self, block: u32, to: u8) {
         let state = &self.states[block as usize];
         let change = |old: u8| Some(old & MARK | to);
@@ -430,7 +434,7 @@ impl BlockFile {
         }
     }
 
-    /// Returns the range in bytes.
+    /// Returns the range of the blocks in bytes.
     fn range_of(&self, blocks: Range<u32>) -> Range<u64> {
         let end = u64::from(blocks.end) * BLOCK_BYTES;
         u64::from(blocks.start) * BLOCK_BYTES..end.min(self.parts.len)

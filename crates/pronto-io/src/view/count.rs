@@ -1,14 +1,15 @@
-//! The number of maps of this process, of which the system allows only so many.
+//! Counts the maps of this process. The system limits their number.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most maps of files that may be read in another way: half of what Linux allows a process by default
-/// (`vm.max_map_count`, 65,530). Memory and threads need maps, too, and a process without them is aborted.
+/// The maximum number of maps of files that could also be read by position: half of the default
+/// limit of Linux (`vm.max_map_count`, 65,530). Allocations and threads need maps, too, and a
+/// process that gets none aborts.
 pub(super) const MOST: usize = 32_765;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A map that is counted until this is dropped.
+/// Counts a map until the value is dropped.
 #[derive(Debug)]
 pub(super) struct Counted(());
 
@@ -25,7 +26,7 @@ impl Drop for Counted {
     }
 }
 
-/// Whether another map fits.
+/// Returns whether another map is permitted.
 pub(super) fn has_room() -> bool {
     COUNT.load(Ordering::Relaxed) < MOST
 }

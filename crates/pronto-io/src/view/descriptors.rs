@@ -1,5 +1,5 @@
-//! Descriptors of files that are read by position. At most [`LIMIT`] stay open between reads, so a
-//! repository of thousands of packs works with a low limit of descriptors.
+//! Descriptors of files that are read by position. At most [`LIMIT`] stay open between reads, so
+//! that a repository with thousands of packs works with a low descriptor limit.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use crate::untrusted::Links;
 
 use super::Identity;
 
-/// The largest number of descriptors that all views together keep open between reads.
+/// The maximum number of descriptors that all views together keep open between reads.
 const LIMIT: usize = 64;
 
 static OPEN: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
@@ -46,8 +46,8 @@ impl Pooled {
         }
     }
 
-    /// Fills `buffer` from `offset`. A file that was closed in the meantime and is no longer at
-    /// its path is an error of the kind `NotFound` or `StaleNetworkFileHandle`.
+    /// Fills `buffer` from `offset`. Fails with `NotFound` or `StaleNetworkFileHandle` if the
+    /// descriptor was closed meanwhile and the path no longer names the same file.
     pub(super) fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.file()?.read_exact_at(buffer, offset)
     }
@@ -78,8 +78,8 @@ impl Pooled {
     }
 }
 
-/// Counts `slot` as open, and closes the one used longest ago when there are too many. Reads under
-/// way keep their descriptor until they are done.
+/// Counts `slot` as open, and closes the least recently used descriptors in excess of the limit.
+/// Reads in progress keep their descriptor.
 fn admit(slot: &Arc<Slot>) {
     let mut open = lock(&OPEN);
     open.retain(|other| other.strong_count() > 0);

@@ -1,31 +1,32 @@
 //! Handles maps whose file is truncated.
 //!
-//! Accessing a page of a map behind the end of its file raises SIGBUS, which ends the process. So
-//! every map is in a registry, and the first one installs a handler. On a fault inside of a map the
-//! handler marks the map, replaces the missing pages by zeros, and returns. Users of the map check
-//! the mark afterwards. Faults elsewhere go to the previous handler.
+//! An access to a page of a map beyond the end of its file raises SIGBUS, which ends the process.
+//! So every map is in a registry, and the first map installs a signal handler. On a fault inside of
+//! a map the handler marks the map, replaces the missing pages by zeros, and returns. Users of the
+//! map check the mark afterwards. Faults outside of maps are forwarded to the previous handler.
 //!
 //! The handler takes no lock and allocates nothing: it reads the registry and calls `mmap`.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
-/// The capacity of the first block of the registry in maps; each further block has twice that.
+/// The number of slots in the first block of the registry. Each further block has twice as many as
+/// the one before.
 const FIRST_BLOCK_LEN: usize = 64;
 const MAX_BLOCKS: usize = 26;
 
-/// The registry: blocks are made when they are needed and stay forever, so that the handler can
-/// read them at any moment.
+/// The registry. Blocks are allocated on demand and never freed, so that the handler can read them
+/// at any moment.
 static BLOCKS: [AtomicPtr<Slot>; MAX_BLOCKS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_BLOCKS];
 
-/// The free slots, for new maps.
+/// Slots that are free for new maps.
 static FREE: Mutex<Free> = Mutex::new(Free {
     slots: Vec::new(),
     blocks: 0,
 });
 
-/// The number of marks. As long as it is zero, no map need be checked.
+/// The number of marked maps. While it is zero, no map has to be checked.
 static MARKED: AtomicUsize = AtomicUsize::new(0);
 
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
@@ -36,7 +37,7 @@ struct Free {
     blocks: usize,
 }
 
-/// One map. Free when `start` is zero.
+/// The range of one map. A slot is free if `start` is zero.
 #[derive(Debug, Default)]
 struct Slot {
     start: AtomicUsize,
@@ -44,12 +45,13 @@ struct Slot {
     marked: AtomicBool,
 }
 
-/// The entry of a map in the registry, to be dropped before the map is.
+/// The registration of a map, which must be dropped before the map.
 #[derive(Debug)]
 pub(super) struct Registration(Option<&'static Slot>);
 
 impl Registration {
-    /// Enters the map at `bytes`, which must not be empty. Two system calls the first time.
+    /// Registers the map at `bytes`, which must not be empty. The first call costs two system
+    /// calls.
     pub(super) fn new(bytes: &[u8]) -> Registration {
         install();
         let slot = lock().take();
@@ -61,10 +63,11 @@ impl Registration {
         Registration(slot)
     }
 
-    /// Whether bytes that were read of the map before this call may not have been the file's.
+    /// Whether bytes that were read from the map before this call may differ from those of the
+    /// file.
     #[inline]
     pub(super) fn is_marked(&self) -> bool {
-        // What was read must have been read before the mark is.
+        // The reads of the map must happen before the read of the mark.
         fence(Ordering::Acquire);
         MARKED.load(Ordering::Relaxed) != 0 && self.has_mark()
     }
@@ -98,11 +101,11 @@ impl Slot {
         MARKED.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Returns the end of the map, if `address` lies in it.
+    /// Returns the end of the map if `address` is inside of it.
     fn end_if_has(&self, address: usize) -> Option<usize> {
         let start = self.start.load(Ordering::Acquire);
         let end = start.saturating_add(self.len.load(Ordering::Relaxed));
-        // The slot may have been given to another map between the two looks.
+        // The slot may have been reused for another map between the two loads.
         fence(Ordering::Acquire);
         let same = self.start.load(Ordering::Relaxed) == start;
         (start != 0 && same && (start..end).contains(&address)).then_some(end)
@@ -110,7 +113,7 @@ impl Slot {
 }
 
 impl Free {
-    /// A free slot; `None` when there are more maps than an address space has room for.
+    /// Returns a free slot, or `None` if there are more maps than an address space can hold.
     fn take(&mut self) -> Option<&'static Slot> {
         if let Some(slot) = self.slots.pop() {
             return Some(slot);
@@ -133,7 +136,7 @@ fn lock() -> std::sync::MutexGuard<'static, Free> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The slot of the map that `address` lies in, and where the map ends.
+/// Returns the slot and the end of the map that contains `address`.
 fn slot_of(address: usize) -> Option<(&'static Slot, usize)> {
     for (number, block) in BLOCKS.iter().enumerate() {
         let block = block.load(Ordering::Acquire);
@@ -176,21 +179,21 @@ fn install() {
 extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: with SA_SIGINFO the system hands over a valid structure; SIGBUS has an address.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
-    // Codes that are not positive are those of signals that processes send.
+    // Codes that are not positive are those of signals sent by processes.
     let is_fault = code > 0;
     if !(is_fault && replace(address)) {
         forward(is_fault, signal, info, context);
     }
 }
 
-/// Replaces the map that contains `address` by zeros, from its page on, after marking it. The whole
-/// rest at once, because everything behind is gone as well, and single pages could exceed the limit
-/// of maps.
+/// Marks the map that contains `address` and replaces it by zeros from the page of `address` to the
+/// end. The whole rest is replaced at once, because everything after a missing page is missing,
+/// too, and single pages could exceed the limit of maps.
 fn replace(address: usize) -> bool {
     let Some((slot, end)) = slot_of(address) else {
         return false;
     };
-    // Before the zeros can be seen by anyone.
+    // Mark the map before any thread can read the zeros.
     slot.mark();
     let page = address & !(PAGE_LEN.load(Ordering::Relaxed) - 1);
     // SAFETY: the address lies in a registered map. Maps leave the registry before they are
@@ -209,7 +212,7 @@ fn replace(address: usize) -> bool {
     zeros != libc::MAP_FAILED
 }
 
-/// Does what would have been done without this handler.
+/// Calls the previous handler, or restores the default action of the signal.
 fn forward(is_fault: bool, signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let (handler, flags) = PREVIOUS.get().map_or((libc::SIG_DFL, 0), |previous| {
         (previous.sa_sigaction, previous.sa_flags)

@@ -1,4 +1,4 @@
-//! The mounts that concern a worktree. Format: `proc_pid_mountinfo(5)`.
+//! The mounts that affect a worktree. The format is that of `proc_pid_mountinfo(5)`.
 
 use crate::watch::Doubt;
 use bstr::{BString, ByteSlice};
@@ -11,10 +11,10 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The column with the mount point.
+/// The index of the column with the mount point.
 const POINT_COLUMN: usize = 4;
 
-/// The mounts at, above or below a directory.
+/// The mounts at, above and below a directory.
 pub(super) struct Mounts {
     table: File,
     known: Vec<Vec<u8>>,
@@ -25,7 +25,7 @@ impl Mounts {
     /// Reads the mounts for `root`, which must not contain a symbolic link.
     ///
     /// # Errors
-    /// The list of mounts cannot be read.
+    /// Fails if the list of mounts cannot be read.
     pub(super) fn new(root: &Path, allow_remote: bool) -> io::Result<Mounts> {
         let mut mounts = Mounts {
             table: File::open("/proc/self/mountinfo")?,
@@ -48,8 +48,8 @@ impl Mounts {
         Ok(content.lines().filter(counts).map(<[u8]>::to_vec).collect())
     }
 
-    /// Returns whether the mounts differ from those at the last call. One system call if the kernel
-    /// reports no change. If they cannot be read, they count as changed.
+    /// Returns whether the mounts differ from those at the last call. Costs one system call if the
+    /// kernel reports no change. If the mounts cannot be read, they count as changed.
     pub(super) fn have_changed(&mut self, root: &Path) -> bool {
         let descriptor = self.table.as_fd();
         let mut polled = [PollFd::new(&descriptor, PollFlags::PRI)];
@@ -70,10 +70,10 @@ impl Mounts {
         }
     }
 
-    /// Returns the reachable directories below `root` that are mount points now.
+    /// Returns the reachable directories below `root` that are mount points.
     ///
     /// # Errors
-    /// The list of mounts cannot be read.
+    /// Fails if the list of mounts cannot be read.
     pub(super) fn below(&mut self, root: &Path) -> io::Result<Vec<PathBuf>> {
         self.known = self.read(root)?;
         let points = self.points(root);
@@ -87,12 +87,13 @@ impl Mounts {
         points.filter(move |point| within(point, top) && *point != top)
     }
 
-    /// Returns a mount below `root` whose changes go unseen: a network file system (unless
-    /// allowed), or a single file, whose changes are only reported for its original directory.
+    /// Returns a mount below `root` whose changes are not reported: a network file system (unless
+    /// allowed), or a single file, whose changes are reported only for its original directory.
     pub(super) fn doubt(&self, root: &Path) -> Option<Doubt> {
         let is_dark = |point: &Vec<u8>| {
             let opened = File::open(PathBuf::from(OsStr::from_bytes(point)));
-            // A mount that is covered by another one cannot be opened, nor changed from here.
+            // A mount point that another mount covers cannot be opened or changed through this
+            // path.
             opened.is_ok_and(|file| {
                 let is_directory = file.metadata().is_ok_and(|metadata| metadata.is_dir());
                 !is_directory || !(self.allow_remote || is_local(&file).unwrap_or(false))
@@ -104,7 +105,7 @@ impl Mounts {
     }
 }
 
-/// Decodes the mount point of a line, in which blanks, line feeds and backslashes are octal.
+/// Decodes the mount point of a line, in which white space and backslashes are octal escapes.
 fn mount_point(line: &[u8]) -> Vec<u8> {
     let field = line.split(|&byte| byte == b' ').nth(POINT_COLUMN);
     let mut rest = field.unwrap_or_default();

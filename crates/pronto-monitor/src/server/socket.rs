@@ -1,4 +1,4 @@
-//! The socket of a monitor. One monitor at a time owns it.
+//! The socket of a monitor. Only one monitor at a time owns it.
 
 use crate::client::{Address, CLOSED, is_listening};
 use pronto_io::dir::Directory;
@@ -10,18 +10,18 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-/// The monitor's own directory inside of the repository directory.
+/// The monitor's own directory in the directory of the repository.
 const OWN: &str = "fsmonitor--daemon";
-/// The number of clients that may wait to be accepted.
+/// The maximum number of clients that wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// The exclusive right to be the monitor of a repository, held by a lock that ends with the
-/// process.
+/// The exclusive right to be the monitor of a repository. The right is held by a lock, which the
+/// kernel releases at the end of the process.
 pub(super) struct Claim {
-    /// Socket addresses are short, and the repository may be renamed. A path through the open
-    /// directory always fits and stays valid.
+    /// The directory of the repository. Socket addresses are short, and the repository may be
+    /// renamed. A path through the open directory is always short enough and stays valid.
     git_dir: Directory,
-    /// The directory of the socket.
+    /// The directory that contains the socket.
     directory: Directory,
     name: String,
     lock: File,
@@ -34,7 +34,7 @@ pub(super) struct Socket {
     identity: Option<Identity>,
 }
 
-/// The identity of a socket, which distinguishes it from others at the same path.
+/// The identity of a socket, which distinguishes successive sockets at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -46,7 +46,7 @@ impl Claim {
         self.directory.open_path().join(&self.name)
     }
 
-    /// Creates the directory of cookies if necessary, and returns it.
+    /// Creates the directory for cookies if it does not exist, and returns its path.
     pub(super) fn make_cookies(&self) -> io::Result<PathBuf> {
         let cookies = self.git_dir.open_path().join(OWN).join("cookies");
         make_private(&cookies)?;
@@ -61,12 +61,12 @@ impl Claim {
         })
     }
 
-    /// Creates the socket, replacing one on which no process listens.
+    /// Creates the socket. Replaces a socket on which no process is listening.
     pub(super) fn listen(self) -> io::Result<Socket> {
         let path = self.socket();
         let listener = match bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                // A monitor of git does not take the lock, so the socket is tried as well.
+                // The monitor of Git does not take the lock, so the socket is tried as well.
                 let address = Address {
                     directory: self.directory.open_path(),
                     name: self.name.clone(),
@@ -88,8 +88,8 @@ impl Claim {
     }
 }
 
-/// Creates a directory with access only for its owner, whatever the umask. The mode of an existing
-/// directory is changed if possible.
+/// Creates a directory with mode 0700, independent of the umask. The mode of an existing directory
+/// is changed if possible.
 fn make_private(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(directory)?;
@@ -97,24 +97,24 @@ fn make_private(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a socket at `path` with access only for its owner, whatever the umask.
+/// Creates a socket at `path` with mode 0600, independent of the umask.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     let address = SocketAddrUnix::new(path)?;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, CLOSED, None)?;
-    // On systems that support this, the socket never has another mode under its name.
+    // On systems that support this, the socket never has another mode at its path.
     let _ = rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR);
     net::bind(&socket, &address)?;
-    // Connecting is impossible before `listen`.
+    // No client can connect before `listen`.
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
     net::listen(&socket, BACKLOG)?;
     Ok(socket.into())
 }
 
 impl Socket {
-    /// Claims to be the monitor of the repository at `git_dir` with the given `address`.
+    /// Claims the right to be the monitor of the repository at `git_dir` with `address`.
     ///
     /// # Errors
-    /// `AddrInUse` if there is another monitor.
+    /// Fails with `AddrInUse` if there is another monitor.
     pub(super) fn claim(git_dir: &Path, address: &Address) -> io::Result<Claim> {
         if is_listening(address) {
             return Err(io::ErrorKind::AddrInUse.into());
@@ -141,7 +141,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Another monitor may have replaced the socket.
+        // Do not remove the socket if another monitor has replaced it.
         if self.identity.is_some() && self.claim.identity() == self.identity {
             let _ = std::fs::remove_file(self.claim.socket());
         }

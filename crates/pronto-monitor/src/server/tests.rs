@@ -1,4 +1,4 @@
-//! Tests of the server over its socket.
+//! Tests the server over its socket.
 
 use super::*;
 use crate::client;
@@ -45,7 +45,8 @@ impl Place {
     }
 }
 
-/// Ends listening. To drop the listener is not enough: a child process of another test has it, too, until its program starts.
+/// Stops listening. Dropping the listener is not sufficient, because a child process of another
+/// test may have inherited it until its program starts.
 fn close(listener: &UnixListener) {
     rustix::net::shutdown(listener, rustix::net::Shutdown::Both).expect("it listens");
 }
@@ -53,12 +54,12 @@ fn close(listener: &UnixListener) {
 #[test]
 fn there_is_one_monitor_at_a_time() {
     let place = Place::new();
-    // A socket on which no process listens.
+    // A socket on which no process is listening.
     close(&UnixListener::bind(place.socket()).expect("a socket"));
     let first = place.server().expect("it is the first");
     let kind = |server: io::Result<Server>| server.err().map(|error| error.kind());
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
-    // Even if the socket file is removed.
+    // The claim holds even if the socket is removed.
     std::fs::remove_file(place.socket()).expect("it is there");
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
     let other = UnixListener::bind(place.socket()).expect("a socket");
@@ -76,7 +77,7 @@ fn answers_are_given_after_a_move_and_until_the_end() {
     let thread = std::thread::spawn(move || server.run());
     let moved = place.0.path().join("moved");
     std::fs::rename(place.0.path().join("top"), &moved).expect("it is there");
-    // The top was moved, so the monitor ends.
+    // The top directory was renamed, so the monitor exits.
     let ended = thread.join().expect("it does not panic");
     ended.expect("it was the end");
     assert!(!moved.join(".git").join(place.address().name).exists());
@@ -145,7 +146,7 @@ fn after_a_panic_everything_may_have_changed() {
     assert!(matches!(answer, Answer::Everything { .. }));
 }
 
-/// A mount that lasts as long as its test.
+/// A mount that is removed when the value is dropped.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -173,7 +174,7 @@ fn with_marks_what_is_mounted_below_is_told() {
         let server = place.server_with(Source::Fanotify);
         server.map(|server| (place, server))
     };
-    // Not every file system can be marked; the one in memory can.
+    // Not every file system can be marked, but tmpfs can.
     let memory = |error: io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied => Err(error),
         _ => serve(Place::of(Scratch::within(Path::new("/dev/shm"))?)),
@@ -233,7 +234,7 @@ fn what_is_lost_takes_no_doubt_with_it() {
     let server = place.server().expect("it is alone");
     let mut state = server.shared.lock();
     assert!(state.is_doubted());
-    // As after events were lost.
+    // Resets the journal, as after lost events.
     let State {
         watcher, journal, ..
     } = &mut *state;

@@ -1,33 +1,33 @@
-//! Parser for events of `fanotify(7)` with `FAN_REPORT_DFID_NAME`: a header, then records, one of
-//! which contains the handle of a directory and a name in it. Numbers have the byte order of the
-//! processor.
+//! A parser for the events of `fanotify(7)` with `FAN_REPORT_DFID_NAME`. An event is a header and
+//! records, one of which contains the handle of a directory and a name in it. Numbers are in native
+//! byte order.
 
 use bstr::ByteSlice;
 use pronto_io::fanotify::{CREATED, IS_DIRECTORY, LOST, MOVED_FROM, MOVED_TO};
 
-/// `struct fanotify_event_metadata`.
+/// The size of `struct fanotify_event_metadata`.
 const HEAD_BYTES: usize = 24;
-/// `struct fanotify_event_info_header`.
+/// The size of `struct fanotify_event_info_header`.
 const RECORD_HEAD_BYTES: usize = 4;
 const FILE_SYSTEM_BYTES: usize = 8;
-/// `struct file_handle` without the handle itself.
+/// The size of `struct file_handle` without the handle itself.
 const HANDLE_HEAD_BYTES: usize = 8;
-/// `FAN_EVENT_INFO_TYPE_DFID_NAME`.
+/// The type of a record with a directory and a name: `FAN_EVENT_INFO_TYPE_DFID_NAME`.
 const DIRECTORY_AND_NAME: u8 = 2;
-/// `FANOTIFY_METADATA_VERSION`.
+/// The version of the event format: `FANOTIFY_METADATA_VERSION`.
 const VERSION: u8 = 3;
 
-/// The identity of a directory: the number of its file system, then its handle.
+/// The identity of a directory: the id of its file system, followed by its file handle.
 pub type Place = [u8];
 
-/// An event about a name in a directory.
+/// An event for a name in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'a> {
     mask: u64,
-    /// The directory.
+    /// The identity of the directory.
     pub place: &'a Place,
-    /// The name, `.` for the directory itself.
+    /// The name, or `.` for the directory itself.
     pub name: &'a [u8],
 }
 
@@ -37,23 +37,23 @@ impl Event<'_> {
         self.mask & IS_DIRECTORY != 0
     }
 
-    /// Returns whether a directory, and everything below it, got another path.
+    /// Returns whether a directory was renamed, which changes the paths of all entries below it.
     pub fn moves_directory(&self) -> bool {
         self.is_directory() && self.mask & (MOVED_FROM | MOVED_TO) != 0
     }
 
-    /// Returns whether a file or directory appeared under this name.
+    /// Returns whether a file or directory with this name was created or moved here.
     pub fn appears(&self) -> bool {
         self.mask & (CREATED | MOVED_TO) != 0
     }
 }
 
-/// Why there is no next event.
+/// The reason for which there is no next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// Events were lost because the queue was full.
     Lost,
-    /// The bytes are not an event of the requested form.
+    /// The bytes are not a valid event of the requested format.
     Malformed,
 }
 
@@ -64,13 +64,13 @@ pub struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// Iterates over `bytes`, which must hold whole events. Copies nothing.
+    /// Creates an iterator over `bytes`, which must contain whole events. Copies nothing.
     pub fn new(bytes: &'a [u8]) -> Events<'a> {
         Events { rest: bytes }
     }
 
-    /// Returns the next event. `None` for one that names no directory: of a file without a name, or
-    /// one that was opened by handle. inotify does not report these either.
+    /// Returns the next event, or `None` for an event without a directory: for an unnamed file, or
+    /// a file that was opened by handle. inotify does not report such events either.
     fn take(&mut self) -> Result<Option<Event<'a>>, Broken> {
         let head = self.rest.get(..HEAD_BYTES).ok_or(Broken::Malformed)?;
         let len = number(head, 0).ok_or(Broken::Malformed)?;
@@ -120,7 +120,7 @@ impl<'a> Iterator for Events<'a> {
     }
 }
 
-/// Reads the four bytes at `at`.
+/// Returns the number in the four bytes at `at`.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
     usize::try_from(u32::from_ne_bytes(bytes)).ok()
@@ -134,16 +134,16 @@ fn directory_and_name(record: &[u8]) -> Option<(&Place, &[u8])> {
     (!name.is_empty()).then_some((place, name))
 }
 
-/// The parts of a place.
+/// The parts of a [`Place`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts<'a> {
-    /// The number of the file system.
+    /// The id of the file system.
     pub file_system: u64,
-    /// The handle of the directory.
+    /// The file handle of the directory.
     pub handle: &'a [u8],
 }
 
-/// Splits a place into its parts.
+/// Splits a [`Place`] into its parts.
 pub fn split(place: &Place) -> Option<Parts<'_>> {
     let (file_system, handle) = place.split_at_checked(FILE_SYSTEM_BYTES)?;
     let low = number(file_system, 0)? as u64;
@@ -154,7 +154,7 @@ pub fn split(place: &Place) -> Option<Parts<'_>> {
     })
 }
 
-/// Joins the number of a file system and the handle of a directory.
+/// Creates a [`Place`] from the id of a file system and the file handle of a directory.
 pub fn join(file_system: u64, handle: &[u8]) -> Vec<u8> {
     let (low, high) = (file_system as u32, (file_system >> 32) as u32);
     [&low.to_ne_bytes()[..], &high.to_ne_bytes(), handle].concat()
@@ -222,7 +222,7 @@ mod tests {
             assert_eq!(events.next(), Some(Err(Broken::Malformed)), "{len}");
             assert_eq!(events.next(), None);
         }
-        // Any byte of the head, of the record's or of the handle's may be anything.
+        // Change any byte of the event header, the record header or the handle.
         for at in 0..HEAD_BYTES + 24 {
             for byte in [0, 1, 0x7f, 0xff] {
                 let mut bytes = sound.clone();

@@ -1,12 +1,13 @@
-//! Changes below a directory from `fanotify`: one mark for each file system.
+//! Watches a directory tree with `fanotify`: one mark for each file system.
 //!
-//! Starting does nothing for each directory. An event contains the handle of a directory. One
-//! system call opens it on the mount of the top, and three read its path and that of the top.
-//! Results are cached until a directory is renamed anywhere on these file systems. So most events,
-//! including those of other users of the file system, cost one lookup in a table.
+//! The start is independent of the number of directories. An event contains the handle of a
+//! directory. One system call opens the directory on the mount of the top, and three read its path
+//! and that of the top. The paths are cached until any directory on these file systems is renamed.
+//! So most events, also those of other users of the file system, cost only a lookup in the cache.
 //!
-//! The path is the current one, not the one at the time of the event. Later renames are in the
-//! queue as well: an event about a moved directory reports both names and everything in it.
+//! The path is the current one, not the one at the time of the event. This is sufficient, because
+//! the events of later renames are in the queue, too: an event for a moved directory reports both
+//! names and all entries below it.
 
 use super::events::{self, Broken, Event, Events, Place};
 use super::{Common, Doubt, Drained, add_directory, is_git, is_gone, join};
@@ -25,35 +26,36 @@ use std::path::PathBuf;
 const CHUNK_BYTES: usize = 64 * 1024;
 /// The number of cached directories at which the cache is cleared.
 const MOST_KNOWN: usize = 65_536;
-/// The number of attempts to read a path while directories above the top are renamed.
+/// The number of attempts to read a path while parent directories of the top are renamed.
 const TRIES: usize = 8;
 
-/// A mount through which directories are opened.
+/// A mount on which directories are opened by handle.
 #[derive(Debug)]
 struct Mount {
     file_system: u64,
-    /// Its mount point, unless it is the mount of the top. It is not kept open, so it can be
+    /// The mount point, or `None` for the mount of the top. It is not kept open, so that it can be
     /// unmounted.
     point: Option<PathBuf>,
 }
 
-/// The marks for file systems, and the state for interpreting their events.
+/// The marks on file systems, and the state for interpreting their events.
 #[derive(Debug)]
 pub(super) struct Fanotify {
     group: Group,
     mounts: Vec<Mount>,
-    /// The directory of cookies.
+    /// The identity and the handle of the directory for cookies.
     cookies: Option<(Vec<u8>, Directory)>,
-    /// The directory above the top, and the name of the top in it, unless the top is a mount.
+    /// The parent directory of the top and the name of the top in it, or `None` if the top is a
+    /// mount point.
     above: Option<(Vec<u8>, Vec<u8>)>,
-    /// The paths of directories below the top. Directories elsewhere have none.
+    /// The cached paths of directories. A directory outside of the top has none.
     known: HashMap<Vec<u8>, Vec<BString>>,
     buffer: Vec<u8>,
 }
 
 impl Fanotify {
     /// # Errors
-    /// It is not permitted, or the kernel does not support it.
+    /// Fails if `fanotify` is not permitted, or not supported by the kernel.
     pub(super) fn new() -> io::Result<Fanotify> {
         Ok(Fanotify {
             group: Group::new()?,
@@ -69,14 +71,14 @@ impl Fanotify {
         self.group.as_fd()
     }
 
-    /// Returns whether the directory of cookies is gone. One system call.
+    /// Returns whether the directory for cookies was removed. Costs one system call.
     pub(super) fn has_ended(&self) -> bool {
         let cookies = self.cookies.as_ref();
         cookies.is_some_and(|(_, directory)| is_gone(directory))
     }
 
-    /// Marks the file systems of the top, of the mounts below it, and of the directory of cookies.
-    /// Some calls for each mount.
+    /// Marks the file systems of the top, of the mounts below it, and of the directory for cookies.
+    /// Costs some system calls for each mount.
     pub(super) fn start(&mut self, common: &mut Common) -> io::Result<()> {
         self.group.remove_all(&common.root)?;
         self.known.clear();
@@ -85,7 +87,7 @@ impl Fanotify {
         for point in common.mounts.clone() {
             match Directory::open(&point) {
                 Ok(directory) => self.add_mount(&directory, Some(point))?,
-                // It is gone, or a directory above it was renamed.
+                // The mount was removed, or a parent directory was renamed.
                 Err(_) => common.doubt(Doubt::Mount(point.as_os_str().as_bytes().into())),
             }
         }
@@ -98,11 +100,11 @@ impl Fanotify {
         self.cookies = Some((place_of(&cookies)?, cookies));
         let path = link(&common.root)?;
         let name = path[path.rfind_byte(b'/').map_or(0, |slash| slash + 1)..].to_vec();
-        // Read after marking, so a later change of its name is reported.
+        // Read after marking, so that a later rename is reported.
         let above = above(&common.root)?;
         self.above = match self.is_marked(file_system_of(&above)?) {
             true => Some((place_of(&above)?, name)),
-            // The top is a mount, which cannot be renamed.
+            // The top is a mount point, which cannot be renamed.
             false => None,
         };
         Ok(())
@@ -113,7 +115,7 @@ impl Fanotify {
         mounts.any(|mount| mount.file_system == file_system)
     }
 
-    /// Marks the file system of `directory`, if its handles are known to lead back to it.
+    /// Marks the file system of `directory`, if its file handles can be opened again.
     fn add_mount(&mut self, directory: &Directory, point: Option<PathBuf>) -> io::Result<()> {
         let file_system = file_system_of(directory)?;
         if !self.is_marked(file_system) {
@@ -128,7 +130,7 @@ impl Fanotify {
         Ok(())
     }
 
-    /// Processes all pending events that were not lost.
+    /// Processes all pending events. Returns whether some were lost.
     pub(super) fn drain(
         &mut self,
         common: &mut Common,
@@ -147,7 +149,7 @@ impl Fanotify {
                 Err(Broken::Malformed) => Err(io::ErrorKind::InvalidData.into()),
             });
             if noted.is_err() {
-                // The marks are still valid, but some events are unknown.
+                // The marks are still valid, but some events were not received.
                 break Ok(Drained::Lost);
             }
         };
@@ -187,7 +189,7 @@ impl Fanotify {
         Ok(())
     }
 
-    /// Returns the relevant paths of a directory below the top.
+    /// Returns the paths of a directory below the top for which changes are reported.
     fn paths(&self, place: &Place, root: &Directory) -> io::Result<Vec<BString>> {
         let parts = events::split(place).ok_or(io::ErrorKind::InvalidData)?;
         let (file_system, handle) = (parts.file_system, parts.handle);
@@ -202,7 +204,7 @@ impl Fanotify {
                 let point = point.map(|point| Directory::open(point)).transpose()?;
                 let directory = match open_handle(point.as_ref().unwrap_or(root), handle) {
                     Ok(directory) => directory,
-                    // The directory is gone. The directory above reports it.
+                    // The directory was removed. The event of its parent directory reports that.
                     Err(error) if Errno::from_io_error(&error) == Some(Errno::STALE) => continue,
                     Err(error) => return Err(error),
                 };
@@ -237,24 +239,24 @@ fn note_name(directory: &BString, event: &Event<'_>, common: &mut Common, journa
     }
     add_directory(&path, journal);
     if event.appears() {
-        // Its content may have come with it.
+        // Its entries may have been moved with the directory.
         common.walk(path, Some(journal), |_, path, _| Ok(!is_git(path)));
     }
 }
 
-/// Returns whether changes in the directory at `path` are reported. In the repository of the worktree
-/// none are; in a nested repository only changes of the names that make a directory a repository are.
+/// Returns whether changes in the directory at `path` are reported. Changes in the `.git` of the
+/// worktree are not. In a nested repository, only changes of the entries of its `.git` itself are.
 fn counts(path: &[u8]) -> bool {
     !(path == b".git" || path.starts_with(b".git/") || path.contains_str("/.git/"))
 }
 
-/// Returns the rest of `path` below `top`, or `None` if it is elsewhere.
+/// Returns `path` relative to `top`, or `None` if `path` is outside of `top`.
 fn below<'a>(path: &'a [u8], top: &[u8]) -> Option<&'a [u8]> {
     let rest = path.strip_prefix(top)?;
     match rest {
         [] => Some(rest),
         [b'/', rest @ ..] => Some(rest),
-        // The top is `/`.
+        // The top is the root directory.
         _ => (top == b"/").then_some(rest),
     }
 }
@@ -263,13 +265,13 @@ fn file_system_of(directory: &Directory) -> io::Result<u64> {
     Ok(rustix::fs::fstatvfs(directory)?.f_fsid)
 }
 
-/// Returns the place of a directory, as events name it.
+/// Returns the identity of a directory, as events contain it.
 fn place_of(directory: &Directory) -> io::Result<Vec<u8>> {
     let file_system = file_system_of(directory)?;
     Ok(events::join(file_system, &handle_of(directory)?))
 }
 
-/// Returns the path of an open directory.
+/// Returns the current path of an open directory.
 fn link(directory: &Directory) -> io::Result<Vec<u8>> {
     let path = std::fs::read_link(directory.open_path())?;
     Ok(path.into_os_string().into_vec())

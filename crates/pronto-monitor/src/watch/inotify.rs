@@ -1,11 +1,11 @@
-//! Changes below a directory from `inotify`: one watch for each directory.
+//! Watches a directory tree with `inotify`: one watch for each directory.
 //!
-//! Watching a directory takes five system calls (open, watch, two for the names, close). An event
-//! takes none, unless it concerns a directory.
+//! Watching a directory takes five system calls (open, watch, two for the listing, close). An event
+//! needs none, unless it concerns a directory.
 //!
-//! Events are in order, but a directory may have moved again when an event about it is read. So
-//! every event only means "examine this name again": watches below the name are dropped, and what
-//! is there now is watched and reported.
+//! Events are in order, but a directory may have moved again by the time its event is read. So
+//! every event only means that a name must be examined again: the watches below the name are
+//! removed, and the current directories at the name are watched and reported.
 
 use super::{Common, Doubt, Drained, add_directory, as_directory, is_git, join};
 use crate::Journal;
@@ -18,7 +18,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Writes through a memory map are reported when map and file are closed; all others at each write.
+/// The watched events. Writes through a memory map are reported when the map and the file are
+/// closed; other writes are reported at once.
 const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MODIFY)
@@ -30,7 +31,7 @@ const WANTED: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
 
-/// Events after which a name stands for another file, or for none.
+/// The events after which a name refers to another file, or to none.
 const OTHER: ReadFlags = ReadFlags::CREATE
     .union(ReadFlags::DELETE)
     .union(ReadFlags::MOVED_FROM)
@@ -42,13 +43,13 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// The purpose of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// A directory of the worktree.
+    /// Watches a directory of the worktree.
     Directory(BString),
-    /// The directory of cookies.
+    /// Watches the directory for cookies.
     Cookies,
 }
 
-/// The watches for directories.
+/// An inotify instance with a watch for each directory.
 #[derive(Debug)]
 pub(super) struct Inotify {
     fd: OwnedFd,
@@ -64,7 +65,7 @@ struct Event {
 
 impl Inotify {
     /// # Errors
-    /// The kernel provides no inotify instance.
+    /// Fails if the kernel provides no inotify instance.
     pub(super) fn new() -> io::Result<Inotify> {
         Ok(Inotify {
             fd: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
@@ -77,12 +78,12 @@ impl Inotify {
         self.fd.as_fd()
     }
 
-    /// Watches everything below the top. Five system calls and some hundred bytes for each
-    /// directory; the kernel keeps about a kilobyte for each.
+    /// Watches all directories below the top. Costs five system calls and some hundred bytes for
+    /// each directory, and about a kilobyte in the kernel.
     pub(super) fn start(&mut self, common: &mut Common) -> io::Result<()> {
         self.watches.clear();
         let before = std::mem::take(&mut self.places);
-        // Adding a watch to a watched directory returns the same watch.
+        // A second watch of a watched directory has the same number.
         let cookies = match inotify::add_watch(&self.fd, &common.cookies, WANTED) {
             Ok(cookies) => cookies,
             Err(error) => {
@@ -94,7 +95,7 @@ impl Inotify {
         self.add_tree(BString::default(), common, None);
         for (watch, _) in before {
             if !self.places.contains_key(&watch) {
-                // The watch may have ended with its directory.
+                // The kernel removes the watch of a removed directory.
                 let _ = inotify::remove_watch(&self.fd, watch);
             }
         }
@@ -104,7 +105,7 @@ impl Inotify {
         }
     }
 
-    /// Processes all pending events that were not lost.
+    /// Processes all pending events. Returns whether some were lost.
     pub(super) fn drain(
         &mut self,
         common: &mut Common,
@@ -172,7 +173,7 @@ impl Inotify {
             return;
         }
         if event.name.is_empty() {
-            // For any other directory, the event of its parent is enough.
+            // For any other directory, the event of its parent is sufficient.
             let gone = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
             common.has_ended |= directory.is_empty() && event.flags.intersects(gone);
             if directory.is_empty() && event.flags.contains(ReadFlags::ATTRIB) {
@@ -207,22 +208,23 @@ impl Inotify {
         let is_watched = self.watches.contains_key(&path);
         let is_other = event.flags.intersects(OTHER) && (is_directory || is_watched);
         if is_other || (is_directory && !is_watched) {
-            // The directory that was watched here is elsewhere now, and another one may be here
-            // already. If two directories change places, both are dropped before both are added.
+            // The directory that was watched here was moved, and another one may already have its
+            // path. If two directories are exchanged, both watches are removed before both are
+            // added.
             self.remove_tree(&path);
             self.add_tree(path, common, Some(journal));
         }
     }
 
-    /// Watches `path` and everything below, and records it as changed.
+    /// Watches `path` and all directories below it, and records their entries as changed.
     fn add_tree(&mut self, path: BString, common: &mut Common, journal: Option<&mut Journal>) {
         common.walk(path, journal, |common, path, directory| {
-            // In a nested repository only the names that make it one count.
+            // In a nested repository, only the entries of its `.git` itself are relevant.
             Ok(self.add(path, directory, common)? && !is_git(path))
         });
     }
 
-    /// Watches one directory. Returns `false` if it need not be entered.
+    /// Watches one directory. Returns `false` if its subdirectories need not be watched.
     fn add(
         &mut self,
         path: &BString,
@@ -250,7 +252,7 @@ impl Inotify {
         Ok(true)
     }
 
-    /// Drops the watches of `path` and everything below.
+    /// Removes the watches of `path` and of all directories below it.
     fn remove_tree(&mut self, path: &BString) {
         let prefix = as_directory(path);
         let below = self.watches.range(prefix.clone()..);
@@ -260,7 +262,7 @@ impl Inotify {
         for path in gone {
             if let Some(watch) = self.watches.remove(&path) {
                 self.places.remove(&watch);
-                // The watch may have ended with its directory.
+                // The kernel removes the watch of a removed directory.
                 let _ = inotify::remove_watch(&self.fd, watch);
             }
         }

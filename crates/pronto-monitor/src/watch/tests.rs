@@ -1,4 +1,4 @@
-//! Tests of both sources: directories that change places or cannot be watched.
+//! Tests both sources of events with directories that are exchanged or cannot be watched.
 
 use super::*;
 use crate::Answer;
@@ -18,7 +18,7 @@ impl Watched {
     fn each(directories: &[&str], mut test: impl FnMut(Watched)) {
         test(Watched::new(Source::Inotify, directories).expect("inotify is there"));
         let watched = Watched::new(Source::Fanotify, directories).or_else(|error| {
-            // Not every file system has handles; tmpfs does.
+            // Not every file system supports file handles; tmpfs does.
             let memory = Path::new("/dev/shm");
             let is_permitted = error.kind() != io::ErrorKind::PermissionDenied;
             match is_permitted && memory.is_dir() {
@@ -64,7 +64,7 @@ impl Watched {
         self.scratch.path().join("above/top")
     }
 
-    /// Returns the paths that change during `work`, or `None` for "everything".
+    /// Returns the paths that change during `work`, or `None` if every path may have changed.
     fn told(&mut self, work: impl FnOnce(&Path)) -> Option<Vec<String>> {
         let drained = self.watcher.drain(&mut self.journal);
         drained.expect("it can be read");
@@ -98,7 +98,7 @@ fn directories_that_change_places_are_both_watched() {
         }
         watched.tells("a/x/deep/file");
         watched.tells("b/y/file");
-        // With a file, both ways.
+        // Exchange a directory with a file, in both directions.
         for _ in 0..2 {
             watched.told(|top| {
                 std::fs::write(top.join("f"), "x").ok();
@@ -159,7 +159,7 @@ fn a_failure_is_a_doubt() {
             (Errno::IO, true),
             (Errno::MFILE, true),
             (Errno::NAMETOOLONG, true),
-            // It can be entered.
+            // The directory can be entered.
             (Errno::ACCESS, true),
             (Errno::NOSPC, true),
         ] {
@@ -210,7 +210,7 @@ fn beginning_again_leaves_nothing_behind() {
             journal.since(token.as_bstr()),
             Answer::Everything { .. }
         ));
-        // The one that left is not watched any more.
+        // The directory that was moved away is no longer watched.
         let told = watched.told(|_| std::fs::write(outside.join("file"), "x").expect("a file"));
         assert_eq!(told, Some(vec![]));
         watched.tells("a/x/file");

@@ -1,4 +1,5 @@
-//! The receiving side: one frame at a time, in place, and the remaining credit of each channel.
+//! The receiving side: reads one frame at a time, in place, and tracks the remaining credit of each
+//! channel.
 
 use std::io::{self, Read};
 
@@ -10,7 +11,7 @@ use super::{
 use crate::Error;
 use crate::error::exceeded;
 
-/// The limit for bytes in frames of unknown types, which are skipped.
+/// The limit on bytes in frames of unknown types, which are skipped.
 pub const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
 
 /// A frame in the queue.
@@ -24,20 +25,20 @@ pub struct Frame<'a> {
     pub body: &'a [u8],
 }
 
-/// Splits the bytes of a transport into frames.
+/// A reader that splits the bytes of a transport into frames.
 ///
-/// The frame at the front stays until [`consume`](Self::consume): nothing behind it is read, and
-/// its channel gets no new credit, so that a consumer that stops stops the sender.
+/// The frame at the front stays until [`consume`](Self::consume). No frame behind it is read, and
+/// its channel gets no new credit, so that a consumer that stops also stops the sender.
 #[derive(Debug)]
 pub struct FrameReader {
     queue: ReceiveQueue,
-    /// Whether the frame at the front was charged to its channel already.
+    /// The header of the frame at the front, if the frame was already charged to its channel.
     charged: Option<Header>,
     window: [u64; CHANNELS],
     left: [u64; CHANNELS],
     consumed: [u64; CHANNELS],
     offset: u64,
-    /// Bytes of frames of unknown types.
+    /// The number of bytes in skipped frames of unknown types.
     passed_over_bytes: u64,
 }
 
@@ -48,8 +49,8 @@ impl Default for FrameReader {
 }
 
 impl FrameReader {
-    /// A reader that grants `window_bytes` to each channel, but never less than one full frame.
-    /// It holds at most two frames of bytes, whatever the window is.
+    /// Creates a reader that grants `window_bytes` to each channel, but never less than one full
+    /// frame. The reader holds at most two frames of bytes, whatever the window is.
     pub fn new(window_bytes: u64) -> Self {
         let window = window_bytes.max((HEADER_BYTES + MAX_FRAME_BYTES) as u64);
         FrameReader {
@@ -63,15 +64,16 @@ impl FrameReader {
         }
     }
 
-    /// Reads once from `source`. Returns the number of bytes; 0 at its end.
+    /// Reads once from `source`. Returns the number of bytes, or 0 at the end of `source`.
     ///
     /// # Errors
-    /// Those of the source; [`io::ErrorKind::StorageFull`] while frames wait to be consumed.
+    /// Fails with the errors of `source`, and with [`io::ErrorKind::StorageFull`] while frames wait
+    /// to be consumed.
     pub fn read_from(&mut self, source: &mut (impl Read + ?Sized)) -> io::Result<usize> {
         self.queue.read_from(source)
     }
 
-    /// Copies as many of `bytes` as there is room for, and returns their number.
+    /// Copies as many of `bytes` as there is room for. Returns their number.
     pub fn accept(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.queue.free_bytes());
         match self.queue.extend_from_slice(&bytes[..count]) {
@@ -80,12 +82,12 @@ impl FrameReader {
         }
     }
 
-    /// Returns the frame at the front if it is complete, and the same one until it is consumed.
-    /// Frames of unknown types are consumed here.
+    /// Returns the frame at the front if it is complete. Returns the same frame until it is
+    /// consumed. Frames of unknown types are consumed by this method.
     ///
     /// # Errors
-    /// The frame is malformed, its channel has no credit left for it, or too many bytes were
-    /// skipped. The stream cannot be read further.
+    /// Fails if the frame is malformed, exceeds the credit of its channel, or too many bytes were
+    /// skipped. The stream cannot be read any further.
     pub fn peek(&mut self) -> Result<Option<Frame<'_>>, Error> {
         loop {
             let Some(header) = self.header()? else {
@@ -114,10 +116,10 @@ impl FrameReader {
         }))
     }
 
-    /// Removes the frame that [`peek`](Self::peek) gave.
+    /// Removes the frame that [`peek`](Self::peek) returned.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if there is no frame at the front.
     pub fn consume(&mut self) {
         let header = self
             .charged
@@ -128,8 +130,8 @@ impl FrameReader {
         self.consumed[header.channel.index()] += header.frame_bytes() as u64;
     }
 
-    /// Returns the credit to be granted to `channel` now: none until half of its window was
-    /// consumed, or the remaining credit is less than a full frame. The caller sends it.
+    /// Returns the credit to grant to `channel` now, which the caller sends. Returns `None` until
+    /// half of the window was consumed, or the remaining credit is less than a full frame.
     pub fn take_grant(&mut self, channel: Channel) -> Option<u64> {
         let at = channel.index();
         let spare = self.window[at].saturating_sub((HEADER_BYTES + MAX_FRAME_BYTES) as u64);
@@ -152,7 +154,7 @@ impl FrameReader {
         &self.queue
     }
 
-    /// Returns the header at the front, and charges it once to its channel.
+    /// Parses the header at the front, and charges the frame once to its channel.
     fn header(&mut self) -> Result<Option<Header>, Error> {
         if self.charged.is_some() {
             return Ok(self.charged);

@@ -13,7 +13,7 @@ use super::{
 use crate::error::exceeded;
 use crate::{Error, ErrorKind};
 
-/// Writes frames into a queue limited in bytes, and keeps the credit of each channel.
+/// A writer of frames into a queue of limited size, which tracks the credit of each channel.
 #[derive(Debug)]
 pub struct FrameWriter {
     queue: SendQueue,
@@ -30,8 +30,8 @@ impl Default for FrameWriter {
 }
 
 impl FrameWriter {
-    /// A writer whose queue holds at most `queue_bytes` (and what the control channel needs), and
-    /// that may send `window_bytes` on each channel before the first credit comes.
+    /// Creates a writer whose queue holds at most `queue_bytes`, in addition to a reserve for the
+    /// control channel. The writer may send `window_bytes` on each channel before the first credit.
     pub fn new(queue_bytes: usize, window_bytes: u64) -> Self {
         FrameWriter {
             queue: SendQueue::new(
@@ -45,7 +45,7 @@ impl FrameWriter {
     /// missing.
     ///
     /// # Errors
-    /// If the body is too long for a frame.
+    /// Fails if the body is too long for a frame.
     pub fn send(&mut self, kind: FrameType, body: &[u8]) -> Result<bool, Error> {
         Ok(self.reserve(kind, body.len())? && self.queue.extend_from_slice(body).is_ok())
     }
@@ -54,10 +54,10 @@ impl FrameWriter {
     /// is missing.
     ///
     /// # Errors
-    /// If the body is too long for a frame.
+    /// Fails if the body is too long for a frame.
     ///
     /// # Panics
-    /// If `range` is not within `bytes`.
+    /// Panics if `range` is not within `bytes`.
     pub fn send_shared(
         &mut self,
         kind: FrameType,
@@ -70,7 +70,7 @@ impl FrameWriter {
     /// Adds credit that the peer granted.
     ///
     /// # Errors
-    /// If the sum cannot be.
+    /// Fails if the sum of the credit overflows.
     pub fn grant(&mut self, channel: Channel, bytes: u64) -> Result<(), Error> {
         let credit = &mut self.credit[channel.index()];
         *credit = (credit.checked_add(bytes))
@@ -79,7 +79,8 @@ impl FrameWriter {
         Ok(())
     }
 
-    /// Returns the longest body that `channel` could send now; `None` if not even an empty one.
+    /// Returns the largest length of a body that `channel` can send now, or `None` if not even an
+    /// empty body can be sent.
     pub fn ready_bytes(&self, channel: Channel) -> Option<usize> {
         let (mut room, credit) = (self.queue.free_bytes(), self.credit[channel.index()]);
         if channel != Channel::Control {
@@ -89,7 +90,7 @@ impl FrameWriter {
         Some(room.checked_sub(HEADER_BYTES)?.min(MAX_BODY_BYTES))
     }
 
-    /// The queue beneath: what is to be written.
+    /// Returns the queue of bytes to write.
     pub fn queue(&self) -> &SendQueue {
         &self.queue
     }
@@ -97,12 +98,12 @@ impl FrameWriter {
     /// Writes queued bytes once to `sink`. Returns the number of bytes that it accepted.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// Fails with the errors of `sink`.
     pub fn write_to(&mut self, sink: &mut (impl Write + ?Sized)) -> io::Result<usize> {
         self.queue.write_to(sink)
     }
 
-    /// Queues the header of a frame if the whole frame may be sent now.
+    /// Queues the header of a frame if the whole frame can be sent now.
     fn reserve(&mut self, kind: FrameType, body: usize) -> Result<bool, Error> {
         if body > MAX_BODY_BYTES {
             return Err(Error::new(

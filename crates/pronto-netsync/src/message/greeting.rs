@@ -6,18 +6,18 @@ use crate::error::malformed;
 use crate::frame::Channel;
 use crate::varint::{self, Cursor};
 
-/// The largest number of versions.
+/// The largest number of versions in a greeting.
 pub const MAX_VERSIONS: usize = 8;
 
-/// The longest identity of a repository.
+/// The largest length in bytes of the identity of a repository.
 pub const MAX_IDENTITY_BYTES: usize = 64;
 
-/// The format of the object ids of a repository.
+/// The object format of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
-    /// Ids of 20 bytes.
+    /// SHA-1, with ids of 20 bytes.
     Sha1 = 1,
-    /// Ids of 32 bytes.
+    /// SHA-256, with ids of 32 bytes.
     Sha256 = 2,
 }
 
@@ -30,7 +30,7 @@ impl ObjectFormat {
         }
     }
 
-    /// Returns the length of an object id.
+    /// Returns the length of an object id in bytes.
     pub fn id_bytes(self) -> usize {
         match self {
             ObjectFormat::Sha1 => 20,
@@ -70,18 +70,18 @@ impl Role {
         self != Role::Source
     }
 
-    /// Returns whether a peer with this other role can exchange history with this one.
+    /// Returns whether a peer with the role `peer` can exchange history with a side of this role.
     pub fn fits(self, peer: Role) -> bool {
         self == Role::Both || peer == Role::Both || self != peer
     }
 }
 
-/// Which refs take part.
+/// The globs that select the refs to synchronise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globs {
-    /// Names that do.
+    /// The globs of included names.
     pub include: Vec<Vec<u8>>,
-    /// Names that do not, whatever includes them.
+    /// The globs of excluded names, which take precedence.
     pub exclude: Vec<Vec<u8>>,
 }
 
@@ -109,22 +109,22 @@ impl Globs {
     }
 }
 
-/// The first frame of either side.
+/// The greeting: the first frame of either side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Versions of the protocol that the sender speaks, ascending.
+    /// The protocol versions that the sender supports, in ascending order.
     pub versions: Vec<u64>,
-    /// The format of its object ids.
+    /// The object format of the sender's repository.
     pub object_format: ObjectFormat,
-    /// The requested role.
+    /// The requested role of the sender.
     pub role: Role,
     /// Further capabilities as bits; unknown ones are ignored.
     pub capabilities: u64,
-    /// The name of the requested repository; empty if there is only one.
+    /// The name of the requested repository, or an empty name if there is only one.
     pub repository: Vec<u8>,
-    /// The identity of the sender's repository; empty if it has none.
+    /// The identity of the sender's repository, or an empty one.
     pub identity: Vec<u8>,
-    /// Which refs it wants to take part.
+    /// The refs that the sender wants to synchronise.
     pub globs: Globs,
     /// The number of bytes that each channel may send before the first credit.
     pub window_bytes: u64,
@@ -133,7 +133,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.versions.len() as u64);
         for version in &self.versions {
@@ -149,10 +149,10 @@ impl Hello {
         out.extend_from_slice(&self.nonce);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Hello` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let count = cursor.length(MAX_VERSIONS)?;
@@ -181,7 +181,7 @@ impl Hello {
         Ok(hello)
     }
 
-    /// Returns the highest version that both sides speak.
+    /// Returns the highest version that both sides support.
     pub fn common_version(&self, peer: &Hello) -> Option<u64> {
         self.versions
             .iter()
@@ -191,7 +191,7 @@ impl Hello {
     }
 }
 
-/// The acceptance of a hello.
+/// The acceptance of a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accept {
     /// The version in use.
@@ -199,15 +199,15 @@ pub struct Accept {
 }
 
 impl Accept {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.version);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Accept` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let version = cursor.varint()?;
@@ -216,28 +216,28 @@ impl Accept {
     }
 }
 
-/// Why a side ends the session.
+/// The reason for which a side ends the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The code, for programs.
+    /// The error code, for programs.
     pub code: u64,
-    /// A text for people, of at most [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES).
+    /// The error message, of at most [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES).
     pub text: String,
 }
 
 impl Refusal {
-    /// Appends the body. A text that is too long is cut.
+    /// Appends the encoded body to `out`, with a truncated text if it is too long.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.code);
         let end = floor_char_boundary(&self.text, MAX_TEXT_BYTES);
         write_slice(out, &self.text.as_bytes()[..end]);
     }
 
-    /// Reads the body. Control characters in the text become question marks, so a peer cannot
-    /// control the terminal.
+    /// Decodes the body. Control characters in the text become question marks, so that a peer
+    /// cannot control the terminal.
     ///
     /// # Errors
-    /// It is malformed.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Error` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let code = cursor.varint()?;
@@ -259,26 +259,26 @@ fn floor_char_boundary(text: &str, limit: usize) -> usize {
     places.find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// More bytes that may be sent on a channel.
+/// Additional bytes that may be sent on a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
-    /// Which channel; never control.
+    /// The channel, which is never [`Channel::Control`].
     pub channel: Channel,
-    /// The number of bytes.
+    /// The number of additional bytes.
     pub bytes: u64,
 }
 
 impl Credit {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(self.channel as u8);
         varint::write(out, self.bytes);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Credit` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let with_credit =

@@ -1,4 +1,4 @@
-//! Messages after the refs are known: cut, wants, segments, published refs, done.
+//! Messages after the refs were compared: cut, wants, segments, published refs, done.
 
 use super::{
     MARK_BYTES, MAX_HELD, MAX_NAME_BYTES, ObjectFormat, choice, read_marks, write_marks,
@@ -9,24 +9,23 @@ use crate::error::malformed;
 use crate::frame::MAX_BODY_BYTES;
 use crate::varint::{self, Cursor};
 
-/// Which tips the sender holds completely, of those that it lacked as refs, in the order of their
-/// names.
+/// The marks of complete tips. The tips are the refs that the sender lacked, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// For each tip.
+    /// A mark for each tip, set if the sender has its complete history.
     pub tips: Vec<bool>,
 }
 
 impl Cut {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_marks(out, &self.tips);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Cut` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let tips = read_marks(&mut cursor)?;
@@ -35,31 +34,31 @@ impl Cut {
     }
 }
 
-/// The position of a transfer, at which it resumes after an interruption.
+/// The position of a transfer from which it resumes after an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The number of objects, of all that are to be sent.
+    /// The number of objects before the position, in the sequence of all objects to send.
     pub objects: u64,
-    /// A mark that identifies the objects in their order. Only the sender can interpret it.
+    /// A mark that identifies these objects and their order. Only the sender can interpret it.
     pub mark: [u8; MARK_BYTES],
 }
 
-/// The wanted refs, and what the sender needs to know.
+/// The wanted refs, and the state of the receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Want {
-    /// For each tip of the [`Cut`] whether the history to it is to be sent.
+    /// A mark for each tip of the [`Cut`], set if the history of the tip is wanted.
     pub tips: Vec<bool>,
-    /// Ids of commits, one behind the other, that are held completely though no ref that takes
-    /// part leads to them; ascending, [`MAX_HELD`] at most.
+    /// The concatenated ids of complete commits that are not reachable from a synchronised ref, in
+    /// ascending order, at most [`MAX_HELD`] of them.
     pub held: Vec<u8>,
     /// The number of bytes of segments that the receiver accepts.
     pub budget_bytes: u64,
-    /// The position at which to resume, if the same objects are to be sent as before.
+    /// The position from which to resume, if the sequence of objects is the same as before.
     pub resume: Option<Resume>,
 }
 
 impl Want {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, format: ObjectFormat, out: &mut Vec<u8>) {
         write_marks(out, &self.tips);
         varint::write(out, (self.held.len() / format.id_bytes()) as u64);
@@ -71,10 +70,10 @@ impl Want {
         }
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Want` frame.
     pub fn read(format: ObjectFormat, body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let tips = read_marks(&mut cursor)?;
@@ -121,26 +120,26 @@ impl Resume {
 /// The plan of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The number of commits.
+    /// The number of commits to send.
     pub commits: u64,
-    /// The number of objects; only known in a dry run.
+    /// The number of objects to send, which is known only in a dry run.
     pub objects: u64,
-    /// Their inflated size; only known in a dry run.
+    /// The inflated size in bytes of the objects, which is known only in a dry run.
     pub bytes: u64,
 }
 
 impl Plan {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.commits);
         varint::write(out, self.objects);
         varint::write(out, self.bytes);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Plan` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let plan = Plan {
@@ -153,23 +152,23 @@ impl Plan {
     }
 }
 
-/// All segments were sent.
+/// The end of all segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// The number of segments.
+    /// The number of sent segments.
     pub segments: u64,
 }
 
 impl Sent {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.segments);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Sent` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let segments = cursor.varint()?;
@@ -181,19 +180,20 @@ impl Sent {
 /// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
-    /// A pack whose objects link to nothing but one another, what is in the segments before it,
-    /// and what the receiver has.
+    /// A pack whose objects reference only objects in the same pack, in earlier segments, or in the
+    /// repository of the receiver.
     Pack = 1,
-    /// Such a pack of one large blob.
+    /// A pack as above, which contains a single large blob.
     LargeBlob = 2,
 }
 
-/// The start of a segment. Its declarations are checked while it arrives, and reserve nothing.
+/// The start of a segment. Its declared sizes are checked while the segment is received, and no
+/// memory is reserved for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its number, from 0.
+    /// The number of the segment, from 0.
     pub id: u64,
-    /// The kind.
+    /// The kind of the segment.
     pub kind: SegmentKind,
     /// The number of objects.
     pub objects: u64,
@@ -202,7 +202,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.id);
         out.push(self.kind as u8);
@@ -210,10 +210,10 @@ impl Segment {
         varint::write(out, self.bytes);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Segment` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let kind = |byte| match byte {
@@ -232,29 +232,29 @@ impl Segment {
     }
 }
 
-/// A segment ends.
+/// The end of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentEnd {
-    /// Its number.
+    /// The number of the segment.
     pub id: u64,
-    /// The checksum at the end of its pack, as long as an object id.
+    /// The checksum at the end of the pack, whose length is that of an object id.
     pub checksum: Vec<u8>,
-    /// The position of the transfer after this segment. The receiver sends it back to resume.
+    /// The position of the transfer after this segment, which the receiver sends back to resume.
     pub resume: Resume,
 }
 
 impl SegmentEnd {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.id);
         out.extend_from_slice(&self.checksum);
         self.resume.write(out);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `SegmentEnd` frame.
     pub fn read(format: ObjectFormat, body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let end = SegmentEnd {
@@ -267,23 +267,23 @@ impl SegmentEnd {
     }
 }
 
-/// A segment was verified and is durable: it need not be sent again.
+/// The acknowledgement that a segment was verified and is durable, so that it is not sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentAck {
-    /// Its number.
+    /// The number of the segment.
     pub id: u64,
 }
 
 impl SegmentAck {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.id);
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `SegmentAck` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let id = cursor.varint()?;
@@ -292,39 +292,40 @@ impl SegmentAck {
     }
 }
 
-/// The result for a ref at the peer.
+/// The result of a ref update at the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// The ref is new there.
+    /// The ref was created.
     New = 1,
-    /// The ref moved forward.
+    /// The ref was fast-forwarded.
     FastForward = 2,
-    /// Neither contains the other; both are kept.
+    /// The histories have diverged, and both refs are kept.
     Divergent = 3,
     /// The ref was refused.
     Refused = 4,
 }
 
-/// One ref of a [`Publish`].
+/// The result of one ref update, as an entry of a [`Publish`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishedRef {
-    /// Its name at the side that gave it.
+    /// The name of the ref at the sending side.
     pub name: Vec<u8>,
     /// The result.
     pub stored: Stored,
-    /// Its name at the side that took it. If it was refused, the reason, as text; it may be empty.
+    /// The name of the ref at the receiving side. If the update was refused, the reason as text,
+    /// which may be empty.
     pub stored_as: Vec<u8>,
 }
 
-/// The results for refs. There may be several such frames.
+/// The results of ref updates, which may be split into several frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Publish {
-    /// Each of them, in the order of their names.
+    /// The results, sorted by name.
     pub refs: Vec<PublishedRef>,
 }
 
 impl Publish {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.refs.len() as u64);
         for published in &self.refs {
@@ -334,10 +335,10 @@ impl Publish {
         }
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Publish` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let stored = |byte| match byte {
@@ -374,30 +375,31 @@ impl Publish {
     }
 }
 
-/// Whether it may be shown and compared as the name of a ref. Who stores it looks closer.
+/// Returns whether `name` is safe to show and to compare as a ref name. Storing the ref requires a
+/// stricter check.
 pub(crate) fn is_ref_name(name: &[u8]) -> bool {
     name.len() > 5
         && name.starts_with(b"refs/")
         && !name.iter().any(|&byte| byte <= b' ' || byte == 0x7f)
 }
 
-/// The sender has sent everything.
+/// The message that the sender has sent everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Whether everything it took is on disk and its refs are published.
+    /// Whether all received data is on disk and its refs are published.
     pub is_durable: bool,
 }
 
 impl Done {
-    /// Appends the body.
+    /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.is_durable));
     }
 
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
-    /// If it is not one.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Done` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let is_durable = choice(&mut cursor, "mark", flag)?;

@@ -1,28 +1,28 @@
-//! The answer to a list: the merge of the listed entries with this side's.
+//! The answer to a list: the merge of the listed entries with the entries of this side.
 
 use super::Set;
 use super::message::write_entry;
 
-/// An answer to a list while the two are merged.
+/// An answer to a list, during the merge.
 pub(super) struct Answer<'s> {
     set: &'s Set,
-    /// The number of bytes that it may take.
+    /// The largest length of the answer in bytes.
     budget: usize,
-    /// The position of this side's next entry.
+    /// The index of this side's next entry.
     pub(super) next: usize,
-    /// The last key that was settled, of either side.
+    /// The last settled key, of either side.
     pub(super) last: Vec<u8>,
-    /// The key of the last of this side's entries in it.
+    /// The key of this side's last entry in the answer.
     before: &'s [u8],
     /// The key of the entry that did not fit.
     pub(super) cut_at: Option<Vec<u8>>,
     /// The number of listed entries that were compared.
     pub(super) listed_count: usize,
-    /// A bit for each of them: this side lacks it.
+    /// A bit for each compared entry, set if this side lacks the entry.
     pub(super) lacking: Vec<u8>,
-    /// Positions of this side's entries that the list lacked.
+    /// The indexes of this side's entries that the list lacks.
     pub(super) own_places: Vec<usize>,
-    /// Those entries, encoded.
+    /// These entries, encoded.
     pub(super) own: Vec<u8>,
 }
 
@@ -53,13 +53,13 @@ impl<'s> Answer<'s> {
         true
     }
 
-    /// Adds this side's remaining entries below the position `end`, as far as they fit.
+    /// Adds this side's remaining entries below the index `end`, as far as they fit.
     pub(super) fn own_rest(&mut self, end: usize) {
         while self.next < end && self.put_own() {}
     }
 
-    /// Marks whether this side has the listed entry. Returns `false` if a different value of it
-    /// does not fit.
+    /// Marks whether this side has the listed entry. Returns `false` if this side has a different
+    /// value for the key that does not fit.
     pub(super) fn listed(&mut self, key: &[u8], value: &[u8], end: usize) -> bool {
         if self.listed_count.is_multiple_of(8) {
             if self.own.len() + self.lacking.len() + 1 > self.budget {
@@ -87,7 +87,7 @@ impl<'s> Answer<'s> {
         true
     }
 
-    /// Returns the number of this side's entries in it.
+    /// Returns the number of this side's entries in the answer.
     pub(super) fn own_count(&self) -> usize {
         self.own_places.len()
     }

@@ -10,20 +10,20 @@ use super::{BUCKETS, Entry, Fingerprinter, LEAST_MESSAGE_BYTES, LIST_BELOW, Set}
 use crate::Error;
 use crate::error::{exceeded, malformed};
 
-/// The limits of one reconciliation.
+/// The options and limits of one reconciliation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The largest length of a message; never less than [`LEAST_MESSAGE_BYTES`].
+    /// The largest length of a message in bytes, which is never less than [`LEAST_MESSAGE_BYTES`].
     pub message_bytes: usize,
-    /// The side that starts lists a set of fewer entries than this instead of splitting it.
+    /// The number of entries below which the starting side lists its set instead of splitting it.
     pub list_below: usize,
     /// The largest number of received messages.
     pub turns: u32,
-    /// The largest number of bytes of entries that may be learned.
+    /// The largest size in bytes of the entries that may be learned.
     pub learned_bytes: usize,
-    /// Whether learned entries are kept. A side that only needs to know what the peer lacks does not
-    /// need them; then there is no limit.
+    /// Keep learned entries. A side that only needs the entries that the peer lacks does not need
+    /// them. There is no limit on them in this case.
     pub keeps_learned: bool,
 }
 
@@ -39,7 +39,7 @@ impl Default for Options {
     }
 }
 
-/// One side of a reconciliation. The set, borrowed or shared, does not change while it lasts.
+/// One side of a reconciliation. The set, borrowed or shared, does not change in the meantime.
 #[derive(Debug)]
 pub struct Reconciler<S> {
     set: S,
@@ -52,7 +52,7 @@ pub struct Reconciler<S> {
     is_done: bool,
 }
 
-/// A range of keys, and the positions of this side's entries in it.
+/// A range of keys, and the indexes of this side's entries in the range.
 struct Span<'a> {
     lower: &'a [u8],
     upper: Option<&'a [u8]>,
@@ -60,7 +60,7 @@ struct Span<'a> {
 }
 
 impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
-    /// Prepares one side; both need the same key.
+    /// Prepares one side. Both sides need the same key.
     pub fn new(set: S, key: &Fingerprinter, options: Options) -> Self {
         Reconciler {
             set,
@@ -77,7 +77,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         }
     }
 
-    /// Returns the first message, for one of the two sides to send.
+    /// Returns the first message, which only one of the two sides sends.
     pub fn start(&mut self) -> Vec<u8> {
         let mut writer = Writer::new(self.options.message_bytes);
         let all = Span {
@@ -89,10 +89,12 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         writer.out
     }
 
-    /// Takes a message and returns the answer, which may be empty; `None` if none is due.
+    /// Processes a message and returns the answer, which may be empty. Returns `None` if no answer
+    /// is due.
     ///
     /// # Errors
-    /// If the message is malformed, or a limit is exceeded.
+    /// Fails with `ErrorKind::Malformed` if the message is malformed, and with
+    /// `ErrorKind::Exceeded` if a limit is exceeded.
     pub fn receive(&mut self, message: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         if self.is_done {
             return Err(malformed("a message behind the last of a reconciliation"));
@@ -116,7 +118,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
                 upper,
                 entries: from..to,
             };
-            // Ranges behind a cut are processed with the rest.
+            // Ranges after a truncation are part of the remaining range.
             if !writer.is_cut {
                 self.take(&mut writer, &span, &content)?;
             }
@@ -126,7 +128,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         Ok(was_asked.then_some(writer.out))
     }
 
-    /// Returns the bytes of the learned entries that are held.
+    /// Returns the size in bytes of the learned entries.
     pub fn learned_bytes(&self) -> usize {
         self.learned_bytes
     }
@@ -141,21 +143,21 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         self.is_done
     }
 
-    /// Returns the entries that the peer has and this side lacks, sorted. They include entries
-    /// whose keys both have with different values.
+    /// Returns the sorted entries that the peer has and this side lacks. They include entries with
+    /// different values on the two sides.
     pub fn learned(&mut self) -> &[Entry] {
         self.learned.sort_unstable();
         self.learned.dedup();
         &self.learned
     }
 
-    /// Ends the exchange and returns the entries of [`learned`](Self::learned), which are moved, not copied.
+    /// Ends the exchange and returns the entries of [`learned`](Self::learned) without a copy.
     pub fn into_learned(mut self) -> Vec<Entry> {
         self.learned();
         self.learned
     }
 
-    /// Returns the positions of this side's entries that the peer lacks, sorted.
+    /// Returns the sorted indexes of this side's entries that the peer lacks.
     pub fn lacking(&mut self) -> &[usize] {
         self.lacking.sort_unstable();
         self.lacking.dedup();
@@ -203,8 +205,8 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         }
     }
 
-    /// Records what the peer lacks. Two places for each entry are kept, however often the peer
-    /// repeats it, and those that were just stated.
+    /// Records the entries that the peer lacks. At most two indexes for each entry are kept, in
+    /// addition to the new ones, however often the peer repeats an entry.
     fn lack(&mut self, places: impl Iterator<Item = usize>) {
         self.lacking.extend(places);
         if self.lacking.len() > 2 * self.set.len() {
@@ -231,7 +233,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         Ok(())
     }
 
-    /// Lists the range or splits it.
+    /// Lists or splits the range.
     fn ask(&self, writer: &mut Writer, span: &Span<'_>, list_below: usize) {
         let count = span.entries.len();
         if count < list_below.max(BUCKETS) {
@@ -287,7 +289,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         self.rest(writer, lower, end);
     }
 
-    /// Learns from a list, and answers it, as far as the answer fits.
+    /// Learns the entries of a list, and answers the list, as far as the answer fits.
     fn answer(
         &mut self,
         writer: &mut Writer,
@@ -323,7 +325,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
             return Ok(());
         };
         let mut lower = span.lower;
-        // Everything below the entry that did not fit is settled.
+        // All keys below the entry that did not fit are settled.
         let shared = shared_prefix(&answer.last, cut_at);
         let upper = &cut_at[..(shared + 1).min(cut_at.len())];
         if !answer.last.is_empty() {
@@ -334,7 +336,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         Ok(())
     }
 
-    /// Ends the message with everything from `lower` on as one range.
+    /// Ends the message with all keys from `lower` as one range.
     fn rest(&self, writer: &mut Writer, lower: &[u8], from: usize) {
         let fingerprint = self.set.fingerprint(&self.key, from..self.set.len());
         writer.rest(lower, &fingerprint);

@@ -1,17 +1,19 @@
 //! The encoding of ranges.
 //!
-//! A message is a sequence of ranges. Each is one byte (two bits of mode; bit 2: it has no upper
-//! bound, and is the last), the bound if there is one, and the content of the mode:
+//! A message is a sequence of ranges. Each range consists of one byte (two bits of mode; bit 2 is
+//! set for the last range, which has no upper bound), the upper bound if there is one, and the
+//! content of the mode:
 //!
-//! | mode | holds |
+//! | mode | content |
 //! |---|---|
-//! | 0 skip | nothing: equal, or settled |
+//! | 0 skip | none: the range is equal, or settled |
 //! | 1 fingerprint | 16 bytes |
-//! | 2 list | count, entries: all that the sender has |
-//! | 3 answer | count of entries listed, a bit for each that the sender lacks; count, entries: those that the list lacked |
+//! | 2 list | count, entries: all entries of the sender |
+//! | 3 answer | count of listed entries, a bit for each entry that the sender lacks; count, entries that the list lacked |
 //!
-//! A bound, and the key of an entry, is the number of bytes shared with the one before it (of a
-//! list's first entry: with nothing), the length of the rest, the rest. Numbers are varints.
+//! A bound, or the key of an entry, is encoded as the number of bytes that it shares with the
+//! previous bound or key (0 for the first entry of a list), the length of the rest, and the rest.
+//! Numbers are varints.
 
 use super::set::shared_prefix;
 use super::{Fingerprint, MAX_KEY_BYTES, MAX_VALUE_BYTES};
@@ -35,17 +37,17 @@ pub(super) enum Content<'a> {
     },
 }
 
-/// Entries that were checked already, in the order of their keys.
+/// Entries that were already checked, sorted by key.
 #[derive(Debug)]
 pub(super) struct Entries<'a> {
     pub(super) count: usize,
     cursor: Cursor<'a>,
 }
 
-/// Reads ranges one after another.
+/// A parser of the ranges of a message.
 pub(super) struct Ranges<'a> {
     cursor: Cursor<'a>,
-    /// The bound of the range before, which is the lower bound of the next.
+    /// The bound of the previous range, which is the lower bound of the next range.
     pub(super) bound: Vec<u8>,
     pub(super) unbounded: bool,
 }
@@ -59,8 +61,8 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// The next range: afterwards `bound` is its upper bound, unless it is `unbounded`. `lower` is
-    /// filled with the bound below it.
+    /// Parses the next range. Afterwards `bound` is its upper bound, unless `unbounded` is set. Its
+    /// lower bound is copied to `lower`.
     pub(super) fn next(&mut self, lower: &mut Vec<u8>) -> Result<Option<Content<'a>>, Error> {
         let offset = self.cursor.offset() as u64;
         self.read(lower).map_err(|error| error.at_offset(offset))
@@ -114,7 +116,7 @@ impl<'a> Ranges<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Calls `each` with key and value of one after the other until it says to stop.
+    /// Calls `each` with the key and value of each entry, until it returns `false`.
     pub(super) fn for_each(
         &self,
         mut each: impl FnMut(&[u8], &'a [u8]) -> bool,
@@ -151,7 +153,7 @@ fn checked_entries<'a>(
     Ok(entries)
 }
 
-/// Turns `key` into the next one, which must be greater.
+/// Replaces `key` by the next key, which must be greater.
 fn read_key(cursor: &mut Cursor<'_>, key: &mut Vec<u8>, disorder: &str) -> Result<(), Error> {
     let shared = cursor.length(key.len())?;
     let rest = cursor.slice(MAX_KEY_BYTES - shared)?;
@@ -168,7 +170,7 @@ fn read_key(cursor: &mut Cursor<'_>, key: &mut Vec<u8>, disorder: &str) -> Resul
     Ok(())
 }
 
-/// Appends `key` as what differs from `before`.
+/// Appends `key` as its difference from `before`.
 pub(super) fn write_key(out: &mut Vec<u8>, before: &[u8], key: &[u8]) {
     let shared = shared_prefix(before, key);
     varint::write(out, shared as u64);
@@ -176,14 +178,14 @@ pub(super) fn write_key(out: &mut Vec<u8>, before: &[u8], key: &[u8]) {
     out.extend_from_slice(&key[shared..]);
 }
 
-/// Appends an entry as what differs from the key `before`.
+/// Appends an entry whose key is encoded as its difference from `before`.
 pub(super) fn write_entry(out: &mut Vec<u8>, before: &[u8], key: &[u8], value: &[u8]) {
     write_key(out, before, key);
     varint::write(out, value.len() as u64);
     out.extend_from_slice(value);
 }
 
-/// Appends the head of a range: the mode, and the bound unless there is none.
+/// Appends the head of a range: the mode, and the upper bound if there is one.
 pub(super) fn write_head(out: &mut Vec<u8>, mode: u8, before: &[u8], upper: Option<&[u8]>) {
     match upper {
         None => out.push(mode | UNBOUNDED),

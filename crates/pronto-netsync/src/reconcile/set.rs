@@ -7,17 +7,17 @@ use super::sum::Sum;
 use super::{Fingerprint, Fingerprinter, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use crate::{Error, ErrorKind};
 
-/// A key with its value: the name of a ref with its ids, or the date and id of a commit with
-/// nothing.
+/// A key with its value: the name of a ref with its ids, or the date and id of a commit with an
+/// empty value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// The key. A set is sorted by the bytes of keys.
+    /// The key, by whose bytes a set is sorted.
     pub key: Vec<u8>,
     /// The value.
     pub value: Vec<u8>,
 }
 
-/// Gathers entries in any order.
+/// A builder that accepts entries in any order.
 #[derive(Debug, Default)]
 pub struct SetBuilder {
     bytes: Vec<u8>,
@@ -31,21 +31,22 @@ struct Span {
     value_bytes: u16,
 }
 
-/// Entries sorted by key, no key twice. Takes 16 bytes for each beside its own, and 2 for sums.
+/// A set of entries, sorted by unique keys. It takes 16 bytes for each entry besides the content,
+/// and 2 bytes for sums.
 #[derive(Debug)]
 pub struct Set {
     bytes: Vec<u8>,
     spans: Vec<Span>,
-    /// The sum of all entries before each multiple of [`STRIDE`], and of all.
+    /// The sums of all entries before each multiple of [`STRIDE`], and the sum of all entries.
     sums: Vec<Sum>,
 }
 
-/// The number of entries that share one stored sum: a fingerprint costs a difference and the digests of at
-/// most that many entries at each end, whatever the size of the set.
+/// The number of entries that share one stored sum. A fingerprint costs a subtraction, and the
+/// digests of at most that many entries at each end, whatever the size of the set.
 const STRIDE: usize = 16;
 
 impl SetBuilder {
-    /// Adds an entry. Too long ones are found by [`finish`](Self::finish).
+    /// Adds an entry. Entries that are too long are reported by [`finish`](Self::finish).
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
@@ -57,10 +58,10 @@ impl SetBuilder {
         });
     }
 
-    /// Sorts and sums: O(N log N), one digest for each entry.
+    /// Sorts the entries and computes the sums, in O(N log N) with one digest for each entry.
     ///
     /// # Errors
-    /// If a key or value is too long, a key empty, or one there twice.
+    /// Fails if a key or value is too long, or a key is empty or occurs twice.
     pub fn finish(self, key: &Fingerprinter) -> Result<Set, Error> {
         let mut set = Set {
             bytes: self.bytes,
@@ -113,32 +114,32 @@ impl Set {
         self.spans.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the set has no entries.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The key of an entry.
+    /// Returns the key of an entry.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// Panics if the set has fewer entries.
     pub fn key(&self, at: usize) -> &[u8] {
         &self.bytes[self.spans[at].key()]
     }
 
-    /// The value of an entry.
+    /// Returns the value of an entry.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// Panics if the set has fewer entries.
     pub fn value(&self, at: usize) -> &[u8] {
         &self.bytes[self.spans[at].value()]
     }
 
-    /// Returns the fingerprint of the entries `range`. Costs at most 30 digests and a subtraction,
-    /// and at most twice as many digests as entries.
+    /// Returns the fingerprint of the entries `range`. The cost is at most 30 digests and a
+    /// subtraction, and at most twice as many digests as there are entries.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// Panics if the set has fewer entries.
     pub fn fingerprint(&self, key: &Fingerprinter, range: Range<usize>) -> Fingerprint {
         let count = range.len();
         let sum = if count <= STRIDE {
@@ -150,7 +151,8 @@ impl Set {
         key.range(sum, count)
     }
 
-    /// The first entry of `within` whose key is not less than `bound`; no bound is above all.
+    /// Returns the index of the first entry of `within` whose key is not less than `bound`. `None`
+    /// is greater than all keys.
     pub(super) fn position(&self, within: Range<usize>, bound: Option<&[u8]>) -> usize {
         let Some(bound) = bound else {
             return within.end;
@@ -160,7 +162,7 @@ impl Set {
             + spans.partition_point(|span| self.bytes[span.key()].cmp(bound) == Ordering::Less)
     }
 
-    /// The shortest bound that separates entry `at` from the one before it.
+    /// Returns the shortest bound that separates entry `at` from the previous entry.
     pub(super) fn bound_before(&self, at: usize) -> &[u8] {
         let key = self.key(at);
         let shared = at
@@ -177,7 +179,7 @@ impl Set {
         self.add(key, self.sums[stored], stored * STRIDE..at)
     }
 
-    /// `sum` with the entries `range` added, one by one.
+    /// Returns `sum` with the entries `range` added individually.
     fn add(&self, key: &Fingerprinter, sum: Sum, range: Range<usize>) -> Sum {
         range.fold(sum, |sum, at| {
             sum.plus(key.entry(self.key(at), self.value(at)))

@@ -1,12 +1,13 @@
-//! Fingerprints: keyed digests of entries, added up, so that the sum of a range is a difference.
+//! Fingerprints: sums of keyed digests of entries, so that the sum of a range is the difference of
+//! two sums.
 
 use crate::varint;
 
 /// The fingerprint of a range on the wire.
 pub type Fingerprint = [u8; 16];
 
-/// Computes digests under a key that both peers share and authors of content do not know, so nobody
-/// can prepare entries whose sums collide.
+/// A function for digests under a key that both peers share and that authors of content do not
+/// know, so that no author can prepare entries whose sums collide.
 #[derive(Clone)]
 pub struct Fingerprinter {
     key: [u8; 32],
@@ -43,13 +44,14 @@ impl Sum {
 }
 
 impl Fingerprinter {
-    /// Digests under `key`: from the TLS exporter, or derived from the nonces of both sides.
+    /// Creates a function for digests under `key`, which is from the TLS exporter, or derived from
+    /// the nonces of both sides.
     pub fn new(key: [u8; 32]) -> Self {
         Fingerprinter { key }
     }
 
-    /// The digest of one entry. The length of the key stands before it, so that no two entries
-    /// have the same bytes.
+    /// Returns the digest of one entry. The input starts with the length of the key, so that no two
+    /// entries have the same input.
     pub(super) fn entry(&self, key: &[u8], value: &[u8]) -> Sum {
         let mut head = Vec::with_capacity(11);
         head.push(0);

@@ -5,7 +5,7 @@ use super::message::write_head;
 use super::{Fingerprint, MAX_KEY_BYTES};
 use crate::varint;
 
-/// The largest size of a skip to a bound, and of the head of a range.
+/// The largest size in bytes of a skip to a bound, and of the head of a range.
 const HEAD: usize = 1 + 2 + 2 + MAX_KEY_BYTES;
 
 /// The number of bytes that are reserved for the end: a skip, and one fingerprint without a bound.
@@ -15,9 +15,9 @@ pub(super) struct Writer {
     pub(super) out: Vec<u8>,
     bound: Vec<u8>,
     limit: usize,
-    /// Whether the message contains something that the peer must answer.
+    /// Whether the message contains a range that the peer must answer.
     pub(super) has_asked: bool,
-    /// Whether the message ended before everything was said.
+    /// Whether the message was truncated at its limit.
     pub(super) is_cut: bool,
 }
 
@@ -32,16 +32,17 @@ impl Writer {
         }
     }
 
-    /// Returns the number of bytes of entries and marks that certainly fit into one more range; `None`
-    /// if there are none.
+    /// Returns the number of bytes of entries and marks that always fit into one more range, or
+    /// `None` if there is no room.
     pub(super) fn budget(&self) -> Option<usize> {
-        // The skip before it, its head, and two counts.
+        // The preceding skip, the head of the range, and two counts.
         (self.limit - REST)
             .checked_sub(self.out.len() + 2 * HEAD + 20)
             .filter(|&budget| budget > 0)
     }
 
-    /// Writes nothing and returns `false` if it does not fit.
+    /// Writes a range with a fingerprint. Returns `false` and writes nothing if the range does not
+    /// fit.
     pub(super) fn fingerprint(
         &mut self,
         lower: &[u8],

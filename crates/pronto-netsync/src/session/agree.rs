@@ -1,4 +1,4 @@
-//! Determines what is common, what is wanted, and what must be sent.
+//! Determines the common commits, the wanted refs, and the objects to send.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::reconcile::{self, Reconciler, SetBuilder};
 use crate::repository::{Matcher, Offer, Repository, Request};
 use crate::{Error, ErrorKind};
 
-/// About what a commit takes in the set that is compared.
+/// The approximate memory in bytes of a commit in a compared set.
 const COMMIT_BYTES: u64 = 96;
 
 impl<R: Repository> Conversation<R> {
@@ -30,7 +30,7 @@ impl<R: Repository> Conversation<R> {
         }
         self.hold()?;
         if is_done {
-            // Each ref that was learned becomes an offer.
+            // Each learned ref becomes an offer.
             self.set_bytes += learned;
             self.refs_are_known()
         } else {
@@ -38,7 +38,7 @@ impl<R: Repository> Conversation<R> {
         }
     }
 
-    /// Tells the peer which of the differing refs are complete here, and which are wanted.
+    /// Sends the peer marks of the differing refs that are complete here, and of the wanted refs.
     pub(super) fn refs_are_known(&mut self) -> Result<(), Error> {
         let stage = std::mem::replace(&mut self.stage, Stage::Cut);
         let receives = self.directions().receives;
@@ -116,7 +116,7 @@ impl<R: Repository> Conversation<R> {
         self.decide()
     }
 
-    /// Commits that both sides hold.
+    /// Returns the tips that both sides have.
     pub(super) fn common(&self) -> Vec<ObjectId> {
         let mut is_lacked = vec![false; self.own.len()];
         for &at in &self.lacked {
@@ -141,7 +141,8 @@ impl<R: Repository> Conversation<R> {
         common
     }
 
-    /// Compares commits if both have some that the other lacks; else it is known what to send.
+    /// Compares commits if each side has commits that the other one lacks. Otherwise the objects to
+    /// send are already determined.
     pub(super) fn decide(&mut self) -> Result<(), Error> {
         let is_any = |marks: &[bool], which| marks.contains(&which);
         let (Some(cut), Some(want)) = (&self.peer_cut, &self.peer_want) else {
@@ -175,8 +176,8 @@ impl<R: Repository> Conversation<R> {
             ..reconcile::Options::default()
         };
         let mut reconciler = Reconciler::new(set, key, options);
-        // The side that did not have the last word about refs has the first about commits: it was
-        // the second to know everything.
+        // The side that did not send the last message about refs sends the first message about
+        // commits, because it was the second side to learn the complete difference.
         if !self.closed_refs {
             let message = reconciler.start();
             self.waiting.push_back((FrameType::CommitRange, message));
@@ -210,7 +211,8 @@ impl<R: Repository> Conversation<R> {
         self.begin_transfer(Some(ids))
     }
 
-    /// Nothing above the common tips is common: then there has to be one.
+    /// Checks that the histories are related: if no other commit is common, there must be a common
+    /// tip.
     pub(super) fn check_related(&self) -> Result<(), Error> {
         let peer_allows =
             (self.peer.as_ref()).is_some_and(|peer| peer.capabilities & ALLOWS_UNRELATED != 0);
@@ -257,7 +259,8 @@ impl<R: Repository> Conversation<R> {
         Ok(())
     }
 
-    /// All refs of the peer that take part, by name, and which of them are complete here.
+    /// Returns all refs of the peer that match, sorted by name, and marks of those that are
+    /// complete here.
     pub(super) fn offers(&self) -> (Vec<Offer>, Vec<bool>) {
         let mut is_lacked = vec![false; self.own.len()];
         for &at in &self.lacked {
@@ -286,7 +289,7 @@ fn offer(format: ObjectFormat, entry: reconcile::Entry) -> Result<Offer, Error> 
     let (id, peeled) = value
         .split_at_checked(format.id_bytes())
         .ok_or_else(broken)?;
-    // A branch is a commit. What else is peeled leads to where the repository beneath says.
+    // A branch points to a commit. For other refs, the repository checks the stated peeled commit.
     let may_be_peeled = peeled.len() == id.len() && !name.starts_with(b"refs/heads/");
     let is_sound = is_ref_name(&name) && (peeled.is_empty() || may_be_peeled);
     if !is_sound {

@@ -1,4 +1,4 @@
-//! The state of the conversation, and the frames that wait to be sent.
+//! The state of the conversation, and the queued frames.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,24 +13,25 @@ use crate::reconcile::{Fingerprinter, Reconciler, Set};
 use crate::repository::{Offer, Repository};
 use crate::{Error, ErrorKind};
 
-/// The number of answers that wait, and their bytes, above which no frame of the peer is processed.
+/// The largest number of queued replies, and the largest number of their bytes, up to which frames
+/// of the peer are processed.
 const MAX_WAITING: usize = 64;
 const MAX_WAITING_BYTES: usize = 1024 * 1024;
 
-/// Above this a published ref may not fit beside others; far below what a frame takes.
+/// The size in bytes up to which published refs share a frame, far below the limit of a frame.
 const PUBLISH_BYTES: usize = 128 * 1024;
 
 /// The phase of a session.
 pub(super) enum Stage {
-    /// The peer has not said hello.
+    /// The peer has not sent its greeting.
     Greeting,
     /// Refs are compared.
     Refs(Reconciler<Arc<Set>>),
-    /// Waiting for the peer's cut and wants.
+    /// This side waits for the peer's cut and wants.
     Cut,
     /// Commits are compared.
     Commits(Reconciler<Arc<Set>>),
-    /// Segments go both ways.
+    /// Segments are transferred in both directions.
     Transfer,
 }
 
@@ -46,13 +47,13 @@ pub(super) struct Conversation<R> {
     pub(super) key: Option<Fingerprinter>,
     pub(super) waiting: VecDeque<(FrameType, Vec<u8>)>,
     pub(super) credits: Vec<Credit>,
-    /// The refs of this side that take part, sorted by name.
+    /// The refs of this side that match, sorted by name.
     pub(super) own: Vec<Offer>,
-    /// The memory for refs and commits that lasts as long as the session.
+    /// The memory in bytes for refs and commits, which is held until the end of the session.
     pub(super) set_bytes: u64,
-    /// Which of them the peer lacks.
+    /// The indexes of the refs that the peer lacks.
     pub(super) lacked: Vec<usize>,
-    /// For the peer's refs that differ: whether they are complete here, and wanted.
+    /// The marks of the peer's differing refs that are complete here.
     pub(super) complete: Vec<bool>,
     pub(super) wanted: Vec<bool>,
     /// The peer's cut of this side's refs.
@@ -68,7 +69,7 @@ pub(super) struct Conversation<R> {
     pub(super) report: Report,
 }
 
-/// Returns whether a frame has results for the peer's refs, or ends the list of them.
+/// Returns whether a frame contains results for the peer's refs, or ends the list of results.
 fn is_result(kind: FrameType) -> bool {
     matches!(kind, FrameType::Publish | FrameType::Done)
 }
@@ -120,7 +121,7 @@ impl<R: Repository> Conversation<R> {
         self.admission.as_mut().map(|each| &mut each.repository)
     }
 
-    /// Drops the repository and data about it; results stay in the report.
+    /// Drops the repository and the data about it. The results stay in the report.
     pub(super) fn release(&mut self) {
         (self.admit, self.admission) = (None, None);
         (self.stage, self.key) = (Stage::Greeting, None);
@@ -129,8 +130,8 @@ impl<R: Repository> Conversation<R> {
         self.sending = Sending::default();
     }
 
-    /// Reports to the repository how much memory the session holds for the peer's refs and the
-    /// compared sets.
+    /// Reports the memory that the session holds for the peer's refs and the compared sets to the
+    /// repository.
     pub(super) fn hold(&mut self) -> Result<(), Error> {
         let learned = match &self.stage {
             Stage::Refs(reconciler) => reconciler.learned_bytes(),
@@ -160,8 +161,9 @@ impl<R: Repository> Conversation<R> {
         self.was_refused
     }
 
-    /// Returns whether the answers to another frame find room. The results for refs do not count: their number is that
-    /// of the peer's refs, and they need credit, which comes in a frame.
+    /// Returns whether there is room for the replies to another frame. The results for refs do not
+    /// count: their number is that of the peer's refs, and they need credit, which is received in a
+    /// frame.
     pub(super) fn has_room(&self) -> bool {
         let answers = self.waiting.iter().filter(|(kind, _)| !is_result(*kind));
         let (mut count, mut bytes) = (0, 0);
@@ -186,7 +188,7 @@ impl<R: Repository> Conversation<R> {
         Ok(())
     }
 
-    /// Queues what waits, credits first, and then data.
+    /// Queues the waiting frames, credits first, and then data.
     pub(super) fn flush(&mut self, writer: &mut FrameWriter) -> Result<(), Error> {
         while let Some(credit) = self.credits.first() {
             let mut body = Vec::new();
@@ -197,7 +199,7 @@ impl<R: Repository> Conversation<R> {
             self.credits.remove(0);
         }
         self.put_waiting(writer)?;
-        // Publish frames wait for credit of their own, and nothing of this side waits for them.
+        // Publish frames wait for separate credit, and no other frame of this side waits for them.
         if matches!(self.stage, Stage::Transfer)
             && self.waiting.iter().all(|(kind, _)| is_result(*kind))
             && let Some(admission) = &mut self.admission
@@ -224,7 +226,7 @@ impl<R: Repository> Conversation<R> {
         self.waiting.push_back((kind, body));
     }
 
-    /// Processes one frame. Returns the window of the peer beyond one full frame when it says hello.
+    /// Processes one frame. For a greeting, returns the window of the peer beyond one full frame.
     pub(super) fn frame(&mut self, kind: FrameType, body: &[u8]) -> Result<Option<u64>, Error> {
         if kind == FrameType::Error {
             let refusal = Refusal::read(body)?;
@@ -286,7 +288,7 @@ impl<R: Repository> Conversation<R> {
         Ok(())
     }
 
-    /// Lands the history of the peer, and reports the results for its refs.
+    /// Publishes the received history, and reports the results for the peer's refs.
     pub(super) fn land(&mut self) -> Result<(), Error> {
         let receives = self.directions().receives;
         if receives && !self.report.is_dry_run {
@@ -308,7 +310,7 @@ impl<R: Repository> Conversation<R> {
         Ok(())
     }
 
-    /// The peer has everything it wanted. It may still send.
+    /// Records that the peer has received everything that it wanted. The peer may still send.
     fn done(&mut self, done: Done) -> Result<(), Error> {
         if self.sending.is_under_way() || self.has_done {
             return Err(malformed("the end before all was received"));

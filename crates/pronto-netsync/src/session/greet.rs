@@ -13,13 +13,13 @@ use crate::reconcile::{self, Fingerprinter, Reconciler, SetBuilder};
 use crate::repository::{Matcher, Repository};
 use crate::{Error, ErrorKind};
 
-/// Bits of a hello: this side only wants to know; histories may have nothing in common; this side
-/// takes reasons of refused refs.
+/// The capability bits of a greeting: dry run, unrelated histories allowed, and reasons of refused
+/// refs accepted.
 const DRY_RUN: u64 = 1;
 pub(super) const ALLOWS_UNRELATED: u64 = 2;
 const TAKES_REASONS: u64 = 4;
 
-/// About what a ref takes beside its name and value, in the set and in the list.
+/// The approximate memory in bytes of a ref in the set and in the list, besides its name and value.
 const REF_BYTES: u64 = 192;
 
 /// The directions in which objects are transferred.
@@ -150,7 +150,7 @@ impl<R: Repository> Conversation<R> {
         }
     }
 
-    /// Returns whether the peer takes the reasons of refused refs.
+    /// Returns whether the peer accepts the reasons of refused refs.
     pub(super) fn peer_takes_reasons(&self) -> bool {
         let peer = self.peer.as_ref();
         peer.is_some_and(|peer| peer.capabilities & TAKES_REASONS != 0)

@@ -1,4 +1,4 @@
-//! Receiving segments, and publishing refs.
+//! Receives segments, and the results of published refs.
 
 use pronto_hash::ObjectId;
 
@@ -14,15 +14,15 @@ use crate::{Error, ErrorKind};
 /// The state of receiving.
 #[derive(Default)]
 pub(super) struct Receiving {
-    /// Whether the peer sends anything.
+    /// Whether the peer sends segments.
     pub(super) is_expected: bool,
-    /// The number of bytes that are still accepted.
+    /// The number of bytes that may still be received.
     pub(super) budget_bytes: u64,
     has_plan: bool,
     current: Option<Incoming>,
     segments: u64,
     was_all_sent: bool,
-    /// The last ref of this side that the peer has reported on.
+    /// The last ref of this side for which the peer has sent a result.
     last_published: Option<Vec<u8>>,
 }
 
@@ -42,17 +42,17 @@ struct Incoming {
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) ack: Option<SegmentAck>,
-    /// Whether everything was received.
+    /// Whether all segments were received.
     pub(super) is_complete: bool,
 }
 
 impl Receiving {
-    /// Returns whether the peer has sent everything.
+    /// Returns whether the peer has sent all segments.
     pub(super) fn is_over(&self) -> bool {
         !self.is_expected || self.was_all_sent
     }
 
-    /// Processes a frame of the transfer. `format` is that of the object ids in it.
+    /// Processes a frame of the transfer. `format` is the format of its object ids.
     pub(super) fn frame<R: Repository>(
         &mut self,
         frame: Received<'_>,
@@ -121,7 +121,7 @@ impl Receiving {
         Ok(outcome)
     }
 
-    /// Checks whether a segment may arrive now. Nothing is reserved for its claims.
+    /// Checks whether a segment may start now. No memory is reserved for its declared sizes.
     fn check(&mut self, segment: &Segment) -> Result<(), Error> {
         if segment.id != self.segments || segment.objects == 0 || segment.bytes == 0 {
             return Err(malformed(format!(
@@ -135,7 +135,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// Handles the results for this side's refs at the peer. Returns the memory that they take.
+    /// Processes the results for this side's refs at the peer. Returns the memory of these results.
     pub(super) fn published(
         &mut self,
         body: &[u8],
@@ -148,7 +148,7 @@ impl Receiving {
                 .last_published
                 .as_ref()
                 .is_none_or(|last| *last < published.name);
-            // Only what was offered can have a fate, so their number is bounded.
+            // Only offered refs can have a result, so their number is bounded.
             let is_ours =
                 |name: &[u8]| own.binary_search_by(|each| each.name[..].cmp(name)).is_ok();
             if !is_in_order || !is_ours(&published.name) {
@@ -162,16 +162,16 @@ impl Receiving {
     }
 }
 
-/// The form of the fates of refs.
+/// The format of the results of ref updates.
 #[derive(Clone, Copy)]
 pub(super) struct Terms {
-    /// About the largest body.
+    /// The approximate largest size in bytes of a frame body.
     pub(super) limit_bytes: usize,
-    /// Whether the peer takes the reasons of refusals.
+    /// Whether the peer accepts the reasons of refusals.
     pub(super) with_reasons: bool,
 }
 
-/// The fates of refs as bodies of frames.
+/// Returns the results of ref updates as bodies of frames.
 pub(super) fn bodies(refs: &[PublishedRef], terms: Terms) -> Vec<Vec<u8>> {
     let (mut bodies, mut publish, mut bytes) = (Vec::new(), Publish::default(), 0);
     for (at, published) in refs.iter().enumerate() {

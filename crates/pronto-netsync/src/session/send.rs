@@ -1,4 +1,4 @@
-//! Sending segments.
+//! Sends segments.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::message::{Segment, SegmentAck, SegmentEnd, Sent};
 use crate::repository::{Content, OutgoingSegment, Repository};
 use crate::{Error, ErrorKind};
 
-/// The largest number of segments that the peer has not acknowledged.
+/// The largest number of unacknowledged segments.
 const MAX_UNCONFIRMED: u64 = 8;
 
-/// A piece of a segment that is not its last is not shorter than this.
+/// The smallest size in bytes of a piece of a segment, except the last one.
 const LEAST_PIECE: usize = 32 * 1024;
 
 /// The state of sending.
@@ -41,7 +41,7 @@ impl Sending {
         self.budget_bytes = budget_bytes;
     }
 
-    /// Returns whether the peer still lacks something.
+    /// Returns whether segments have to be sent or acknowledged.
     pub(super) fn is_under_way(&self) -> bool {
         self.is_active && !(self.was_all_sent && self.confirmed == self.started)
     }
@@ -64,7 +64,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Starts the next segment. Returns `false` if there is none, or none yet.
+    /// Starts the next segment. Returns `false` if no segment is available yet, or all were sent.
     fn next(
         &mut self,
         repository: &mut impl Repository,
@@ -103,7 +103,7 @@ impl Sending {
         Ok(true)
     }
 
-    /// Queues one frame of the current segment. Returns `false` if that is impossible now.
+    /// Queues one frame of the current segment. Returns `false` if there is no room or credit.
     fn step(&mut self, writer: &mut FrameWriter, report: &mut Report) -> Result<bool, Error> {
         let Some(outgoing) = &mut self.current else {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Broken frames and ranges, each with its message.
+//! Tests of broken frames and ranges, and their error messages.
 
 use pronto_netsync::Error;
 use pronto_netsync::frame::{FrameReader, Header};

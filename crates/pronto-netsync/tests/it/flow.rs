@@ -1,4 +1,4 @@
-//! Credits and order: a receiver that stops reading stops the sender.
+//! Tests of credits and order: a receiver that stops reading stops the sender.
 
 use std::sync::Arc;
 

@@ -136,7 +136,8 @@ impl Memory {
         self.closure(&tips, &BTreeSet::new())
     }
 
-    /// Parents first, then by age, so that the order is always the same.
+    /// Returns the commits in topological order, parents first, then by age, so that the order is
+    /// deterministic.
     fn sequence(&self, ids: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
         let mut left: Vec<(u64, ObjectId)> =
             ids.iter().map(|id| (self.commits[id].date, *id)).collect();

@@ -1,4 +1,4 @@
-//! Message bodies survive a round trip, and only complete ones are accepted.
+//! Tests that message bodies survive a round trip, and that only complete ones are accepted.
 
 use std::fmt::Debug;
 

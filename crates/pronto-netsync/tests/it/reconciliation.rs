@@ -1,5 +1,5 @@
-//! Every difference is found with every limit, at a cost proportional to the difference. The crate
-//! `negentropy` is the oracle of both.
+//! Tests that every difference is found with every limit, at a cost proportional to the difference.
+//! The crate `negentropy` is the oracle of both.
 
 use std::collections::BTreeSet;
 
@@ -123,7 +123,7 @@ fn ours_alone(ours: &[Item], theirs: &[Item], limit: usize) -> (Found, Cost) {
         have: places(&ours, here.lacking()),
         need: learned(&mut here),
     };
-    // The other side found the same, with the sides exchanged.
+    // The other side found the same difference, with the sides exchanged.
     let other = Found {
         have: learned(&mut there),
         need: places(&theirs, there.lacking()),

@@ -1,4 +1,5 @@
-//! Complete sessions between repositories in memory: their messages, their number, and their cost.
+//! Tests of complete sessions between repositories in memory: their messages, the number of
+//! messages, and their cost.
 
 use pronto_netsync::message::{Globs, ObjectFormat, Role, Stored};
 use pronto_netsync::repository::Matcher;

@@ -1,15 +1,16 @@
-//! Dates as users say them: `yesterday`, `2.weeks.ago`, `last friday noon`, as Git's `approxidate` reads them.
+//! Parses informal dates, such as `yesterday`, `2.weeks.ago` or `last friday noon`, as Git's
+//! `approxidate` does.
 
 use super::calendar::{DAY, Fields};
 use super::exact::signed_numbers;
 use super::words::{MONTHS, WEEKDAYS, common, find, number};
 
-/// Numbers as words, from one.
+/// The number words, from one.
 const NUMBERS: [&str; 10] = [
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
 ];
 
-/// Units of time with their seconds.
+/// The units of time, with their lengths in seconds.
 const UNITS: [(&str, i64); 5] = [
     ("seconds", 1),
     ("minutes", 60),
@@ -18,15 +19,15 @@ const UNITS: [(&str, i64); 5] = [
     ("weeks", 7 * DAY),
 ];
 
-/// A moment, and whether anything in the text was understood.
+/// A parsed date, and whether any part of the text was recognised.
 pub(super) struct Approximate {
-    /// In seconds since 1970.
+    /// The time in seconds since 1970-01-01 UTC.
     pub(super) moment: i64,
     pub(super) is_understood: bool,
 }
 
-/// Returns the moment that `text` means, relative to `now`. Words that have no meaning are skipped; a text of nothing
-/// else means now.
+/// Parses a date relative to `now`. Unknown words are skipped. A text without known words means the
+/// present.
 pub(super) fn parse(text: &[u8], now: i64) -> Approximate {
     let here = Fields::local(now);
     let mut reader = Reader {
@@ -65,13 +66,13 @@ pub(super) fn parse(text: &[u8], now: i64) -> Approximate {
     }
 }
 
-/// The state while a date is read.
+/// The state of the parser.
 struct Reader {
     fields: Fields,
-    /// The parts of the present moment.
+    /// The parts of the present time.
     here: Fields,
     now: i64,
-    /// The last number, if no word has used it; otherwise 0.
+    /// The last number if no word has used it yet, otherwise 0.
     number: i64,
     is_understood: bool,
 }
@@ -82,14 +83,14 @@ impl Reader {
             return length;
         }
         let found = number(rest);
-        // Zeros in front are for small numbers: `Dec 02`.
+        // Leading zeros are permitted only in numbers of one or two digits: `Dec 02`.
         if rest[0] != b'0' || found.length <= 2 {
             self.number = i64::from(found.value as i32);
         }
         found.length
     }
 
-    /// Reads the word with which `rest` starts.
+    /// Parses the word at the start of `rest`.
     fn word(&mut self, rest: &[u8]) {
         let is_known = if let Some(month) = find(rest, &MONTHS) {
             self.fields.month = Some(month.value);
@@ -104,7 +105,7 @@ impl Reader {
         self.is_understood |= is_known;
     }
 
-    /// Reads a word that means a time by itself.
+    /// Parses a word that is a time by itself.
     fn special(&mut self, rest: &[u8]) -> bool {
         let is = |name: &str| common(rest, name) == name.len();
         if is("yesterday") {
@@ -144,7 +145,7 @@ impl Reader {
         true
     }
 
-    /// Reads a number as a word, or `last`.
+    /// Parses a number word, or `last`.
     fn counted(&mut self, rest: &[u8]) -> bool {
         let named = NUMBERS
             .iter()
@@ -157,7 +158,7 @@ impl Reader {
         true
     }
 
-    /// Reads a unit of time, or a day of the week, which the last number counts.
+    /// Parses a unit of time or a day of the week, with the last number as its count.
     fn unit(&mut self, rest: &[u8]) -> bool {
         let count = self.number;
         let unit = UNITS
@@ -189,7 +190,7 @@ impl Reader {
         true
     }
 
-    /// Takes a number that no word has used as day, month or year, whichever is unknown.
+    /// Assigns a number without a unit to the first unknown part: the day, the month or the year.
     fn settle_number(&mut self) {
         let number = std::mem::take(&mut self.number);
         let fields = &mut self.fields;
@@ -213,7 +214,8 @@ impl Reader {
         self.fields.days_back = 0;
     }
 
-    /// Sets the hour. While no day is known, it is the last time that the clock showed it.
+    /// Sets the hour. If the day is unknown and the hour is still to come today, yesterday is
+    /// meant.
     fn at_hour(&mut self, hour: i64) {
         let fields = &mut self.fields;
         if fields.day.is_none() && fields.hour.unwrap_or(-1) < hour {
@@ -224,7 +226,7 @@ impl Reader {
         fields.second = Some(0);
     }
 
-    /// Moves the hour, or the last number as the hour, into a half of the day.
+    /// Converts the last number, or the hour, to the first or second half of the day.
     fn half_of_day(&mut self, first: i64) {
         let number = std::mem::take(&mut self.number);
         let fields = &mut self.fields;
@@ -237,7 +239,8 @@ impl Reader {
         fields.hour = Some(hour % 12 + first);
     }
 
-    /// Takes unknown parts from the present moment and goes `back` by seconds. Returns the moment.
+    /// Replaces unknown parts by those of the present, and subtracts `back` seconds. Returns the
+    /// time.
     fn settle(&mut self, back: i64) -> i64 {
         let (fields, here) = (&mut self.fields, &self.here);
         let mut back = back;

@@ -1,4 +1,4 @@
-//! Days and times of day as dates are read: fields that may be unknown, and their moments.
+//! Dates with parts that may be unknown, and their conversion to and from seconds.
 
 use gix_date::Time;
 use jiff::Timestamp;
@@ -6,39 +6,39 @@ use jiff::tz::TimeZone;
 
 use super::zone::time_zone;
 
-/// Seconds of a day.
+/// The number of seconds in a day.
 pub(super) const DAY: i64 = 24 * 60 * 60;
 
-/// The parts of a date. An unknown part is `None`.
+/// The parts of a date. A part that is not yet known is `None`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
-    /// The year, counted from 1900.
+    /// The year, less 1900.
     pub(super) year: Option<i64>,
     /// The month, counted from 0.
     pub(super) month: Option<i64>,
     /// The day of the month, counted from 1.
     pub(super) day: Option<i64>,
-    /// Days before today, while no day is known.
+    /// The number of days before today, if the day is unknown.
     pub(super) days_back: i64,
     /// The day of the week, counted from Sunday.
     pub(super) weekday: i64,
     pub(super) hour: Option<i64>,
     pub(super) minute: Option<i64>,
     pub(super) second: Option<i64>,
-    /// Whether daylight saving time applies, if known.
+    /// The state of daylight saving time, if known.
     pub(super) summer: Option<Summer>,
 }
 
-/// The state of daylight saving time at a moment.
+/// The state of daylight saving time at a point in time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summer {
     applies: bool,
-    /// Seconds east of UTC.
+    /// The offset from UTC in seconds, positive to the east.
     offset: i64,
 }
 
 impl Fields {
-    /// Returns the parts of `moment`, in seconds since 1970, in UTC.
+    /// Returns the parts of `moment`, in seconds since 1970-01-01 UTC, in UTC.
     pub(super) fn utc(moment: i64) -> Self {
         let (days, rest) = (moment.div_euclid(DAY), moment.rem_euclid(DAY));
         let date = Date::of(days);
@@ -54,7 +54,7 @@ impl Fields {
         }
     }
 
-    /// Returns the parts of `moment` in the time zone of the system.
+    /// Returns the parts of `moment` in the local time zone.
     pub(super) fn local(moment: i64) -> Self {
         let summer = summer_at(moment);
         Fields {
@@ -81,8 +81,9 @@ impl Fields {
         self.year.is_some() && self.month.is_some() && self.day.is_some()
     }
 
-    /// Returns the seconds between 1970 and the date, taken as one in UTC; `None` if a part other than the day is
-    /// unknown, or the year is not between 1970 and 2099, as in Git.
+    /// Returns the date, as a date in UTC, in seconds since 1970-01-01 UTC. Returns `None` if the
+    /// year, the month or the time of day is unknown, or if the year is not between 1970 and 2099,
+    /// as in Git.
     pub(super) fn seconds(&self) -> Option<i64> {
         let in_range = (70..200).contains(&self.year?);
         let time = (self.hour?, self.minute?, self.second?);
@@ -90,7 +91,8 @@ impl Fields {
         (in_range && is_known).then(|| self.normalized())
     }
 
-    /// Returns the seconds between 1970 and the date, taken as one in UTC. Parts may exceed their ranges.
+    /// Returns the date, as a date in UTC, in seconds since 1970-01-01 UTC. Parts may exceed their
+    /// ranges.
     fn normalized(&self) -> i64 {
         let part = |part: Option<i64>| part.unwrap_or(-1);
         let month = part(self.month);
@@ -101,8 +103,8 @@ impl Fields {
         days.saturating_mul(DAY).saturating_add(time)
     }
 
-    /// Returns the moment of the date in the time zone of the system. A known state of daylight saving time counts,
-    /// even if the date is in the other half of the year.
+    /// Returns the time of the date in the local time zone. A known state of daylight saving time
+    /// is used even if it does not match the season of the date.
     pub(super) fn moment(&self) -> i64 {
         let local = self.normalized();
         let guess = local.saturating_sub(summer_at(local).offset);
@@ -120,7 +122,7 @@ impl Fields {
     }
 }
 
-/// Returns `seconds` since 1970 with the zone of the system at that moment.
+/// Returns `seconds` since the epoch with the offset of the local time zone at that time.
 pub(super) fn at(seconds: i64) -> Time {
     Time {
         seconds,
@@ -169,7 +171,7 @@ impl Date {
     }
 }
 
-/// Returns the number of days between 1970-01-01 and the first day of a month, which is counted from 1.
+/// Returns the number of days from 1970-01-01 to the first day of `month`, which is counted from 1.
 fn days_until(year: i64, month: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let of_era = year.rem_euclid(400);

@@ -1,4 +1,4 @@
-//! Dates that name one moment, in every form that Git's `parse_date` accepts.
+//! Parses dates that name one point in time, in all formats that Git's `parse_date` accepts.
 
 use super::calendar::{self, DAY, Fields};
 use super::words::{self, MONTHS, WEEKDAYS, digit_at, number};
@@ -7,11 +7,12 @@ use gix_date::Time;
 /// The last second of 2099.
 const LAST: i64 = 4_102_444_799;
 
-/// The smallest number that is taken as seconds since 1970.
+/// The smallest number that is parsed as seconds since the epoch.
 const SECONDS: i64 = 100_000_000;
 
-/// Returns the moment and the zone of `text`; `None` if it does not name one between 1970 and 2099. `now` is in
-/// seconds since 1970: a date without a year that is written with signs must not be much later.
+/// Parses a date with its time zone. Returns `None` if `text` is not a time between 1970 and 2099.
+/// `now` is in seconds since the epoch: a date without a year, such as `4/7`, must not be much
+/// later.
 pub(super) fn parse(text: &[u8], now: i64) -> Option<Time> {
     let line = text.split(|byte| matches!(byte, b'\n' | 0)).next()?;
     if let Some(time) = line.strip_prefix(b"@").and_then(header) {
@@ -37,7 +38,7 @@ pub(super) fn parse(text: &[u8], now: i64) -> Option<Time> {
     reader.finish()
 }
 
-/// Returns the moment and zone of the form in commits: `1112911993 -0700`.
+/// Parses the format of commits: `1112911993 -0700`.
 fn header(text: &[u8]) -> Option<Time> {
     let seconds = number(text);
     let zone = text.get(seconds.length..)?.strip_prefix(b" ")?;
@@ -55,18 +56,18 @@ fn header(text: &[u8]) -> Option<Time> {
     })
 }
 
-/// The state while a date is read.
+/// The state of the parser.
 struct Reader {
     fields: Fields,
-    /// Minutes east of UTC.
+    /// The offset from UTC in minutes, positive to the east.
     offset: Option<i64>,
-    /// Whether the date was given in seconds since 1970.
+    /// Whether the date is in seconds since the epoch.
     is_utc: bool,
     now: i64,
 }
 
 impl Reader {
-    /// Reads the word with which `rest` starts. Returns the number of bytes it has.
+    /// Parses the word at the start of `rest`. Returns its length in bytes.
     fn word(&mut self, rest: &[u8]) -> usize {
         if let Some(month) = words::find(rest, &MONTHS) {
             self.fields.month = Some(month.value);
@@ -96,11 +97,12 @@ impl Reader {
             .count()
     }
 
-    /// Reads the number with which `rest` starts, and what belongs to it.
+    /// Parses the number at the start of `rest`, together with following numbers of the same date
+    /// or time.
     fn digits(&mut self, rest: &[u8]) -> usize {
         let first = number(rest);
         let (value, length) = (first.value, first.length);
-        // The largest number overflows in Git to the second before 1970.
+        // Git overflows for the largest number, to the second before 1970.
         if value >= SECONDS && self.fields.is_empty() && value < i64::MAX / DAY {
             self.fields = Fields::utc(value);
             self.is_utc = true;
@@ -127,7 +129,7 @@ impl Reader {
         length
     }
 
-    /// Reads hours, or hours and minutes, behind the `T` of a date. Returns whether they are a time.
+    /// Parses `hh` or `hhmm` after the `T` of a date. Returns whether the digits are a valid time.
     fn reduced_time(&mut self, value: i64, length: usize) -> bool {
         let fields = &mut self.fields;
         if fields.hour.is_some() || fields.minute != Some(0) || fields.second != Some(0) {
@@ -145,7 +147,7 @@ impl Reader {
         false
     }
 
-    /// Reads a number that stands alone: a year, a zone, a day or a month.
+    /// Parses a separate number: a year, a time zone, a day or a month.
     fn lone(&mut self, value: i64, length: usize) {
         let fields = &mut self.fields;
         if length == 4 {
@@ -178,7 +180,7 @@ impl Reader {
         }
     }
 
-    /// Reads a sign and digits: hours and minutes east of UTC. An impossible zone is skipped.
+    /// Parses a time zone: a sign and digits (`+hhmm`). An invalid zone is skipped.
     fn zone(&mut self, rest: &[u8]) -> usize {
         let first = number(&rest[1..]);
         let mut length = 1 + first.length;
@@ -197,7 +199,7 @@ impl Reader {
         if is_zone && minutes < 60 && hours < 24 {
             let offset = hours * 60 + minutes;
             let offset = if rest[0] == b'-' { -offset } else { offset };
-            // Git's mark of an unknown zone.
+            // Git uses this value for an unknown time zone.
             self.offset = (offset != -1).then_some(offset);
         }
         length
@@ -233,8 +235,8 @@ impl Reader {
     }
 }
 
-/// Reads two or three numbers with the same sign between them: `10:20:30`, `2005-04-07`, `4/7/2005`, `7.4.2005`.
-/// Returns the number of bytes; `None` if they are neither a time nor a date.
+/// Parses two or three numbers with the same separator: `10:20:30`, `2005-04-07`, `4/7/2005`,
+/// `7.4.2005`. Returns the length in bytes, or `None` if the numbers are neither a time nor a date.
 pub(super) fn signed_numbers(rest: &[u8], fields: &mut Fields, now: i64) -> Option<usize> {
     let first = number(rest);
     let sign = *rest.get(first.length)?;
@@ -274,8 +276,9 @@ pub(super) fn signed_numbers(rest: &[u8], fields: &mut Fields, now: i64) -> Opti
     is_date.then_some(end)
 }
 
-/// Sets year, month and day, in this order. With `now`, a year may lack (-1), and the date must not be more than ten
-/// days later; without, month and day stay set if the year is impossible, as in Git.
+/// Sets year, month and day, in this order. With `now`, the year may be missing (-1), and the date
+/// must not be more than ten days in the future. Without `now`, month and day are set even if the
+/// year is invalid, as in Git.
 fn set_date(fields: &mut Fields, date: [i64; 3], now: Option<i64>) -> bool {
     let [year, month, day] = date;
     if !(1..13).contains(&month) || !(1..32).contains(&day) {
@@ -316,7 +319,7 @@ fn set_date(fields: &mut Fields, date: [i64; 3], now: Option<i64>) -> bool {
     is_year
 }
 
-/// Sets hour, minute and second, in this order. A second of 60 is a leap second.
+/// Sets hour, minute and second, in this order. The second 60 is a leap second.
 fn set_time(fields: &mut Fields, time: [i64; 3]) -> bool {
     let [hour, minute, second] = time;
     let is_time = hour <= 24 && minute < 60 && second <= 60;

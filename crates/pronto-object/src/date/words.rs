@@ -1,6 +1,6 @@
-//! The names that dates contain: months, days of the week, zones, units.
+//! The names in dates: months, days of the week, time zones.
 
-/// The months, from January.
+/// The names of the months, from January.
 pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -16,7 +16,7 @@ pub(super) const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The days of the week, from Sunday.
+/// The names of the days of the week, from Sunday.
 pub(super) const WEEKDAYS: [&str; 7] = [
     "Sundays",
     "Mondays",
@@ -27,7 +27,8 @@ pub(super) const WEEKDAYS: [&str; 7] = [
     "Saturdays",
 ];
 
-/// Names of zones with their offsets from UTC in hours, in the order in which Git tries them.
+/// The names of time zones with their offsets from UTC in hours, in the order in which Git compares
+/// them.
 const ZONES: [(&str, i32); 44] = [
     ("IDLW", -12),
     ("NT", -11),
@@ -75,8 +76,8 @@ const ZONES: [(&str, i32); 44] = [
     ("IDLE", 12),
 ];
 
-/// The length of the word with which `text` starts, if it is `name` or an abbreviation of it without regard to case;
-/// otherwise 0. A word consists of letters and digits.
+/// Returns the length of the word at the start of `text` if the word is `name` or an abbreviation
+/// of `name`, without regard to case; otherwise 0. A word consists of letters and digits.
 pub(super) fn common(text: &[u8], name: &str) -> usize {
     let word = text.iter().take_while(|byte| byte.is_ascii_alphanumeric());
     let length = word.count();
@@ -85,7 +86,8 @@ pub(super) fn common(text: &[u8], name: &str) -> usize {
     if is_start { length } else { 0 }
 }
 
-/// Returns the index of the name in `names` that `text` starts with, as at least three letters, and their number.
+/// Returns the index of the name in `names` with which `text` starts, abbreviated to at least three
+/// letters.
 pub(super) fn find(text: &[u8], names: &[&str]) -> Option<Found> {
     let mut lengths = names.iter().map(|name| common(text, name)).enumerate();
     let (index, length) = lengths.find(|(_, length)| *length >= 3)?;
@@ -95,7 +97,7 @@ pub(super) fn find(text: &[u8], names: &[&str]) -> Option<Found> {
     })
 }
 
-/// Returns the offset in minutes of the zone whose name `text` starts with.
+/// Returns the offset in minutes of the time zone whose name is at the start of `text`.
 pub(super) fn zone(text: &[u8]) -> Option<Found> {
     ZONES.iter().find_map(|(name, hours)| {
         let length = common(text, name);
@@ -109,13 +111,14 @@ pub(super) fn zone(text: &[u8]) -> Option<Found> {
 
 /// A recognised word.
 pub(super) struct Found {
-    /// Its index, or the meaning of the word.
+    /// The index or the value of the word.
     pub(super) value: i64,
-    /// The number of its bytes.
+    /// The length of the word in bytes.
     pub(super) length: usize,
 }
 
-/// The number with which `text` starts, as large as fits, and its digits.
+/// Parses the number at the start of `text`, which saturates at the largest value. Without digits,
+/// the length is 0.
 pub(super) fn number(text: &[u8]) -> Found {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let value = text[..length].iter().fold(0i64, |value, digit| {

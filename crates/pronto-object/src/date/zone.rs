@@ -6,12 +6,12 @@ use gix_date::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// The file with which the system names its time zone.
+/// The file that contains the local time zone.
 const LOCAL_ZONE: &str = "/etc/localtime";
 
-/// The zone that the system was in when it was asked first, unless the environment says which one
-/// counts. Its name does not matter: to find out which one the file is would be to list all that
-/// there are.
+/// Returns the time zone of the system at the first call, or `None` if `TZ` is set. The file is
+/// read directly: a search for the name of the zone would have to list the whole time zone
+/// database.
 fn zone() -> Option<&'static TimeZone> {
     static ZONE: OnceLock<Option<TimeZone>> = OnceLock::new();
     let read = || {
@@ -26,12 +26,12 @@ fn zone() -> Option<&'static TimeZone> {
     is_system.then(|| ZONE.get_or_init(read).as_ref()).flatten()
 }
 
-/// Returns the zone of the system, or the one that the environment of the process names.
+/// Returns the local time zone: that of `TZ` if `TZ` is set, else that of the system.
 pub(crate) fn time_zone() -> TimeZone {
     zone().cloned().unwrap_or_else(TimeZone::system)
 }
 
-/// Returns the time now, with the offset of the local time zone.
+/// Returns the present time with the offset of the local time zone.
 pub fn local_now() -> Time {
     let Some(zone) = zone() else {
         return Time::now_local_or_utc();

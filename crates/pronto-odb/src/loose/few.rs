@@ -1,8 +1,9 @@
 //! Inflates the first few loose objects of a thread.
 //!
-//! The fast decoder asks the processor first which vectors it has, which takes 20 to 50 microseconds in a virtual machine:
-//! more than a small call needs to inflate. This one does not ask, and is slower for large contents. Objects that are
-//! unusual in any way are left to the other, which reports them.
+//! The fast decoder first queries the vector extensions of the processor. In a virtual machine, the
+//! query takes longer than inflating a small object. The decoder of this module does not query the
+//! processor, and is slower for large contents. Unusual objects are left to the fast decoder, which
+//! also reports errors.
 
 use gix_object::Kind as ObjectKind;
 use miniz_oxide::inflate::TINFLStatus as Status;
@@ -14,20 +15,21 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::{Start, parse_start};
 
-/// The number of objects that are read in this way.
+/// The number of objects of a thread that this module inflates.
 pub(super) const MOST: usize = 8;
 
-/// The largest of them, compressed.
+/// The largest compressed size of these objects.
 pub(super) const LARGEST_BYTES: usize = 4096;
 
-/// The most bytes that one of them may have, inflated.
+/// The largest inflated size of these objects.
 const MOST_INFLATED_BYTES: usize = 16 * LARGEST_BYTES;
 
 const FLAGS: u32 = TINFL_FLAG_PARSE_ZLIB_HEADER
     | TINFL_FLAG_COMPUTE_ADLER32
     | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 
-/// Inflates a whole object of fewer than `below` bytes. `None` if it is larger or malformed.
+/// Inflates a whole object of fewer than `below` bytes. Returns `None` if the object is larger or
+/// malformed.
 pub(super) fn inflate(deflated: &[u8], below: u64, out: &mut Vec<u8>) -> Option<ObjectKind> {
     let room = deflated.len().saturating_mul(4).min(MOST_INFLATED_BYTES);
     out.clear();
@@ -42,7 +44,7 @@ pub(super) fn inflate(deflated: &[u8], below: u64, out: &mut Vec<u8>) -> Option<
         return None;
     }
     if status == Status::HasMoreOutput {
-        // One more than is claimed: what does not fit is noticed.
+        // The buffer has one byte more than the declared size, so that surplus content is detected.
         out.resize(whole + 1, 0);
         let rest = deflated.get(consumed..)?;
         let (last, more_consumed, more) = decompress(&mut decoder, rest, out, len, FLAGS);
@@ -56,7 +58,8 @@ pub(super) fn inflate(deflated: &[u8], below: u64, out: &mut Vec<u8>) -> Option<
     Some(start.kind)
 }
 
-/// Inflates the start of an object into `head`. `None` if it is malformed, even behind the header.
+/// Inflates the start of an object into `head`. Returns `None` if the data is malformed, even after
+/// the header.
 pub(super) fn start(deflated: &[u8], head: &mut [u8]) -> Option<Start> {
     let mut decoder = Box::<DecompressorOxide>::default();
     let (status, _, len) = decompress(&mut decoder, deflated, head, 0, FLAGS);
@@ -109,7 +112,7 @@ mod tests {
         ] {
             assert_eq!(inflate(&broken, u64::MAX, &mut out), None, "{broken:?}");
         }
-        // A byte behind the header is damaged, so that its checksum is wrong.
+        // A byte after the header is damaged, so that the checksum is wrong.
         let mut damaged = good;
         let last = damaged.len() - 1;
         damaged[last] ^= 1;

@@ -1,4 +1,5 @@
-//! Writes loose objects under a temporary name and renames them, so that no reader sees a part.
+//! Writes loose objects under a temporary name and renames them, so that no reader sees an
+//! incomplete object.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -19,16 +20,16 @@ use sirocco::deflate::{Level, Writer};
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
 
-/// Up to this size an object is deflated in one piece.
+/// The largest size of an object that is deflated in one piece.
 const SMALL_LEN: usize = 4 << 20;
 
 /// The size of the pieces in which a stream is written.
 const CHUNK_LEN: usize = 64 << 10;
 
-/// The id of an object.
+/// Returns the id of the object.
 ///
 /// # Errors
-/// `Collision` when the content is part of a known attack on SHA-1.
+/// Fails with `ErrorKind::Collision` if the content is part of a known attack on SHA-1.
 pub(crate) fn id_of(
     options: &Options,
     kind: ObjectKind,
@@ -41,7 +42,7 @@ pub(crate) fn id_of(
 /// Writes an object whose id is known.
 ///
 /// # Errors
-/// `Io` when it cannot be written.
+/// Fails with `ErrorKind::Io` if the object cannot be written.
 pub(crate) fn write(
     objects: &Path,
     options: &Options,
@@ -73,12 +74,13 @@ thread_local! {
     static DEFLATER: RefCell<Deflater> = RefCell::default();
 }
 
-/// Writes an object of a kind and a size in bytes from a stream, without ever holding it whole. If
-/// `exists` then says that it is there already, nothing is left of it.
+/// Writes an object of a given type and size from a stream, without holding the whole content in
+/// memory. If `exists` then reports that the object exists already, the new file is removed.
 ///
 /// # Errors
-/// `Io` when it cannot be read or written, `Corrupt` when the stream is of another size,
-/// `Collision` as [`id_of`]; those of `exists`.
+/// Fails with `ErrorKind::Io` if the stream cannot be read or the object cannot be written, with
+/// `ErrorKind::Corrupt` if the stream has another size, with `ErrorKind::Collision` as [`id_of`]
+/// does, and with the error of `exists`.
 pub(crate) fn write_stream(
     objects: &Path,
     options: &Options,
@@ -130,7 +132,8 @@ pub(crate) fn write_stream(
     Ok(id)
 }
 
-/// Marks the file at `path` as used now, so that it is not pruned. False if there is none.
+/// Sets the modification time of the file at `path` to the current time, so that the object is not
+/// pruned. Returns `false` if the file does not exist.
 pub(crate) fn freshen(path: &Path) -> bool {
     let now = rustix::fs::Timespec {
         tv_sec: 0,
@@ -144,7 +147,8 @@ pub(crate) fn freshen(path: &Path) -> bool {
     match rustix::fs::utimensat(rustix::fs::CWD, path, &times, flags) {
         Ok(()) => true,
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => false,
-        // It belongs to another, or the file system is read-only: it is there all the same.
+        // The file belongs to another user, or the file system is read-only. The object exists
+        // nevertheless.
         Err(_) => path.exists(),
     }
 }
@@ -170,7 +174,7 @@ fn wrong_size() -> Error {
     )
 }
 
-/// A file that is not finished. Dropping it removes it.
+/// An incomplete file. Dropping the value removes the file.
 struct Temporary {
     file: File,
     path: PathBuf,
@@ -178,7 +182,7 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Makes a file in `directory`, and the directory first if it is missing and is not `objects`.
+    /// Creates a file in `directory`. Creates a missing directory first, unless it is `objects`.
     fn create(directory: &Path, objects: &Path, options: &Options) -> Result<Temporary, Error> {
         let mut attempts = 0;
         loop {
@@ -246,10 +250,11 @@ impl Write for Temporary {
     }
 }
 
-/// Makes `directory` with the permissions that objects are shared with. It may exist.
+/// Creates `directory` with the permissions of `core.sharedRepository`. The directory may exist
+/// already.
 ///
 /// # Errors
-/// `Io` when it cannot be made.
+/// Fails with `ErrorKind::Io` if the directory cannot be created.
 pub(crate) fn make_directory(directory: &Path, options: &Options) -> Result<(), Error> {
     match std::fs::create_dir(directory) {
         Ok(()) => {}
@@ -276,7 +281,7 @@ pub(crate) fn make_directory(directory: &Path, options: &Options) -> Result<(), 
     Ok(())
 }
 
-/// Six characters that no other process is likely to pick now.
+/// Returns six random characters, for a file name that no other process is likely to use.
 pub(crate) fn random_name() -> String {
     const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Reading ahead of objects that will be read soon.
+//! Prefetches objects that will be read soon.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,20 @@ use pronto_io::view::blocks;
 use super::Store;
 
 impl Store {
-    /// Whether [`prefetch`](Self::prefetch) can save time: whether the process reads any file by block from elsewhere.
+    /// Returns whether [`prefetch`](Self::prefetch) can save time: whether the process reads any
+    /// file in blocks from remote storage.
     #[must_use]
     pub fn can_prefetch(&self) -> bool {
         blocks::is_any_published()
     }
 
-    /// Begins to fetch the parts of packs in which objects lie, if their packs are read by block from elsewhere.
+    /// Begins to fetch the parts of packs that contain the objects `ids`, if their packs are read
+    /// in blocks from remote storage.
     ///
-    /// Objects that are read one after the other cost a round trip each; when they are requested together, they cost
-    /// one. Does not wait. What cannot be found or opened is left to the read that comes later. Costs a search of the
-    /// indexes for each object.
+    /// Reading such objects one after the other costs one round trip each; requesting them together
+    /// costs one round trip. Does not wait. An object that cannot be found, or a pack that cannot
+    /// be opened, is skipped; a later read reports the error. Costs a search of the indexes for
+    /// each object.
     pub fn prefetch<'a>(&self, ids: impl IntoIterator<Item = &'a oid>) {
         if !self.can_prefetch() {
             return;

@@ -1,4 +1,4 @@
-//! Queries many objects at once.
+//! Queries the existence of many objects at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -10,13 +10,13 @@ use crate::error::{Error, from_pack};
 use crate::loose;
 use crate::snapshot::Snapshot;
 
-/// Below this number of ids, loose objects are checked one by one.
+/// The number of ids below which loose objects are checked one by one.
 const FEW: usize = 64;
 
-/// The objects of a store, for queries of very many objects: packs as of the start, and loose
-/// objects by listing. Costs one listing of each object directory and one of each existing fan-out
-/// directory that is queried, however many objects there are. Objects that are added later may be
-/// missed.
+/// The objects of a store at one moment, for queries about very many objects. Uses the packs of the
+/// start, and lists loose objects on demand. Costs one listing of each object directory and one
+/// listing of each existing fan-out directory that is queried, independent of the number of
+/// objects. Objects that are added later may be missed.
 #[derive(Debug)]
 pub struct Inventory {
     store: Store,
@@ -28,21 +28,21 @@ pub struct Inventory {
 #[derive(Debug)]
 struct LooseListing {
     objects: PathBuf,
-    /// Which fan-out directories exist.
+    /// The fan-out directories that exist.
     fanouts: OnceLock<Box<[bool; 256]>>,
     ids: Box<[OnceLock<Vec<ObjectId>>; 256]>,
 }
 
 impl Store {
-    /// Returns which of `ids` exist: `found[i]` is for `ids[i]`. Any order is allowed; ascending
-    /// ids cost least.
+    /// Returns which of `ids` exist: `found[i]` is the result for `ids[i]`. Any order is allowed;
+    /// ascending ids cost least.
     ///
-    /// Each index is traversed once beside the ids, and each fan-out directory of loose objects is
-    /// listed at most once. So no system call is made for each object, unless packs change
-    /// meanwhile. Replacements are ignored.
+    /// Each index is traversed once in parallel with the ids, and each fan-out directory of loose
+    /// objects is listed at most once. So the number of system calls does not depend on the number
+    /// of objects, unless packs change meanwhile. Replacements are ignored.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when an index or directory cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if an index or directory cannot be read.
     pub fn contains_batch(&self, ids: &[ObjectId]) -> Result<Vec<bool>, Error> {
         let inventory = self.inventory()?;
         let mut found = vec![false; ids.len()];
@@ -57,7 +57,7 @@ impl Store {
             }
         }
         if found.contains(&false) && self.newer_than(&inventory.snapshot)?.is_some() {
-            // Objects may have moved from loose files into a new pack meanwhile.
+            // Objects may have been moved from loose files to a new pack meanwhile.
             for (id, found) in ids.iter().zip(&mut found).filter(|(_, found)| !**found) {
                 *found = self.contains(id)?;
             }
@@ -65,10 +65,10 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns the present content of the store, for questions about many objects.
+    /// Returns an inventory of the store, for queries about many objects.
     ///
     /// # Errors
-    /// `Io` when the packs cannot be listed.
+    /// Fails with `ErrorKind::Io` if the packs cannot be listed.
     pub fn inventory(&self) -> Result<Inventory, Error> {
         self.refresh()?;
         let directories = self.inner.directories.iter();
@@ -81,16 +81,16 @@ impl Store {
 }
 
 impl Inventory {
-    /// The store it is of.
+    /// Returns the store of the inventory.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Appends the places of existing `ids` to `found`, in ascending order. As with
+    /// Appends the positions in `ids` of existing objects to `found`, in ascending order. As with
     /// [`Store::contains_batch`], ascending ids cost least.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when an index or directory cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if an index or directory cannot be read.
     pub fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error> {
         let mut marks = vec![false; ids.len()];
         self.mark_packed(ids, &mut marks)?;
@@ -99,7 +99,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Marks the ids that packs hold.
+    /// Marks the ids of packed objects.
     fn mark_packed(&self, ids: &[ObjectId], found: &mut [bool]) -> Result<(), Error> {
         let ids = || ids.iter().map(|id| -> &oid { id });
         for multi in &self.snapshot.multi {
@@ -138,7 +138,7 @@ impl LooseListing {
         }
     }
 
-    /// The loose objects whose ids start with `first_byte`, sorted.
+    /// Returns the sorted ids of the loose objects whose first byte is `first_byte`.
     fn bucket(&self, first_byte: u8, kind: pronto_hash::Kind) -> Result<&[ObjectId], Error> {
         let slot = &self.ids[usize::from(first_byte)];
         if let Some(ids) = slot.get() {

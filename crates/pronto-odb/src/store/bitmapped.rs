@@ -1,4 +1,4 @@
-//! Reachability bitmaps, with the objects that their bits stand for.
+//! Reachability bitmaps of a store, with the mapping between bits and objects.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind, from_pack, is_gone};
 use crate::packs::PackFile;
 use crate::snapshot::Multi;
 
-/// The bitmaps of a store. Bits count objects in the order of the pack, or in that in which a
-/// multi-pack-index strings its packs together.
+/// The reachability bitmaps of a store. A bit is the position of an object in the pack, or in the
+/// pseudo-pack order of a multi-pack-index.
 #[derive(Debug)]
 pub struct Bitmapped {
     bitmaps: Bitmaps,
@@ -36,7 +36,7 @@ enum Objects {
 struct Several {
     index: Arc<MultiIndex>,
     packs: Vec<Option<Arc<PackFile>>>,
-    /// The bit of each row.
+    /// The bit of each row of the multi-pack-index.
     bits: Vec<u32>,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct Part {
 }
 
 impl Store {
-    /// Returns the bitmaps of a multi-pack-index, otherwise those of a pack; `None` if there are
-    /// none. Each call opens them again.
+    /// Returns the bitmaps of a multi-pack-index, or else those of a pack; `None` if there are no
+    /// bitmaps. Each call opens the files again.
     ///
     /// # Errors
-    /// `Corrupt` and others when there are some that cannot be read or do not fit; `Io` when the
-    /// packs cannot be listed.
+    /// Fails with `ErrorKind::Corrupt` or another kind if bitmaps exist and cannot be read or do
+    /// not match their pack, and with `ErrorKind::Io` if the packs cannot be listed.
     pub fn bitmaps(&self) -> Result<Option<Bitmapped>, Error> {
         let snapshot = Arc::clone(&*self.snapshot()?);
         for multi in &snapshot.multi {
@@ -106,7 +106,8 @@ impl Store {
             return Ok(None);
         };
         check(&bitmaps, &pack.pack()?.checksum().map_err(from_pack)?)?;
-        // Sorted now if that is needed, so that looking up a bit cannot fail for want of it.
+        // The entries are sorted here if necessary, so that a later lookup of a bit cannot fail for
+        // this reason.
         pack.entry_at(PackPosition(0))?;
         Ok(Some(Bitmapped {
             bitmaps,
@@ -136,11 +137,11 @@ fn check(bitmaps: &Bitmaps, checksum: &ObjectId) -> Result<(), Error> {
 }
 
 impl Bitmapped {
-    /// Returns the path of the pack whose objects a pack of selected objects takes as a block, as
-    /// in Git: the pack of the bitmaps, or the preferred one of a multi-pack-index.
+    /// Returns the path of the pack from which packing copies a block of selected objects, as in
+    /// Git: the pack of the bitmaps, or the preferred pack of a multi-pack-index.
     ///
     /// # Errors
-    /// The multi-pack-index cannot be read.
+    /// Fails if the multi-pack-index cannot be read.
     pub fn reused_pack(&self) -> Result<Option<PathBuf>, Error> {
         let index = match &self.objects {
             Objects::Pack(pack) => return Ok(Some(pack.pack_path())),
@@ -155,12 +156,12 @@ impl Bitmapped {
         Ok(path.map(|path| path.with_extension("pack")))
     }
 
-    /// The file itself.
+    /// Returns the bitmap file.
     pub fn file(&self) -> &Bitmaps {
         &self.bitmaps
     }
 
-    /// An empty set of objects.
+    /// Returns an empty set of objects.
     pub fn empty(&self) -> Bits {
         let count = match &self.objects {
             Objects::Pack(pack) => pack.index().map_or(0, |index| index.len()),
@@ -169,10 +170,10 @@ impl Bitmapped {
         Bits::new(count)
     }
 
-    /// The bit of object `id`; `None` if it has none. Logarithmic.
+    /// Returns the bit of object `id`; `None` if the object has no bit. Logarithmic.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when the index cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if the index cannot be read.
     pub fn bit(&self, id: &oid) -> Result<Option<u32>, Error> {
         match &self.objects {
             Objects::Pack(pack) => {
@@ -190,10 +191,10 @@ impl Bitmapped {
         }
     }
 
-    /// The object of `bit`.
+    /// Returns the id of the object of `bit`.
     ///
     /// # Errors
-    /// As [`bit`](Self::bit); `Corrupt` when the bit has no object.
+    /// Fails as [`bit`](Self::bit) does, and with `ErrorKind::Corrupt` if the bit has no object.
     pub fn id(&self, bit: u32) -> Result<ObjectId, Error> {
         match &self.objects {
             Objects::Pack(pack) => {
@@ -208,10 +209,10 @@ impl Bitmapped {
         }
     }
 
-    /// Calls `found` with each stored hash of a name and the id of its object.
+    /// Calls `found` with each stored name hash and the id of its object.
     ///
     /// # Errors
-    /// As [`bit`](Self::bit).
+    /// Fails as [`bit`](Self::bit) does.
     pub fn for_each_name_hash(&self, mut found: impl FnMut(&oid, u32)) -> Result<(), Error> {
         let count = match &self.objects {
             Objects::Pack(pack) => pack.index()?.len(),
@@ -230,10 +231,12 @@ impl Bitmapped {
         Ok(())
     }
 
-    /// All that the commit `id` leads to, itself included; `None` if it has no bitmap.
+    /// Returns all objects that are reachable from the commit `id`, including the commit; `None` if
+    /// the commit has no bitmap.
     ///
     /// # Errors
-    /// Like [`bit`](Self::bit), and `Corrupt` when the bitmap cannot be.
+    /// Fails as [`bit`](Self::bit) does, and with `ErrorKind::Corrupt` if the bitmap cannot be
+    /// read.
     pub fn reachable_from(&self, id: &oid) -> Result<Option<Bits>, Error> {
         let row: Option<IndexPosition> = match &self.objects {
             Objects::Pack(pack) => pack.index()?.find(id).map_err(from_pack)?,
@@ -245,10 +248,10 @@ impl Bitmapped {
         }
     }
 
-    /// The packs of the objects, in the order of the bits.
+    /// Returns the packs of the objects, in the order of the bits.
     ///
     /// # Errors
-    /// A pack cannot be opened, or as [`bit`](Self::bit).
+    /// Fails if a pack cannot be opened, and as [`bit`](Self::bit) does.
     pub(crate) fn parts(&self) -> Result<Vec<Part>, Error> {
         let several = match &self.objects {
             Objects::Pack(pack) => {
@@ -274,10 +277,10 @@ impl Bitmapped {
         Ok(parts)
     }
 
-    /// The start of the entry of `bit` in the pack of its part.
+    /// Returns the start of the entry of `bit` in the pack of its part.
     ///
     /// # Errors
-    /// As [`id`](Self::id).
+    /// Fails as [`id`](Self::id) does.
     pub(crate) fn offset_of(&self, bit: u32) -> Result<PackOffset, Error> {
         match &self.objects {
             Objects::Pack(pack) => {
@@ -288,11 +291,11 @@ impl Bitmapped {
         }
     }
 
-    /// The bit of the entry that starts at `offset` in the pack of `part`; `None` if the object is
-    /// taken from another pack.
+    /// Returns the bit of the entry that starts at `offset` in the pack of `part`; `None` if the
+    /// bitmap uses the copy of the object in another pack.
     ///
     /// # Errors
-    /// As [`bit`](Self::bit).
+    /// Fails as [`bit`](Self::bit) does.
     pub(crate) fn bit_at(&self, part: &Part, offset: PackOffset) -> Result<Option<u32>, Error> {
         match &self.objects {
             Objects::Pack(pack) => Ok(pack.position_of(offset)?.map(|place| place.0)),
@@ -307,14 +310,15 @@ impl Bitmapped {
 }
 
 impl Several {
-    /// The pack of the object of `bit`, and the start of its entry there.
+    /// Returns the pack of the object of `bit`, and the start of its entry in this pack.
     fn location(&self, bit: u32) -> Result<(PackNumber, PackOffset), Error> {
         let row = self.index.position_at_place(bit).map_err(from_pack)?;
         (self.index.location_at(row.ok_or_else(no_object)?)).map_err(from_pack)
     }
 }
 
-/// The first bit in `range` that fits, if all behind it do, too; otherwise the end.
+/// Returns the first bit in `range` that satisfies the condition, provided that all following bits
+/// satisfy it, too; otherwise the end of the range.
 fn first(
     range: Range<u32>,
     mut fits: impl FnMut(u32) -> Result<bool, Error>,

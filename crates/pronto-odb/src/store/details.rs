@@ -1,4 +1,4 @@
-//! The storage details of an object, and reading it piece by piece.
+//! Queries the storage details of an object, and reads an object in pieces.
 
 use std::cell::RefCell;
 use std::io::{self, Cursor, Read};
@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, from_pack};
 use crate::loose::{self, LooseReader};
 use crate::packs::PackFile;
 
-/// From which size on a delta is not made in memory where it is read piece by piece.
+/// The size from which a streamed delta is built in a temporary file instead of memory.
 const SPOOLED_FROM_BYTES: u64 = 16 << 20;
 
 /// The stored form of an object.
@@ -22,18 +22,18 @@ const SPOOLED_FROM_BYTES: u64 = 16 << 20;
 pub struct Packed {
     /// The size on disk in bytes.
     pub size_on_disk: u64,
-    /// The object it is a delta of, if it is one.
+    /// The base of the delta, if the object is stored as a delta.
     pub delta_base: Option<ObjectId>,
 }
 
-/// Reads the content of an object piece by piece.
+/// A reader that returns the content of an object in pieces.
 pub struct ObjectReader(Source);
 
 /// The content of an object, from [`Store::find_or_stream`].
 pub enum Content {
-    /// All of it was put into the buffer.
+    /// The whole content has been read into the buffer.
     Whole(ObjectKind),
-    /// A large object, to be read in pieces.
+    /// A large object, whose content must be read in pieces.
     Large(ObjectReader),
 }
 
@@ -44,7 +44,7 @@ enum Source {
     Spooled(Spooled),
 }
 
-/// A content that others may be made of.
+/// A content that is shared with the cache of delta bases.
 struct Shared(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Shared {
@@ -54,11 +54,11 @@ impl AsRef<[u8]> for Shared {
 }
 
 impl Store {
-    /// Returns the stored form of `id`; `None` if there is no such object. The first call sorts the
-    /// offsets of its pack. Replacements apply.
+    /// Returns the stored form of `id`; `None` if the object does not exist. The first call sorts
+    /// the offsets of the pack. Replacements apply.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn details(&self, id: &oid) -> Result<Option<Packed>, Error> {
         let id = self.replaced(id)?;
         self.lookup(&id, packed_details, |objects| {
@@ -70,29 +70,30 @@ impl Store {
         })
     }
 
-    /// Returns the size of `id` on disk in bytes.
+    /// Returns the size of `id` on disk in bytes (`%(objectsize:disk)`).
     ///
     /// # Errors
-    /// As [`details`](Self::details).
+    /// Fails as [`details`](Self::details) does.
     pub fn disk_size(&self, id: &oid) -> Result<Option<u64>, Error> {
         let details = self.details(id)?;
         Ok(details.map(|details| details.size_on_disk))
     }
 
-    /// The object that `id` is stored as a delta of.
+    /// Returns the base of the delta as which `id` is stored, if there is one (`%(deltabase)`).
     ///
     /// # Errors
-    /// As [`details`](Self::details).
+    /// Fails as [`details`](Self::details) does.
     pub fn delta_base(&self, id: &oid) -> Result<Option<ObjectId>, Error> {
         let details = self.details(id)?;
         Ok(details.and_then(|details| details.delta_base))
     }
 
-    /// The content of `id`: into `out` as [`find`](Self::find) has it, or, if it takes at least
-    /// `threshold_bytes`, as a reader: see [`reader`](Self::reader). Costs no more than `find`.
+    /// Reads the content of `id` into `out` as [`find`](Self::find) does. If the content takes at
+    /// least `threshold_bytes`, returns a reader instead: see [`reader`](Self::reader). Costs no
+    /// more than `find`.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn find_or_stream(
         &self,
         id: &oid,
@@ -140,11 +141,11 @@ impl Store {
         Ok(found)
     }
 
-    /// Like [`find_or_stream`](Self::find_or_stream), of an object whose
-    /// [`position`](Self::position) is known: saves the search.
+    /// Does the same as [`find_or_stream`](Self::find_or_stream) for an object with a known
+    /// [`position`](Self::position), without a search.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn find_or_stream_at(
         &self,
         location: Location,
@@ -195,7 +196,7 @@ impl Store {
         let spooled = opened.spool(offset, &find, &self.path().join("pack"));
         Ok(match spooled {
             Ok(spooled) => ObjectReader(Source::Spooled(spooled)),
-            // Nothing can be written there: then it is held after all.
+            // The temporary file cannot be written, so the content is built in memory.
             Err(error) if *error.kind() == pronto_pack::ErrorKind::Io => {
                 let mut content = Vec::new();
                 let kind = self.decode(pack, offset, &mut content)?;
@@ -206,9 +207,9 @@ impl Store {
         })
     }
 
-    /// Returns the object at `offset`, shared with the cache of bases; `None` if it, or a base,
-    /// takes at least `below` bytes. Concurrent requests for objects of one chain wait, so common
-    /// parts are built once.
+    /// Returns the object at `offset`, shared with the cache of delta bases; `None` if the object
+    /// or a base takes at least `below` bytes. Concurrent requests for objects of one chain of
+    /// deltas wait, so common bases are built once.
     fn share_below(
         &self,
         pack: &PackFile,
@@ -226,12 +227,12 @@ impl Store {
         .map_err(|error| pack.failed(error))
     }
 
-    /// A reader of `id`; `None` if there is no such object. An object that is stored whole is
-    /// never held in memory whole. One that is a delta is if it is small; otherwise it is made in a
-    /// file without a name beside the packs.
+    /// Returns a reader of `id`; `None` if the object does not exist. An object that is not stored
+    /// as a delta is never held in memory as a whole. A small delta is built in memory; a large one
+    /// is built in an unnamed temporary file in the directory of packs.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Fails as [`find`](Self::find) does.
     pub fn reader(&self, id: &oid) -> Result<Option<ObjectReader>, Error> {
         let id = self.replaced(id)?;
         match self.reader_of_present(&id)? {
@@ -282,7 +283,7 @@ fn packed_details(pack: &PackFile, offset: PackOffset) -> Result<Packed, Error> 
 }
 
 impl ObjectReader {
-    /// Returns the kind of the object.
+    /// Returns the type of the object.
     pub fn kind(&self) -> ObjectKind {
         match &self.0 {
             Source::Entry(reader) => reader.kind(),
@@ -292,7 +293,7 @@ impl ObjectReader {
         }
     }
 
-    /// The size of its content.
+    /// Returns the size of the content.
     pub fn size_bytes(&self) -> u64 {
         match &self.0 {
             Source::Entry(reader) => reader.size_bytes(),

@@ -1,4 +1,4 @@
-//! Lists all ids, and those with a prefix.
+//! Lists all object ids, or those with a prefix.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Store {
     /// each directory of the store; lists packs again if nothing is found.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when an index or directory cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if an index or directory cannot be read.
     pub fn prefix(&self, prefix: Prefix) -> Result<Matches, Error> {
         let mut snapshot = Arc::clone(&*self.snapshot()?);
         loop {
@@ -74,11 +74,11 @@ impl Store {
         Ok(ids)
     }
 
-    /// Returns how many hex digits, at least `least`, distinguish `id` from all other objects. `id`
-    /// itself need not exist.
+    /// Returns the number of hex digits, at least `least`, that distinguish `id` from all other
+    /// objects. The object `id` itself need not exist.
     ///
     /// # Errors
-    /// As [`prefix`](Self::prefix).
+    /// Fails as [`prefix`](Self::prefix) does.
     pub fn unique_prefix_len(&self, id: &oid, least: usize) -> Result<usize, Error> {
         let whole = id.kind().len_in_hex();
         let least = least.clamp(1, whole);
@@ -95,11 +95,11 @@ impl Store {
         Ok(shared.map_or(least, |shared| (shared + 1).clamp(least, whole)))
     }
 
-    /// Roughly how many objects there are: those in packs, each copy counted; loose ones are not.
-    /// What Git takes the length of abbreviated ids from.
+    /// Returns the approximate number of objects, from which Git derives the length of abbreviated
+    /// ids: each copy in a pack counts, and loose objects do not count.
     ///
     /// # Errors
-    /// As [`prefix`](Self::prefix).
+    /// Fails as [`prefix`](Self::prefix) does.
     pub fn approximate_count(&self) -> Result<u64, Error> {
         let snapshot = self.snapshot()?;
         let mut count = 0;
@@ -116,11 +116,11 @@ impl Store {
         Ok(count)
     }
 
-    /// All ids, sorted, each once. Packs are taken as they are at the start; memory is needed for
-    /// one 256th of the ids at a time.
+    /// Returns all object ids, sorted, each once. Uses the packs of the start; needs memory for one
+    /// 256th of the ids at a time.
     ///
     /// # Errors
-    /// `Io` when the packs cannot be listed.
+    /// Fails with `ErrorKind::Io` if the packs cannot be listed.
     pub fn iter(&self) -> Result<Ids, Error> {
         self.refresh()?;
         let snapshot = Arc::clone(&*self.snapshot()?);
@@ -132,11 +132,12 @@ impl Store {
         })
     }
 
-    /// Calls `visit` with every id once, in the order in which reading is fastest: loose objects,
-    /// then pack by pack those that lie there, from front to back.
+    /// Calls `visit` once with every object id, in the order in which reading is fastest: first
+    /// loose objects, then the objects of each pack in pack order.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when an index or directory cannot be read, and those of `visit`.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if an index or directory cannot be read,
+    /// and with the error of `visit`.
     pub fn for_each_stored<E: From<Error>>(
         &self,
         mut visit: impl FnMut(&oid, Option<Location>) -> Result<(), E>,
@@ -169,11 +170,11 @@ impl Store {
         Ok(())
     }
 
-    /// Calls `visit` with every id in a pack, pack by pack from front to back; one that is in
-    /// several packs comes several times.
+    /// Calls `visit` with every packed object id, pack by pack in pack order. The id of an object
+    /// in several packs is visited several times.
     ///
     /// # Errors
-    /// As [`for_each_stored`](Self::for_each_stored).
+    /// Fails as [`for_each_stored`](Self::for_each_stored) does.
     pub fn for_each_packed<E: From<Error>>(
         &self,
         mut visit: impl FnMut(&oid, Location) -> Result<(), E>,
@@ -186,11 +187,11 @@ impl Store {
         Ok(())
     }
 
-    /// The paths of the packs that were fetched from a promisor (`.promisor`): objects that those
-    /// in them refer to may be missing.
+    /// Returns the paths of the promisor packs (`.promisor`): objects to which their objects refer
+    /// may be missing.
     ///
     /// # Errors
-    /// `Io` when the packs cannot be listed.
+    /// Fails with `ErrorKind::Io` if the packs cannot be listed.
     pub fn promisor_packs(&self) -> Result<Vec<std::path::PathBuf>, Error> {
         let snapshot = self.snapshot()?;
         let promisors = snapshot.all_packs().filter(|pack| pack.listed.promisor);
@@ -222,7 +223,7 @@ fn visit_pack<E: From<Error>>(
     Ok(())
 }
 
-/// Whether one of `packs` has `id`.
+/// Returns whether any of `packs` contains `id`.
 fn in_any(packs: &[&Arc<PackFile>], id: &oid) -> Result<bool, Error> {
     for pack in packs {
         match pack.index() {
@@ -248,7 +249,7 @@ fn shared_digits(a: &oid, b: &oid) -> usize {
     digits
 }
 
-/// All ids of a store, from [`Store::iter`]. Ends after the first error.
+/// An iterator over all ids of a store, from [`Store::iter`]. Ends after the first error.
 pub struct Ids {
     store: Store,
     snapshot: Arc<Snapshot>,

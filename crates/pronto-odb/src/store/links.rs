@@ -1,4 +1,4 @@
-//! The objects named by trees of the largest pack, for walks that need most of them.
+//! The links of the trees of the largest pack, for walks that visit most of its trees.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::Store;
 use crate::error::{Error, from_pack};
 use crate::packs::PackFile;
 
-/// Of a pack with more objects it is guessed first how many of them are commits.
+/// The largest number of objects of a pack whose commits are not estimated first.
 const SMALL: u32 = 1 << 18;
 /// The number of objects in the sample.
 const GUESSED_FROM: u32 = 256;
-/// Trees of fewer commits have too little in common.
+/// The number of commits below which trees have too little in common.
 const FEW_COMMITS: usize = 16;
-/// With fewer objects threads are not worth starting.
+/// The number of objects below which threads are not worth their cost.
 const FEW: u32 = 8192;
 
-/// A pack, and the links of its trees. Objects are identified by their row in its index.
+/// A pack and the links of its trees. Objects are identified by their row in the index of the pack.
 #[derive(Debug)]
 pub struct LinkedPack {
     index: Arc<Index>,
@@ -31,50 +31,52 @@ pub struct LinkedPack {
 }
 
 impl LinkedPack {
-    /// Returns the links of its trees.
+    /// Returns the links of the trees.
     pub fn links(&self) -> &TreeLinks {
         &self.links
     }
 
-    /// Returns the number of objects: rows are smaller.
+    /// Returns the number of objects; all rows are smaller.
     pub fn len(&self) -> u32 {
         self.index.len()
     }
 
-    /// Whether it has no object.
+    /// Returns whether the pack has no objects.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// The row of `id`; `None` if it is not in this pack. Costs one search.
+    /// Returns the row of `id`; `None` if the object is not in this pack. Costs one search.
     ///
     /// # Errors
-    /// `Io` or `Truncated` when the index cannot be read.
+    /// Fails with `ErrorKind::Io` if the index cannot be read, and with `ErrorKind::Corrupt` if it
+    /// is truncated.
     pub fn row(&self, id: &oid) -> Result<Option<u32>, Error> {
         let found = self.index.find(id).map_err(from_pack)?;
         Ok(found.map(|position| position.0))
     }
 
-    /// The id of a row.
+    /// Returns the id of the object in `row`.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such row, `Io` or `Truncated` as for [`row`](Self::row).
+    /// Fails with `ErrorKind::Corrupt` if there is no such row, and as [`row`](Self::row) does.
     pub fn id(&self, row: u32) -> Result<ObjectId, Error> {
         self.index.id_at(IndexPosition(row)).map_err(from_pack)
     }
 }
 
 impl Store {
-    /// Decodes all trees of the largest pack, on all processors, for a walk over the given number
-    /// of commits. `None` if that is not worthwhile: the commits are few, or fewer than a quarter of
-    /// those in the pack, or no pack can be read.
+    /// Decodes all trees of the largest pack with all processors, for a walk over the given number
+    /// of commits. Returns `None` if this is not worthwhile: if the commits are few or fewer than a
+    /// quarter of those in the pack, or if no pack can be read.
     ///
     /// Costs reading the header of every entry and inflating every tree once; see
-    /// [`TreeLinks`](pronto_pack::pack::TreeLinks). For a large pack a sample is read first, so a
-    /// small walk costs almost nothing.
+    /// [`TreeLinks`](pronto_pack::pack::TreeLinks). In a large pack, a sample of entries is read
+    /// first, so a small walk costs almost nothing.
     ///
     /// # Errors
-    /// `Io` when the packs cannot be listed; `Interrupted`.
+    /// Fails with `ErrorKind::Io` if the packs cannot be listed, and with `ErrorKind::Interrupted`
+    /// if the operation is cancelled.
     pub fn tree_links(
         &self,
         commits: usize,
@@ -89,7 +91,7 @@ impl Store {
             Some((pack, index))
         });
         let Some((pack, index)) = packs.min_by_key(|(pack, index)| {
-            // Among equals always the same one.
+            // Among packs of equal size, the choice is deterministic.
             (Reverse(index.len()), pack.number)
         }) else {
             return Ok(None);
@@ -99,7 +101,7 @@ impl Store {
         }
         match self.links_of(pack, index, commits, interrupt) {
             Err(error) if *error.kind() == crate::ErrorKind::Interrupted => Err(error),
-            // The walk will find another copy, or report the error.
+            // The walk finds another copy, or reports the error.
             Err(_) => Ok(None),
             links => links,
         }
@@ -133,7 +135,7 @@ impl Store {
         }))
     }
 
-    /// Roughly how many commits a pack has, rather too few.
+    /// Returns an approximate lower bound for the number of commits in a pack.
     fn guess_commits(&self, pack: &PackFile, index: &Index) -> usize {
         let step = index.len() / GUESSED_FROM;
         let is_commit = |row: &u32| {
@@ -142,7 +144,7 @@ impl Store {
             header.is_some_and(|header| header.kind == ObjectKind::Commit)
         };
         let rows = (0..GUESSED_FROM).map(|number| number * step);
-        // Chance may have found too many.
+        // The random sample may contain too many commits.
         rows.filter(is_commit).count().saturating_sub(1) * step as usize / 2
     }
 }

@@ -13,14 +13,14 @@ use crate::packs::PackFile;
 use crate::snapshot::Snapshot;
 
 /// The largest number of times that packs are listed for one object while other processes change
-/// them.
+/// packs.
 const MAX_ATTEMPTS: usize = 64;
 
 impl Store {
-    /// Calls `packed` with each place in packs where `id` is, or `loose` with each directory,
-    /// until one gives something. When none does and packs have changed meanwhile, looks again: an
-    /// object may have moved from one pack to another, or from a loose file into a pack, between
-    /// the looks. Errors count only when no copy could be read.
+    /// Calls `packed` with each position of `id` in packs, then `loose` with each object directory,
+    /// until a call returns a result. If no call does and packs have changed meanwhile, repeats the
+    /// search: the object may have been moved from one pack to another, or from a loose file to a
+    /// pack. An error is returned only if no copy can be read.
     #[inline]
     pub(super) fn lookup<T>(
         &self,
@@ -74,8 +74,8 @@ impl Store {
     }
 }
 
-/// Calls `found` with each place in the packs of `snapshot` where `id` is until it gives
-/// something. The first error is noted in `failure`, unless it is that a pack is gone.
+/// Calls `found` with each position of `id` in the packs of `snapshot`, until a call returns a
+/// result. The first error is stored in `failure`, unless the error is that the pack is gone.
 #[inline]
 pub(super) fn in_packs<T>(
     snapshot: &Snapshot,
@@ -127,7 +127,7 @@ pub(super) fn in_packs<T>(
         }
     }
     if failed {
-        // The multi-pack-index knows one copy only; there may be others.
+        // The multi-pack-index lists only one copy; other packs may contain further copies.
         let mut packs = snapshot.covered.iter();
         return packs.find_map(|pack| in_pack(pack, id, failure, found));
     }

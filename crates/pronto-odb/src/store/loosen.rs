@@ -1,4 +1,4 @@
-//! Writes objects of packs as loose ones.
+//! Writes packed objects as loose objects.
 
 use std::fs::File;
 use std::time::SystemTime;
@@ -11,12 +11,12 @@ use crate::error::{Error, ErrorKind};
 use crate::loose;
 
 impl Store {
-    /// Writes `id`, which is in a pack, as a loose object that was last written at `modified`,
-    /// unless there is a loose one. Never holds it whole.
+    /// Writes the packed object `id` as a loose object with the modification time `modified`,
+    /// unless a loose one exists. Never holds the whole content in memory.
     ///
     /// # Errors
-    /// `Missing` when there is no such object, `Corrupt` and others when it cannot be read, `Io`
-    /// when it cannot be written.
+    /// Fails with `ErrorKind::Missing` if the object does not exist, with `ErrorKind::Corrupt` or
+    /// another kind if it cannot be read, and with `ErrorKind::Io` if it cannot be written.
     pub fn loosen(&self, id: &oid, modified: SystemTime) -> Result<(), Error> {
         let mut directories = self.inner.directories.iter();
         if directories.any(|objects| loose::exists(objects, id)) {

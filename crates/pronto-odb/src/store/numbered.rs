@@ -1,4 +1,4 @@
-//! Numbers for packed objects, and sets of objects that take one bit for each of them.
+//! Numbers for packed objects, and sets of objects with one bit for each number.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use super::Store;
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::snapshot::Snapshot;
 
-/// The packed objects of a store at one moment, numbered from zero: by the indexes that list them,
-/// and by their place there. An object of several packs has several numbers.
+/// The packed objects of a store at one moment, numbered from zero: index by index, in the order of
+/// ids. An object in several packs has several numbers.
 ///
-/// Lookups use the packs of that moment, whether they were removed since or not. `Send + Sync`.
+/// Lookups use the packs of that moment, even if they have been removed since. `Send + Sync`.
 #[derive(Debug)]
 pub struct Numbered {
     rows: Vec<Rows>,
     len: u32,
-    /// The place in `rows` where an object was found last.
+    /// The position in `rows` of the index in which an object was found last.
     last_hit: AtomicUsize,
 }
 
@@ -31,7 +31,7 @@ struct Rows {
     index: Table,
 }
 
-/// A list of sorted ids.
+/// A sorted list of ids: a pack index or a multi-pack-index.
 #[derive(Debug)]
 enum Table {
     Single(Arc<Index>),
@@ -42,8 +42,8 @@ impl Store {
     /// Numbers the objects of the packs that exist now. Opens every index; reads no ids.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when a directory or an index cannot be read; `Limit` when there are more
-    /// than 2^32 objects.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if a directory or an index cannot be
+    /// read, and with `ErrorKind::Limit` if there are more than 2^32 objects.
     pub fn numbered(&self) -> Result<Numbered, Error> {
         self.refresh()?;
         let snapshot = self.snapshot()?;
@@ -78,11 +78,11 @@ impl Numbered {
         })
     }
 
-    /// Returns one number of `id`; `None` if no pack holds it. The index in which the last object was
-    /// found is searched first.
+    /// Returns one number of `id`; `None` if no pack contains the object. First searches the index
+    /// in which the previous object was found.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when an index cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if an index cannot be read.
     pub fn find(&self, id: &oid) -> Result<Option<u32>, Error> {
         let last_hit = self.last_hit.load(Relaxed);
         if let Some(rows) = self.rows.get(last_hit)
@@ -104,7 +104,8 @@ impl Numbered {
     /// Returns the id of the object with this number.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when the index cannot be read; `Limit` when there is no such number.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if the index cannot be read, and with
+    /// `ErrorKind::Limit` if there is no such number.
     pub fn id(&self, number: u32) -> Result<ObjectId, Error> {
         let next = self.rows.partition_point(|rows| rows.start <= number);
         let rows = next.checked_sub(1).and_then(|at| self.rows.get(at));
@@ -114,7 +115,7 @@ impl Numbered {
         rows.index.id_at(number - rows.start)
     }
 
-    /// Returns whether `marked` holds for any number of `id`.
+    /// Returns whether `marked` returns `true` for any number of `id`.
     fn any(&self, id: &oid, marked: impl Fn(u32) -> bool) -> Result<bool, Error> {
         for rows in &self.rows {
             if rows.find(id)?.is_some_and(&marked) {
@@ -153,8 +154,7 @@ impl Table {
     }
 }
 
-/// A set of objects: one bit for each object that [`Numbered`] knows, whether it is in the set or
-/// not, and the ids of all others that are.
+/// A set of objects: one bit for each object of [`Numbered`], and the ids of all other members.
 #[derive(Clone, Debug)]
 pub struct ObjectSet {
     numbered: Arc<Numbered>,
@@ -173,11 +173,11 @@ impl ObjectSet {
         }
     }
 
-    /// Adds `id` and returns whether it was absent. For an object of several packs it can return
-    /// `true` once for each of them, so that only one index is searched.
+    /// Adds `id` and returns whether it was absent. For an object in several packs, the result can
+    /// be `true` once for each pack, because only one index is searched.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when an index cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if an index cannot be read.
     pub fn insert(&mut self, id: &oid) -> Result<bool, Error> {
         match self.numbered.find(id)? {
             Some(number) => Ok(self.insert_number(number)),
@@ -188,7 +188,7 @@ impl ObjectSet {
     /// Does the same as [`insert`](Self::insert) for the object with this number.
     ///
     /// # Panics
-    /// If no object has this number.
+    /// Panics if no object has this number.
     pub fn insert_number(&mut self, number: u32) -> bool {
         let word = &mut self.bits[(number / u64::BITS) as usize];
         let bit = 1 << (number % u64::BITS);
@@ -197,10 +197,10 @@ impl ObjectSet {
         is_new
     }
 
-    /// Returns whether `id` was added. Searches every index if it was not.
+    /// Returns whether `id` was added. Searches every index if the object was not added.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when an index cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if an index cannot be read.
     pub fn contains(&self, id: &oid) -> Result<bool, Error> {
         if self.others.contains(id) {
             return Ok(true);

@@ -1,15 +1,16 @@
-//! Packs of given objects: [`Store::pack_to`] writes one to a stream, [`Store::pack_into`] makes
-//! its files.
+//! Packs given objects (`git pack-objects`): [`Store::pack_to`] writes a pack to a stream,
+//! [`Store::pack_into`] writes the files of a pack.
 //!
-//! Deflated pack entries are copied as stored, deltas included, if their base is in the pack too
-//! (or with the receiver). The rest is deflated again, as deltas where [some can be
+//! Stored pack entries are copied unchanged, including deltas whose base is in the new pack or
+//! known to the receiver. Other objects are deflated again, as deltas if [bases can be
 //! found](pronto_pack::search).
 //!
 //! Costs: each object is looked up once, and the header of its entry is read once. Stored entries
-//! are sorted by position, and consecutive ones are written as one slice of the mapped pack without
-//! a copy. A pack that is taken whole is one such slice: its headers are not read, and it keeps its
-//! checksum. Memory: 96 bytes for each object, an index of each pack by offset, and the search for
-//! deltas. Each thread holds one content at a time, and 8 MiB are deflated ahead of writing.
+//! are sorted by position, and consecutive entries are written as one slice of the mapped pack
+//! without a copy. A pack that is copied as a whole is one such slice: the headers of its entries
+//! are not read, and it keeps its checksum. Memory: 96 bytes for each object, an index of each pack
+//! by offset, and the search for deltas. Each thread holds one content at a time, and 8 MiB are
+//! deflated ahead of writing.
 
 mod ahead;
 mod block;
@@ -37,56 +38,59 @@ use block::Copied;
 use super::Store;
 use crate::error::{Error, ErrorKind, from_pack};
 
-/// An object that is to be packed, or that the receiver of a pack has.
+/// An object to pack, or an object that the receiver of the pack has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Which one.
+    /// The id of the object.
     pub id: ObjectId,
-    /// The [hash of its path](pronto_pack::bitmap::name_hash), zero if it has none: objects with
-    /// like paths are tried as deltas of one another.
+    /// The [hash of its path](pronto_pack::bitmap::name_hash), zero if the object has no path.
+    /// Objects with similar paths are tried as delta bases of one another.
     pub name_hash: u32,
 }
 
 /// The objects of a new pack.
 #[derive(Clone, Copy, Default)]
 pub struct Contents<'a> {
-    /// The objects, each once. Those that are not stored in packs keep this order; of two that are
-    /// alike the first becomes the base.
+    /// The objects to pack, each once. Loose objects keep this order; of two equally suitable
+    /// objects, the first becomes the delta base.
     pub members: &'a [Member],
-    /// Objects of the receiver that are tried as bases. With any of these the pack is *thin*, and
-    /// only a receiver that has them can complete it.
+    /// Objects of the receiver that are tried as delta bases. With any base the pack is *thin*
+    /// (`--thin`), and only a receiver that has the bases can complete it.
     pub bases: &'a [Member],
-    /// Whether the receiver has an object besides: then stored deltas of it are used as well.
+    /// A predicate for further objects that the receiver has. Stored deltas of such objects are
+    /// reused, too.
     pub receiver_has: Option<&'a (dyn Fn(&oid) -> bool + Sync)>,
-    /// Objects that are neither deltified nor used as bases in the search. Objects stored as deltas
-    /// may stay deltas.
+    /// Objects that the delta search neither deltifies nor uses as bases. Objects that are stored
+    /// as deltas may stay deltas.
     pub whole: Option<&'a HashSet<ObjectId>>,
-    /// The path of a pack whose bitmap selected the members: what is stored in it stays as it is,
-    /// and is counted as taken from a pack as a block.
+    /// The path of a pack whose bitmap selected the members. Its entries are copied unchanged, and
+    /// are counted in [`Counts::whole_pack`].
     pub bitmapped: Option<&'a Path>,
-    /// More objects, which a bitmap selected. [`Store::pack_to`] copies them without a row for each.
+    /// Further objects, which a bitmap selected. [`Store::pack_to`] copies them without a row for
+    /// each object.
     pub block: Option<&'a Block>,
-    /// Objects that the receiver has, as [`receiver_has`](Self::receiver_has).
+    /// Objects that the receiver has, in addition to [`receiver_has`](Self::receiver_has).
     pub known: Option<&'a Block>,
 }
 
-/// Options for making a pack.
+/// Options to write a pack (`git pack-objects`).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The search for deltas. A window or depth of zero disables it.
+    /// Options of the delta search (`--window`, `--depth`). A window or depth of zero disables the
+    /// search.
     pub search: search::Options,
-    /// Whether deltas may name their base by its distance (`--delta-base-offset`).
+    /// Allow deltas that name their base by its offset (`--delta-base-offset`).
     pub offset_deltas: bool,
-    /// Whether deltas are taken as they are stored (`--no-reuse-delta`).
+    /// Reuse stored deltas (`--no-reuse-delta` turns this off).
     pub reuse_deltas: bool,
-    /// Deltas of more bytes, inflated, are not taken.
+    /// The largest inflated size of a stored delta that is reused.
     pub most_delta_bytes: u64,
-    /// Whether anything is taken as it is stored (`--no-reuse-object`).
+    /// Reuse stored entries of any form (`--no-reuse-object` turns this off).
     pub reuse_objects: bool,
-    /// The zlib level for new deflation, 0 to 9 (`pack.compression`).
+    /// The zlib level for newly deflated entries, 0 to 9 (`--compression`, `pack.compression`).
     pub level: u8,
-    /// Larger objects are never made deltas, and pass through in pieces
+    /// The size above which objects are never deltified and are streamed in pieces
     /// (`core.bigFileThreshold`).
     pub large_bytes: u64,
 }
@@ -105,26 +109,26 @@ impl Default for Options {
     }
 }
 
-/// Counts of the objects of a new pack, by their origin.
+/// Statistics of a new pack: the numbers of objects by their origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of objects.
     pub objects: u32,
-    /// The number of deltas, as far as entries were read.
+    /// The number of deltas, among the entries that were read.
     pub deltas: u32,
-    /// The number of objects that were copied as stored, one by one.
+    /// The number of objects that were copied one by one, as stored.
     pub reused: u32,
     /// The number of deltas among the copied objects.
     pub reused_deltas: u32,
-    /// The number of objects that were copied from the pack whose bitmap selected them, or in a
-    /// pack that was copied whole. They count neither as reused nor as deltas.
+    /// The number of objects that were copied from the pack whose bitmap selected them, or as part
+    /// of a whole pack. They count neither as reused objects nor as deltas.
     pub whole_pack: u32,
     /// The number of bytes that were copied as stored.
     pub reused_bytes: u64,
 }
 
 impl Options {
-    /// Whether entries may go out as they are stored, deltas included.
+    /// Returns whether entries may be copied as stored, including deltas.
     fn copies_stored(&self) -> bool {
         self.reuse_objects
             && self.reuse_deltas
@@ -134,7 +138,7 @@ impl Options {
 }
 
 impl<'a> Contents<'a> {
-    /// The members, and all objects of the block.
+    /// Returns the members and all objects of the block.
     fn all_members(&self) -> Result<Cow<'a, [Member]>, Error> {
         match self.block {
             Some(block) => self.members_and(block.ids()),
@@ -142,7 +146,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Whether the receiver has an object.
+    /// Returns whether the receiver has the object `id`.
     fn is_known(&self, id: &oid) -> Result<bool, Error> {
         match self.known {
             Some(known) if known.contains(id)? => Ok(true),
@@ -150,7 +154,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// The members and others.
+    /// Returns the members and the objects of another list.
     fn members_and(
         &self,
         others: impl Iterator<Item = Result<ObjectId, Error>>,
@@ -178,14 +182,16 @@ impl AddAssign for Counts {
 }
 
 impl Store {
-    /// Sends a pack of `contents` down `out`, which need not be buffered: writes come in large
-    /// pieces, or gathered. Nothing is sent before all objects have been found. What the store
-    /// replaces (`refs/replace/`) does not count.
+    /// Writes a pack of `contents` to `out`, which need not be buffered: data is written in large
+    /// pieces or with vectored writes. Nothing is written before all objects have been found.
+    /// Replacements (`refs/replace/`) are ignored.
     ///
     /// # Errors
-    /// `Missing` when an object is not there, `Corrupt` and others when one cannot be read, `Io`
-    /// when writing fails, `Limit` for more than 2^32 objects, `Interrupted`. After an error what
-    /// was sent is no pack: its checksum is missing.
+    /// Fails with `ErrorKind::Missing` if an object does not exist, with `ErrorKind::Corrupt` or
+    /// another kind if an object cannot be read, with `ErrorKind::Io` if writing fails, with
+    /// `ErrorKind::Limit` for more than 2^32 objects, and with `ErrorKind::Interrupted` if the
+    /// operation is cancelled. After an error, the written data is not a valid pack, because its
+    /// checksum is missing.
     pub fn pack_to(
         &self,
         contents: &Contents<'_>,
@@ -235,12 +241,13 @@ impl Store {
         Ok((streamed, counts))
     }
 
-    /// Makes the files of a pack of `contents` in `directory`, which exists: all that is copied is
-    /// compared with the CRC-32 in its index, or with its id where that has none (version 1), and
-    /// taken from elsewhere if it is damaged. `files` says how they are made; its count and level are set here.
+    /// Writes the files of a pack of `contents` in the existing `directory`. All copied entries are
+    /// verified by the CRC-32 in their index, or by the object id if the index has no CRC-32
+    /// (version 1). A damaged entry is replaced with another copy of the object. `files` contains
+    /// the options for the files; the object count and the level are set here.
     ///
     /// # Errors
-    /// As [`pack_to`](Self::pack_to); nothing is left behind.
+    /// Fails as [`pack_to`](Self::pack_to) does; no files are left behind.
     pub fn pack_into(
         &self,
         contents: &Contents<'_>,
@@ -249,7 +256,7 @@ impl Store {
         mut files: writer::Options,
         watch: &Watch<'_>,
     ) -> Result<(Written, Counts), Error> {
-        // Pruners take unfinished files of others for left behind.
+        // Without this lock, pruners of other processes remove the unfinished files as garbage.
         self.begin_writing()?;
         let store = self.without_replacements();
         let members = contents.all_members()?;
@@ -273,8 +280,9 @@ impl Store {
     }
 }
 
-/// Calls `visit` with the bytes of `range` in pieces: many enough for few calls, few enough to stay
-/// in the caches between digesting and writing. Ends with an error if the file was cut short.
+/// Calls `visit` with the bytes of `range` in pieces. A piece is large enough for few calls, and
+/// small enough to stay in the processor caches between hashing and writing. Fails if the file was
+/// truncated.
 fn each_piece(
     pack: &Pack,
     range: Range<u64>,
@@ -295,7 +303,7 @@ fn each_piece(
             None => view.read(at, len, &mut buffer).map_err(unreadable)?,
         };
         let visited = visit(bytes);
-        // What was read may have been zeros: then that is the error.
+        // The bytes may have been zeros of a truncated file; this error takes precedence.
         view.check().map_err(unreadable)?;
         visited.map_err(from_pack)?;
         at += len as u64;

@@ -1,28 +1,30 @@
-//! Missing objects that are fetched when they are read.
+//! Fetches missing objects of a partial clone on demand.
 
 use pronto_hash::oid;
 
 use super::Store;
 use crate::error::Error;
 
-/// Objects that a store lacks and another place promises to have, as those of a partial clone.
+/// The source of the promised objects of a partial clone, which the store does not have.
 pub trait Promised: std::fmt::Debug + Send + Sync {
-    /// Fetches `id` into the directory of the store. Returns whether it did: not if fetching is turned off.
+    /// Fetches `id` into the directory of the store. Returns `false` if lazy fetching is turned off
+    /// (`GIT_NO_LAZY_FETCH`).
     ///
     /// # Errors
-    /// `Missing` if no place that promises to have objects sends it.
+    /// Fails with `ErrorKind::Missing` if no promisor remote sends the object.
     fn fetch(&self, id: &oid) -> Result<bool, Error>;
 }
 
 impl Store {
-    /// Lets this store and its clones fetch missing objects when they are read. Only the first call counts. Asking
-    /// whether an object is [there](Self::contains) fetches nothing.
+    /// Enables this store and its clones to fetch missing objects when they are read. Only the
+    /// first call has an effect. Checking whether an object [exists](Self::contains) does not fetch
+    /// it.
     pub fn fetch_missing_with(&self, promised: Box<dyn Promised>) {
-        // Another caller may have been first.
+        // Another caller may have set the source first.
         let _ = self.inner.promised.set(promised);
     }
 
-    /// Fetches `id`, which was not found. Returns whether to look again.
+    /// Fetches `id`, which was not found. Returns whether the search must be repeated.
     #[cold]
     pub(super) fn fetch_missing(&self, id: &oid) -> Result<bool, Error> {
         let Some(promised) = self.inner.promised.get() else {

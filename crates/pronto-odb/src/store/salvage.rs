@@ -1,4 +1,4 @@
-//! Recovers objects of a damaged pack as loose objects.
+//! Recovers objects of a damaged pack as loose objects (`git unpack-objects -r`).
 
 use std::io::Read;
 
@@ -15,16 +15,18 @@ use crate::error::{Error, from_pack, to_pack};
 /// The result of salvaging a pack.
 #[derive(Debug)]
 pub struct Salvaged {
-    /// Damage that kept objects from being saved. If there is none, every object was saved.
+    /// The damage that prevented objects from being recovered. If the list is empty, every object
+    /// was recovered.
     pub damage: Vec<Damage>,
-    /// The bytes behind the pack, or why reading failed. The objects before are saved.
+    /// The bytes after the pack, or the error that ended reading. The objects before the error are
+    /// recovered.
     pub ended: Result<Vec<u8>, Error>,
 }
 
 impl Store {
-    /// Writes each recoverable object of a pack as a loose one, however damaged the rest is, up to
-    /// the place where it cannot be read further: see [`salvage::salvage`]. Existing objects are
-    /// marked as used.
+    /// Writes each recoverable object of a damaged pack as a loose object, up to the position after
+    /// which the pack cannot be read: see [`salvage::salvage`]. The modification time of existing
+    /// objects is refreshed.
     pub fn salvage(
         &self,
         input: &mut dyn Read,
@@ -49,7 +51,7 @@ impl Store {
     }
 }
 
-/// Writes the objects that it receives.
+/// An inspector that writes the objects that it receives.
 struct Into<'a> {
     store: &'a Store,
     damage: Vec<Damage>,

@@ -1,4 +1,4 @@
-//! Unpacks a received pack into loose objects.
+//! Unpacks a received pack into loose objects (`git unpack-objects`).
 
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
@@ -11,19 +11,18 @@ use super::Store;
 use crate::error::{Error, ErrorKind, from_pack, to_pack};
 
 impl Store {
-    /// Reads a pack from `input` as it arrives and writes each of its objects as a loose one;
-    /// those that the store has already are marked as used. Bases that a thin pack lacks come
-    /// from `context.existing`, or from this store if there is none. `context.inspect` sees each
-    /// object before it is written, from many threads and in no order.
+    /// Reads a pack from `input` as it arrives, and writes each of its objects as a loose object.
+    /// The modification time of existing objects is refreshed. Missing bases of a thin pack are
+    /// read from `context.existing`, or else from this store. `context.inspect` checks each object
+    /// before it is written, in many threads and in no particular order.
     ///
-    /// Of the options only the limits and `threads` mean anything. Objects are flushed to the disk
-    /// as [`write`](Self::write) does it, so a pack that turns out to be broken may leave some of
-    /// its objects: unpack into a [`Quarantine`](crate::Quarantine) where that matters. Blobs
-    /// above the limit are never held whole; the pack itself takes room beside the objects until
-    /// this is done.
+    /// Of the options, only the limits and `threads` have an effect. Objects are flushed to the
+    /// disk as [`write`](Self::write) does, so a malformed pack may leave some of its objects:
+    /// unpack into a [`Quarantine`](crate::Quarantine) to avoid this. Blobs above the limit are
+    /// never held in memory as a whole. Until the end, the pack itself also occupies disk space.
     ///
     /// # Errors
-    /// Those of [`indexer::index_stream`] and of [`write`](Self::write).
+    /// Fails as [`indexer::index_stream`] and [`write`](Self::write) do.
     pub fn unpack(
         &self,
         input: &mut dyn Read,
@@ -33,7 +32,7 @@ impl Store {
         let mut options = options.clone();
         options.kind = self.kind();
         options.fix_thin = true;
-        // An existing object stays, as with every write.
+        // As with every write, an existing object is kept.
         options.check_collisions = false;
         options.show_resolving = false;
         options.title = UNPACKING;
@@ -69,7 +68,7 @@ impl Store {
     }
 }
 
-/// Writes every object it is shown.
+/// An inspector that writes every object that it receives.
 struct Writer<'a> {
     store: &'a Store,
     inspect: Option<&'a dyn Inspect>,

@@ -1,4 +1,4 @@
-//! Writes objects, one loose file each.
+//! Writes objects as loose files.
 
 use std::io::Read;
 
@@ -10,29 +10,30 @@ use crate::error::{Error, ErrorKind};
 use crate::loose;
 
 impl Store {
-    /// Adds an object and returns its id. An existing object is marked as used instead.
+    /// Adds an object and returns its id. If the object exists, its modification time is refreshed
+    /// instead.
     ///
     /// # Errors
-    /// `Io` when it cannot be written, `Collision` when its content is part of a known attack on
-    /// SHA-1.
+    /// Fails with `ErrorKind::Io` if the object cannot be written, and with `ErrorKind::Collision`
+    /// if its content is part of a known attack on SHA-1.
     pub fn write(&self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error> {
         let id = self.id_of(kind, content)?;
         self.write_known(&id, kind, content)?;
         Ok(id)
     }
 
-    /// The id that an object has in this store, whether it is there or not.
+    /// Returns the id of an object with this content, whether the object exists or not.
     ///
     /// # Errors
-    /// `Collision` when the content is part of a known attack on SHA-1.
+    /// Fails with `ErrorKind::Collision` if the content is part of a known attack on SHA-1.
     pub fn id_of(&self, kind: ObjectKind, content: &[u8]) -> Result<ObjectId, Error> {
         loose::write::id_of(self.options(), kind, content)
     }
 
-    /// Adds an object whose id is known to be `id`.
+    /// Adds an object with the known id `id`.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// Fails as [`write`](Self::write) does.
     pub fn write_known(&self, id: &oid, kind: ObjectKind, content: &[u8]) -> Result<(), Error> {
         if self.freshen(id)? {
             return Ok(());
@@ -40,11 +41,12 @@ impl Store {
         loose::write::write(self.path(), self.options(), id, kind, content)
     }
 
-    /// Adds an object of `size_bytes` from a stream without holding it in memory. If it exists, it
-    /// is marked as used, and the written file is removed.
+    /// Adds an object of `size_bytes` from a stream without holding the content in memory. If the
+    /// object exists, its modification time is refreshed and the written file is removed.
     ///
     /// # Errors
-    /// Like [`write`](Self::write), and `Corrupt` when the stream is of another size.
+    /// Fails as [`write`](Self::write) does, and with `ErrorKind::Corrupt` if the stream has
+    /// another size.
     pub fn write_stream(
         &self,
         kind: ObjectKind,
@@ -57,18 +59,19 @@ impl Store {
         loose::write::write_stream(objects, options, kind, size_bytes, from, exists)
     }
 
-    /// Marks `id` as used now, so that it is not pruned. Returns `false` if it is missing, or only
-    /// in cruft packs (`.mtimes`); then it has to be written. Does not list packs again.
+    /// Refreshes the modification time of the object `id`, so that it is not pruned. Returns
+    /// `false` if the object is missing, or exists only in cruft packs (`.mtimes`); then the caller
+    /// must write the object. Does not list packs again.
     ///
     /// # Errors
-    /// `Io` when the packs cannot be listed.
+    /// Fails with `ErrorKind::Io` if the packs cannot be listed.
     pub fn freshen(&self, id: &oid) -> Result<bool, Error> {
         self.begin_writing()?;
         let snapshot = self.snapshot()?;
         let mut failure = None;
         let packed = lookup::in_packs(&snapshot, id, &mut failure, &mut |pack, _| {
             match pack.listed.cruft {
-                // The age of such a pack says nothing about its objects.
+                // The modification time of a cruft pack does not protect its objects.
                 true => Err(Error::new(ErrorKind::Missing, "object may be pruned")),
                 false => pack.pack().map(|_| pack.pack_path()),
             }

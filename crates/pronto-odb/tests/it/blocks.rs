@@ -1,4 +1,4 @@
-//! Packs of objects that bits of a bitmap file stand for.
+//! Packs of objects that a bitmap selects.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;

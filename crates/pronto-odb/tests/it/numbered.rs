@@ -60,7 +60,7 @@ fn a_set_holds_what_was_added() {
             let was_absent = set.insert(&object.id).expect("the indexes are sound");
             assert_eq!(was_absent, model.insert(object.id), "{}", object.id);
         }
-        // Packs are removed; the set still knows them.
+        // Packs are removed; the set still contains them.
         repository.git(&["repack", "-a", "-d", "-q"]);
         store.refresh().expect("the packs can be listed");
         for object in &objects {

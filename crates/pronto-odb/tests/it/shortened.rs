@@ -15,7 +15,7 @@ use super::support::{ListedObject, Repository};
 /// The variable that names the object directory for the child.
 const OBJECTS: &str = "PRONTO_TEST_OBJECTS";
 
-/// The other process. It prints the result of [`Store::find`] for each id on a line, and opens its
+/// The other process prints the result of [`Store::find`] for each id on a line, and opens its
 /// files once.
 #[test]
 fn child() {

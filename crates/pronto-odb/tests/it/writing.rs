@@ -162,7 +162,7 @@ fn what_is_there_under_the_same_name_is_compared() {
         let id = written.expect("writable");
         let name = pack.file_name().expect("a name");
         std::fs::copy(&pack, quarantine.pack_directory().join(name)).expect("a copy");
-        // It was added to the real directory after it was written here.
+        // The object was added to the real directory after it was written here.
         (id, quarantine)
     };
     let (id, quarantine) = publish();

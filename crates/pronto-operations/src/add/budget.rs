@@ -2,8 +2,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Limits the bytes that are held at a time; a larger content is held alone. Acquiring costs a
-/// lock, so it is meant for large contents.
+/// Limits the bytes that all threads hold at a time. A content larger than the limit is held alone.
+/// Acquiring costs a lock, so the budget is meant for large contents.
 #[derive(Debug)]
 pub(super) struct Budget {
     most_bytes: u64,
@@ -11,7 +11,8 @@ pub(super) struct Budget {
     freed: Condvar,
 }
 
-/// A part of a [`Budget`], until it is dropped. A holder must not wait for another one.
+/// A reserved part of a [`Budget`], which is released on drop. A holder must not wait for another
+/// reservation.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     budget: &'a Budget,
@@ -27,7 +28,7 @@ impl Budget {
         }
     }
 
-    /// Waits until so much more may be held.
+    /// Waits until `bytes` more may be held, and reserves them.
     pub(super) fn take(&self, bytes: u64) -> Held<'_> {
         let is_full = |held: &mut u64| *held > 0 && held.saturating_add(bytes) > self.most_bytes;
         let held = self.freed.wait_while(self.held(), is_full);
@@ -76,7 +77,7 @@ mod tests {
             }
         });
         assert!(most.into_inner() <= 10 && *budget.held() == 0);
-        // What is more than all there is is held alone.
+        // A reservation of more than the whole budget is granted alone.
         drop(budget.take(u64::MAX));
     }
 }

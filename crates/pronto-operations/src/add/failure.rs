@@ -1,4 +1,4 @@
-//! The reasons for which a file cannot be staged.
+//! The reasons why a file cannot be staged.
 
 use std::fmt;
 use std::io;
@@ -12,14 +12,15 @@ use crate::errors::from_worktree;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind};
 
-/// The reason for which a file is not staged, while others may be. [`Display`](fmt::Display) gives
-/// the first line of Git's message.
+/// The reason why one file is not staged. [`Display`](fmt::Display) gives the first line of Git's
+/// message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The path is neither a regular file nor a symbolic link, nor the top of a repository.
+    /// The path is not a regular file, a symbolic link or the top directory of a repository.
     UnfitKind(BString),
-    /// The content of a file, the target of a link or the commit of a repository cannot be read.
+    /// The content of a file, the target of a symbolic link or the `HEAD` of a nested repository
+    /// cannot be read.
     Unreadable {
         /// The path from the top of the worktree.
         path: BString,
@@ -33,7 +34,7 @@ pub enum Failure {
         /// The reason.
         error: Error,
     },
-    /// An index must not have this path.
+    /// The path is not allowed in an index.
     HostilePath {
         /// The path from the top of the worktree.
         path: BString,
@@ -56,15 +57,15 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The reason for which a target has no object.
+/// The reason why a target has no object.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The file cannot be staged; others can.
+    /// The file cannot be staged. The operation may continue with other files.
     File(Failure),
-    /// Nothing can be staged.
+    /// The operation fails as a whole.
     Operation {
         error: Error,
-        /// The warnings that precede it.
+        /// The warnings that were reported before the error.
         warnings: Vec<filter::Warning>,
     },
 }
@@ -77,7 +78,7 @@ impl Stop {
         }
     }
 
-    /// An error of a file, whose message says all.
+    /// Returns the failure of a file with a complete message.
     pub(super) fn unreadable(path: &BStr, message: impl Into<String>) -> Stop {
         Stop::File(Failure::Unreadable {
             path: path.to_owned(),
@@ -85,7 +86,7 @@ impl Stop {
         })
     }
 
-    /// An error of the operating system while `action` was done to a file.
+    /// Returns the failure of a file for an error of the operating system during `action`.
     pub(super) fn io(path: &BStr, action: String, error: io::Error) -> Stop {
         Stop::File(Failure::Unreadable {
             path: path.to_owned(),

@@ -1,12 +1,13 @@
-//! Turns files into objects: each is read once, converted, digested together with others, deflated
-//! and stored, in as many threads as are useful.
+//! Stores files as objects: each file is read once, converted, hashed together with others,
+//! deflated and stored, in as many threads as are useful.
 //!
-//! A new file costs an open, an `fstat`, a read and a close; no path is resolved twice.
+//! A new file costs the system calls `open`, `fstat`, `read` and `close`; no path is resolved
+//! twice.
 //!
-//! Memory: each thread holds up to a few dozen contents of up to a mebibyte. All together hold up
-//! to 256 MiB of larger ones, including deflated and converted forms. Files above 32 MiB are never
-//! held in memory unless they must be converted: such a file counts three times, and if that
-//! exceeds the limit, it is held alone.
+//! Each thread holds up to a few dozen contents of up to one mebibyte. All threads together hold up
+//! to 256 MiB of larger contents, including deflated and converted forms. Files above 32 MiB are
+//! never held in memory unless they must be converted: the size of such a file counts three times,
+//! and a file that exceeds the limit is held alone.
 
 use std::fs::File;
 use std::io::{self, Seek as _};
@@ -32,35 +33,36 @@ use crate::packs::bulk_options;
 use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Larger contents are digested on their own, so that few of them are held at a time.
+/// The size above which contents are hashed one at a time, so that few of them are held in memory.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// Larger contents are read in pieces: once or twice, but never held.
+/// The size above which contents are streamed: they are read once or twice, but never held in
+/// memory.
 const STREAMED_BYTES: u64 = 8 << 20;
 
-/// The memory of all threads for large contents.
+/// The limit of memory for the large contents of all threads.
 const HELD_BYTES: u64 = 48 << 20;
 
 /// The number of copies of a large content: as read, converted or deflated, and as an entry.
 const COPIES: u64 = 3;
 
-/// Larger buffers are not kept for the next file.
+/// The capacity above which a buffer is not reused for the next file.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// A path that is to be staged.
+/// A path to stage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     path: &'a BStr,
 }
 
 impl<'a> Target<'a> {
-    /// Creates a file to hash at `path`; that of another repository may have a final slash.
+    /// Creates a target for `path`. The path of a nested repository may end with a slash.
     pub(crate) fn new(path: &'a BStr) -> Self {
         Target { path }
     }
 }
 
-/// The result for a target.
+/// The result of hashing one target.
 #[derive(Debug)]
 pub(crate) struct Hashed {
     /// The warnings of the conversion.
@@ -69,7 +71,8 @@ pub(crate) struct Hashed {
 }
 
 impl Hashed {
-    /// Returns the warnings of the conversion, and the object or the reason why there is none.
+    /// Returns the warnings of the conversion, and the object id or the reason why there is no
+    /// object.
     pub(crate) fn into_parts(self) -> (Vec<Warning>, Result<ObjectId, Stop>) {
         let object = match self.outcome {
             Outcome::Object { id, .. } => Ok(id),
@@ -85,25 +88,25 @@ impl Hashed {
 
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The file has this object.
+    /// The file was hashed to this object id.
     Object { id: ObjectId, metadata: Metadata },
-    /// The file cannot be staged; others can.
+    /// The file cannot be staged. The operation may continue with other files.
     Failed(Failure),
-    /// Nothing can be staged.
+    /// The operation fails as a whole.
     Fatal(Error),
 }
 
-/// The state that the threads share.
+/// The options and state that all hashing threads share.
 pub(crate) struct Hasher<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) prepared: &'a WorktreeSession<'a>,
     pub(crate) attributes: Attributes,
     pub(crate) settings: Arc<Settings>,
-    /// Convert as if the index had nothing.
+    /// Convert files as if they were not in the index (`--renormalize`).
     pub(crate) renormalize: bool,
-    /// Contents do not matter yet.
+    /// Use the empty blob in place of the contents (`--intent-to-add`).
     pub(crate) intent_to_add: bool,
-    /// Store objects.
+    /// Store the objects. If false, only their ids are computed.
     pub(crate) writes: bool,
     /// Stop after the first target that fails.
     pub(crate) stops: bool,
@@ -111,11 +114,12 @@ pub(crate) struct Hasher<'a> {
 }
 
 impl Hasher<'_> {
-    /// Returns the result for each of `targets`, up to the first failure if that ends the
-    /// operation.
+    /// Returns the result for each of `targets`, up to and including the first failure if `stops`
+    /// is set.
     ///
     /// # Errors
-    /// Objects cannot be stored, or the call was interrupted.
+    /// Fails with [`ErrorKind::Object`] if objects cannot be stored, and with
+    /// [`ErrorKind::Interrupted`] if the operation is interrupted.
     pub(crate) fn run(self, targets: &[Target<'_>]) -> Result<Vec<Hashed>> {
         let _region = pronto_io::region!("add", "hash");
         let options = bulk_options(self.repository.config(), self.repository.object_hash())?;
@@ -160,15 +164,17 @@ struct Shared<'a> {
     hasher: &'a Hasher<'a>,
     targets: &'a [Target<'a>],
     bulk: &'a Bulk,
-    /// Larger files are never held in memory, unless they must be converted, and become entries
-    /// of the pack if there is one.
+    /// The size above which files are streamed, unless they must be converted. Such files become
+    /// entries of the pack if there is one.
     packed_from: u64,
     budget: Budget,
-    /// Programs process one file at a time, so that each is started once.
+    /// Filter processes (`filter.NAME.process`). One thread uses them at a time, so that each
+    /// process is started once.
     programs: &'a Mutex<Option<ToGit>>,
 }
 
-/// A content that is being digested: whose it is, and what the file was.
+/// A content that is being hashed: the position of its target, the stat data of the file, and the
+/// warnings of the conversion.
 type Token = (usize, Metadata, Vec<Warning>);
 
 struct Worker<'a> {
@@ -179,7 +185,7 @@ struct Worker<'a> {
     stopped: bool,
 }
 
-/// The destination of digested contents.
+/// Receives hashed contents.
 struct Sink<'a> {
     shared: &'a Shared<'a>,
     encoder: Encoder,
@@ -211,7 +217,7 @@ impl Sink<'_> {
             let stored = bulk.add(&id, ObjectKind::Blob, body, &mut self.encoder);
             stored.map_err(|error| unstored(path, error))?;
             if body.len() as u64 > LARGE_BYTES {
-                // Its buffers are as large as what went through it.
+                // The buffers of the encoder have grown with the largest content.
                 self.encoder = self.shared.bulk.encoder();
             }
         }
@@ -280,7 +286,7 @@ impl<'a> Worker<'a> {
         self.sink.results
     }
 
-    /// Examines a target, and if it is a file, starts to process its content.
+    /// Examines a target, and starts to hash its content if it is a regular file.
     fn look(&mut self, at: usize) -> Result<(), Stop> {
         let path = self.shared.targets[at].path;
         let top = &self.shared.hasher.prepared.top;
@@ -303,7 +309,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Handles a target that cannot be opened as a file: a link, or a missing or unreadable one.
+    /// Handles a target that cannot be opened as a file: a symbolic link, or a missing or
+    /// unreadable file.
     fn without_file(&mut self, at: usize, error: io::Error) -> Result<(), Stop> {
         let path = self.shared.targets[at].path;
         let (directory, name) = crate::path::split(path);
@@ -332,14 +339,14 @@ impl<'a> Worker<'a> {
         Err(Stop::io(path, format!("open(\"{path}\")"), error))
     }
 
-    /// A file whose content does not count yet.
+    /// Records a file with intent to add, without its content.
     fn announce(&mut self, at: usize, metadata: Metadata) {
         let id = ObjectId::empty_blob(self.shared.hasher.repository.object_hash());
         let result = hashed(Ok(id), metadata, Vec::new());
         self.sink.results.push((at, result));
     }
 
-    /// A directory: the commit that is checked out in it.
+    /// Handles a nested repository: its object is the commit of its `HEAD`.
     fn gitlink(&mut self, at: usize, metadata: Metadata) -> Result<(), Stop> {
         let path = self.shared.targets[at].path;
         let Some(id) = self.shared.hasher.repository.submodule_commit(path) else {
@@ -365,7 +372,7 @@ impl<'a> Worker<'a> {
         if keeps && size > self.shared.packed_from.min(STREAMED_BYTES) {
             return self.stream(at, file, metadata);
         }
-        // Whatever is larger is digested and stored before this returns.
+        // A larger content is hashed and stored before this function returns.
         let is_large = size > LARGE_BYTES;
         let _held = is_large.then(|| self.shared.budget.take(size.saturating_mul(COPIES)));
         let mut content = self.sink.spare.pop().unwrap_or_default();
@@ -437,7 +444,7 @@ impl<'a> Worker<'a> {
             });
     }
 
-    /// A file too large to be held.
+    /// Hashes a file that is too large to be held in memory.
     fn stream(&mut self, at: usize, mut file: &File, metadata: Metadata) -> Result<(), Stop> {
         let shared = self.shared;
         let path = shared.targets[at].path;
@@ -458,8 +465,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Digests a file in pieces. If its object is tracked already, nothing is deflated; otherwise
-    /// the file is at its start again.
+    /// Hashes a file in pieces. If the object exists already, nothing is deflated; otherwise the
+    /// file is rewound to its start.
     fn digest_in_pieces(
         &self,
         at: usize,

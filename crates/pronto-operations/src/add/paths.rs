@@ -13,8 +13,8 @@ use crate::status::read_ignore_file;
 use crate::{Error, ErrorKind, Result, path};
 
 impl Work<'_> {
-    /// Returns the error if a path cannot be staged because of its place: it is beyond a link, or in
-    /// a submodule.
+    /// Returns the error if a path cannot be staged because of its position: beyond a symbolic
+    /// link, or in a submodule.
     pub(super) fn misplaced(&self) -> Option<Error> {
         let refused = |message| Some(Error::new(ErrorKind::Refused, message));
         let pathspec = &self.options.pathspec;
@@ -48,7 +48,7 @@ impl Work<'_> {
         None
     }
 
-    /// Stops where a pathspec matches nothing that is tracked.
+    /// Stops the operation if a pathspec matches no tracked file.
     pub(super) fn refuse_untracked(&mut self) {
         let pathspec = &self.options.pathspec;
         let mut seen: Vec<bool> = (0..pathspec.len())
@@ -70,8 +70,8 @@ impl Work<'_> {
         }
     }
 
-    /// The ignored paths that were named explicitly, or that are leading directories of named
-    /// paths.
+    /// Returns the ignored paths that were named explicitly, or that are leading directories of
+    /// named paths.
     pub(super) fn ignored(&self) -> Result<Vec<BString>> {
         let pathspec = &self.options.pathspec;
         let prepared = self.prepared;
@@ -116,7 +116,7 @@ impl Work<'_> {
         Ok(ignored.into_iter().collect())
     }
 
-    /// Finds pathspecs that match nothing. Returns the error about one that must match something.
+    /// Finds pathspecs that match no file. Returns an error for the first one that has to match.
     pub(super) fn unmatched(
         &mut self,
         outcome: &Outcome,
@@ -181,7 +181,7 @@ impl Work<'_> {
         stack.is_ignored(path, false)
     }
 
-    /// All tracked files that count, for `--renormalize`.
+    /// Returns the tracked files that the pathspec selects, for `--renormalize`.
     pub(super) fn all_tracked(&self) -> Vec<Step> {
         let counts = |entry: &EntryRef<'_>| {
             let hidden = entry.flags.contains(Flags::SKIP_WORKTREE);

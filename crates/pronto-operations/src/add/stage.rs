@@ -1,4 +1,4 @@
-//! Enters results into the index, replacing conflicting entries.
+//! Enters hashed files into the index, and removes conflicting entries.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -13,7 +13,7 @@ use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
 use crate::{Repository, Result};
 
-/// An index that is to be.
+/// A new index: the old one with pending changes.
 pub(crate) struct Stage<'a> {
     edit: Edit<'a>,
     options: &'a Options,
@@ -22,7 +22,7 @@ pub(crate) struct Stage<'a> {
     protect: Protect,
     undo: ResolveUndo,
     undo_changed: bool,
-    /// The directory whose parents were checked last.
+    /// The directory that was checked last for conflicts with its parent directories.
     clear_directory: Option<BString>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// The changes, complete.
+    /// Returns the completed changes.
     pub(crate) fn into_edit(mut self) -> Result<Edit<'a>> {
         if self.undo_changed {
             let undo = (!self.undo.paths.is_empty()).then_some(self.undo);
@@ -58,7 +58,7 @@ impl<'a> Stage<'a> {
         self.options.verbose || self.options.dry_run
     }
 
-    /// Removes `path`.
+    /// Removes the entry of `path`, and reports the removal.
     pub(super) fn remove(&mut self, path: &BStr, report: &mut Report) {
         if !self.options.dry_run {
             self.remove_path(path);
@@ -68,7 +68,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Adds `path`; false if that is not possible.
+    /// Adds `path`. Returns false if the path cannot be added.
     pub(super) fn add(&mut self, path: &BStr, hashed: Option<Hashed>, report: &mut Report) -> bool {
         let Some(hashed) = hashed else {
             return false;
@@ -109,7 +109,7 @@ impl<'a> Stage<'a> {
             return false;
         }
         let before = self.edit.get(path, 0);
-        // A file that is converted again counts as changed.
+        // A renormalized file is reported as changed.
         let was_same = self.options.selection != Selection::Renormalize
             && before.is_some_and(|before| before.id == id && before.mode == mode);
         let mut entry = Entry {
@@ -143,7 +143,7 @@ impl<'a> Stage<'a> {
         true
     }
 
-    /// The mode that the file is staged with.
+    /// Returns the mode with which the file is staged.
     pub(crate) fn mode_of(&self, path: &BStr, metadata: &Metadata) -> u32 {
         if metadata.is_symlink() {
             return mode::SYMLINK;
@@ -178,7 +178,7 @@ impl<'a> Stage<'a> {
         self.edit.set(entry);
     }
 
-    /// Removes what cannot be beside a new entry of `path`.
+    /// Removes the entries that conflict with a new entry of `path`.
     fn make_room(&mut self, path: &BStr) {
         let index = self.edit.base();
         if index.is_empty() {
@@ -209,28 +209,28 @@ impl<'a> Stage<'a> {
         self.clear_directory = Some(directory.to_owned());
     }
 
-    /// The entry of `path` at `stage`, changes included.
+    /// Returns the entry of `path` at `stage`, with the pending changes applied.
     pub(crate) fn get(&self, path: &BStr, stage: u8) -> Option<EntryRef<'_>> {
         self.edit.get(path, stage)
     }
 
-    /// The changes so far.
+    /// Returns the pending changes.
     pub(crate) fn edit_mut(&mut self) -> &mut Edit<'a> {
         &mut self.edit
     }
 
-    /// Replaces the record of resolved conflicts by `undo`.
+    /// Replaces the resolve-undo data by `undo`.
     pub(crate) fn set_resolve_undo(&mut self, undo: ResolveUndo) {
         self.undo_changed |= self.undo != undo;
         self.undo = undo;
     }
 
-    /// Returns the recorded conflicts.
+    /// Returns the resolve-undo data.
     pub(crate) fn resolve_undo(&self) -> &ResolveUndo {
         &self.undo
     }
 
-    /// The changes so far, without what is remembered of conflicts.
+    /// Returns the pending changes, without the resolve-undo data.
     pub(crate) fn edit(&self) -> &Edit<'a> {
         &self.edit
     }
@@ -240,8 +240,8 @@ impl<'a> Stage<'a> {
         !self.edit.below(path).is_empty()
     }
 
-    /// The paths that cannot be beside an entry of `path` at `stage`: those below, and those that
-    /// would have to be directories.
+    /// Returns the paths that conflict with an entry of `path` at `stage`: paths below `path`, and
+    /// entries at its leading directories.
     pub(crate) fn in_the_way(&self, path: &BStr, stage: u8) -> Vec<BString> {
         let below = self.edit.below(path).into_iter();
         let mut found: Vec<BString> = below
@@ -261,7 +261,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Removes an entry; that of a conflict can be brought back by `update-index --unresolve`.
+    /// Removes an entry. An unmerged entry is recorded in the resolve-undo data, for
+    /// `update-index --unresolve`.
     pub(crate) fn remove_stage(&mut self, path: &BStr, stage: u8) {
         let Some(entry) = self.edit.get(path, stage) else {
             return;
@@ -280,7 +281,7 @@ impl<'a> Stage<'a> {
         self.edit.remove(path, stage);
     }
 
-    /// The paths of all entries that `pathspec` matches, changes included.
+    /// Returns the paths of all entries that `pathspec` matches, with the pending changes applied.
     pub(super) fn matching(&self, pathspec: &Pathspec) -> Vec<BString> {
         let entries = self.edit.content().entries;
         let matching = entries
@@ -289,13 +290,14 @@ impl<'a> Stage<'a> {
         matching.map(|entry| entry.path.to_owned()).collect()
     }
 
-    /// Whether the path is marked as not to be in the worktree.
+    /// Whether the entry of the path has the skip-worktree bit.
     pub(super) fn skips(&self, path: &BString) -> bool {
         let entry = self.edit.get(path.as_bstr(), 0);
         entry.is_some_and(|entry| entry.flags.contains(Flags::SKIP_WORKTREE))
     }
 
-    /// Makes the entry of `path` executable, or not; false if it is no file.
+    /// Sets or clears the executable bit of the entry of `path`. Returns false if the entry is not
+    /// a file.
     pub(crate) fn chmod(&mut self, path: &BStr, executable: bool, dry_run: bool) -> bool {
         let entries = (0..4).filter_map(|stage| self.edit.get(path, stage));
         let entries: Vec<Entry> = entries

@@ -1,4 +1,4 @@
-//! The arguments of `archive`: those of a command line, and those that another machine sends.
+//! Parses the arguments of `git archive`, from a command line or from a remote client.
 
 use std::fmt;
 
@@ -8,29 +8,29 @@ use super::{Format, Formats, Options};
 use crate::revision::approximate_date;
 use crate::{Error, ErrorKind, Result as Done};
 
-/// The parsed arguments of `archive`.
+/// The parsed arguments of `git archive`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arguments {
-    /// Whether the formats are listed.
+    /// List the formats (`--list`).
     pub lists: bool,
-    /// Whether the paths of entries are shown.
+    /// Show the paths of entries (`--verbose`).
     pub is_verbose: bool,
-    /// The name of the format.
+    /// The name of the format (`--format`).
     pub format: Option<BString>,
-    /// Text before each path of the tree.
+    /// The text before each path of the tree (`--prefix`).
     pub prefix: BString,
-    /// The level of compression.
+    /// The compression level (`-0` to `-9`).
     pub level: Option<u32>,
-    /// The time of all files, as it was given.
+    /// The modification time of all entries, unparsed (`--mtime`).
     pub modified: Option<BString>,
-    /// Whether attributes are those of the worktree.
+    /// Read attributes from the worktree, too (`--worktree-attributes`).
     pub worktree_attributes: bool,
-    /// Files that are added.
+    /// The files of `--add-file` and `--add-virtual-file`.
     pub added: Vec<Added>,
-    /// An option that these arguments cannot have, without its dashes: `output`, `remote` or `exec`.
+    /// An option that is not allowed here, without its dashes: `output`, `remote` or `exec`.
     pub misplaced: Option<&'static str>,
-    /// The tree, and pathspecs.
+    /// The operands: the tree, and pathspecs.
     pub operands: Vec<BString>,
 }
 
@@ -38,25 +38,25 @@ pub struct Arguments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Added {
-    /// `--add-file`: the prefix that was given before it, and the path.
+    /// The value of `--add-file`, with the `--prefix` that was given before.
     File {
-        /// Text before the name in the archive.
+        /// The text before the name in the archive.
         prefix: BString,
-        /// The path, as it was given.
+        /// The path on the command line.
         path: BString,
     },
-    /// `--add-virtual-file`: the path, a colon and the content, as they were given.
+    /// The value of `--add-virtual-file`: the path, a colon and the content, unparsed.
     Virtual(BString),
 }
 
-/// An error of the arguments, in Git's words.
+/// An error of the arguments, with Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentsError {
     message: String,
     shows_usage: bool,
 }
 
-/// The ways to call the command.
+/// The usage text of the command.
 pub const USAGE: &str = "usage: git archive [<options>] <tree-ish> [<path>...]
    or: git archive --list
    or: git archive --remote <repo> [--exec <cmd>] [<options>] <tree-ish> [<path>...]
@@ -81,13 +81,13 @@ impl ArgumentsError {
         &self.message
     }
 
-    /// Returns whether Git also shows the ways to call the command.
+    /// Returns whether the usage text follows the message.
     pub fn shows_usage(&self) -> bool {
         self.shows_usage
     }
 }
 
-/// An option with a name.
+/// A long option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Long {
     name: &'static str,
@@ -136,10 +136,10 @@ impl Written {
 }
 
 impl Arguments {
-    /// Parses arguments. Options may follow operands, and their names may be abbreviated.
+    /// Parses the arguments. Options may follow operands, and their names may be abbreviated.
     ///
     /// # Errors
-    /// An option is unknown or ambiguous, lacks its value, or has one that it does not take.
+    /// Fails if an option is unknown or ambiguous, lacks its value, or has a value but takes none.
     pub fn parse<'a>(
         words: impl IntoIterator<Item = &'a BStr>,
     ) -> Result<Arguments, ArgumentsError> {
@@ -159,10 +159,10 @@ impl Arguments {
         Ok(parsed)
     }
 
-    /// Fails if there is an option that these arguments cannot have.
+    /// Checks that there is no option that is not allowed here.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] in Git's words.
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if there is such an option.
     pub fn check_places(&self) -> Done<()> {
         let message = match self.misplaced {
             None => return Ok(()),
@@ -172,11 +172,12 @@ impl Arguments {
         Err(Error::new(ErrorKind::InvalidInput, message))
     }
 
-    /// Returns the options of an archive in `format`: the first operand names its tree, and the others are
-    /// pathspecs. The caller adds files, because it knows which directory their paths are relative to.
+    /// Returns the options of an archive in `format`. The first operand names the tree, and the
+    /// others are pathspecs. The caller adds the additional files, because their paths are relative
+    /// to its current directory.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if the format does not have the level of compression.
+    /// Fails with [`ErrorKind::InvalidInput`] if the format does not have the compression level.
     pub fn options(&self, format: &Format) -> Done<Options> {
         if let Some(level) = self.level {
             format.check_level(level)?;
@@ -193,11 +194,11 @@ impl Arguments {
         })
     }
 
-    /// Returns the names of `formats`, each as a line: what `--list` prints. Another machine sees those that
-    /// are for it.
+    /// Returns the output of `--list`: the name of each format on a line. A remote client sees only
+    /// the formats that are enabled for it (`tar.FORMAT.remote`).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if there is an operand.
+    /// Fails with [`ErrorKind::InvalidInput`] if there is an operand.
     pub fn listing(&self, formats: &Formats, is_served: bool) -> Done<Vec<u8>> {
         if let Some(extra) = self.operands.first() {
             let message = format!("extra command line parameter '{extra}'");
@@ -246,7 +247,7 @@ impl Arguments {
             if letter.is_ascii_digit() {
                 let end = rest.find_not_byteset(b"0123456789").unwrap_or(rest.len());
                 let (digits, behind) = rest.split_at(end);
-                // As in Git, a number that is too large stands for another large number.
+                // As in Git, a number that overflows is replaced by another large number.
                 let level = digits.to_str().ok().and_then(|text| text.parse().ok());
                 self.level = Some(level.unwrap_or(u32::MAX));
                 rest = behind;
@@ -302,7 +303,7 @@ impl Arguments {
     }
 }
 
-/// Finds the option `name`, perhaps abbreviated or negated. `text` is all that was written.
+/// Finds the option `name`, which may be abbreviated or negated. `text` is the whole argument.
 fn find(text: &BStr, name: &BStr) -> Result<Written, ArgumentsError> {
     let spellings = OPTIONS.iter().flat_map(|&option| {
         let direct = (option.name.to_owned(), option, false);

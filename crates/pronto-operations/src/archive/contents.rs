@@ -13,25 +13,25 @@ use super::{Entry, EntryKind, too_large, unsupported};
 use crate::errors::{from_odb, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The sizes from which on contents are treated differently.
+/// The size limits for contents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Files above this size are neither held in memory nor converted, as in Git, unless placeholders are
-    /// replaced in them.
+    /// Files above this size are neither held in memory nor converted, as in Git, unless
+    /// placeholders are replaced in them.
     pub(super) big_file_bytes: u64,
-    /// The largest content that is held in memory although it could be above the other size.
+    /// The limit for contents that must be held in memory even above `big_file_bytes`.
     pub(super) most_held_bytes: u64,
 }
 
 /// The content of an entry.
 pub(super) enum Body<'a> {
-    /// All of it.
+    /// The whole content.
     Bytes(&'a [u8]),
-    /// A large blob, which is read in pieces.
+    /// A large blob, which is streamed.
     Stream { size: u64, from: &'a mut dyn Read },
 }
 
-/// Reads and converts contents, with its own buffers.
+/// Reads and converts contents. Owns its buffers.
 pub(super) struct Contents<'a> {
     objects: &'a Store,
     settings: &'a Settings,
@@ -68,21 +68,22 @@ impl<'a> Contents<'a> {
         })
     }
 
-    /// Replaces placeholders in files with the attribute `export-subst`.
+    /// Sets the substitution for files with the attribute `export-subst`.
     pub(super) fn substituting(mut self, substitution: Option<&'a Substitution<'a>>) -> Self {
         self.substitution = substitution;
         self
     }
 
-    /// Returns the content of `entry`, as it would be checked out.
+    /// Returns the content of `entry`, converted as in a checkout.
     ///
     /// # Errors
-    /// The blob is missing, broken or too large, or a required filter fails.
+    /// Fails with [`ErrorKind::Object`] if the blob is missing or corrupt, and with other kinds if
+    /// the blob is too large or a required filter fails.
     pub(super) fn read(&mut self, entry: &Entry) -> Result<Body<'_>> {
         let is_held = match entry.kind {
             EntryKind::Directory => return Ok(Body::Bytes(b"")),
             EntryKind::Link => true,
-            // Git also holds them if there is no commit whose values replace placeholders.
+            // Git also reads these files as a whole if the tree has no commit for the substitution.
             EntryKind::File { .. } => entry.substitutes,
         };
         let most_bytes = match is_held {

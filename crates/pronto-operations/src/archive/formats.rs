@@ -5,21 +5,21 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::Config;
 use crate::{Error, ErrorKind, Result};
 
-/// The command that stands for the built-in compression.
+/// The value of `tar.FORMAT.command` that selects the built-in compression.
 const INTERNAL_GZIP: &[u8] = b"git archive gzip";
 
-/// The highest level of compression of zlib.
+/// The highest compression level of zlib.
 const HIGHEST_LEVEL: u32 = 9;
 
-/// The way in which an archive is written.
+/// The method by which an archive is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Method {
     /// POSIX tar, with pax headers where the fields of ustar do not suffice.
     #[default]
     Tar,
-    /// The same, compressed with gzip.
+    /// POSIX tar, compressed with gzip.
     Gzip,
-    /// The same, through a command line for the shell.
+    /// POSIX tar, piped through this shell command (`tar.FORMAT.command`).
     Command(BString),
     Zip,
 }
@@ -47,20 +47,21 @@ impl Format {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name of the format.
     pub fn name(&self) -> &BStr {
         self.name.as_bstr()
     }
 
-    /// Returns whether other machines may ask for archives in this format.
+    /// Returns whether remote clients may request this format (`tar.FORMAT.remote`).
     pub fn is_remote(&self) -> bool {
         self.is_remote
     }
 
-    /// Checks a level of compression.
+    /// Checks a compression level.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] in Git's words if the format does not have the level.
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if the format does not have the
+    /// level.
     pub fn check_level(&self, level: u32) -> Result<()> {
         let message = match self.method {
             Method::Zip if level <= HIGHEST_LEVEL => return Ok(()),
@@ -76,11 +77,11 @@ impl Format {
     }
 }
 
-/// All formats, in the order in which Git lists them. Costs one pass over the configuration.
+/// All formats, in the order in which Git lists them. Costs one iteration over the configuration.
 #[derive(Clone, Debug)]
 pub struct Formats(Vec<Format>);
 
-/// A filter of tar while the configuration is read.
+/// A tar filter, while the configuration is read.
 struct Filter {
     name: BString,
     command: Option<BString>,
@@ -88,10 +89,11 @@ struct Filter {
 }
 
 impl Formats {
-    /// Returns the formats that are built in, and those that are configured.
+    /// Returns the built-in and the configured formats.
     ///
     /// # Errors
-    /// A value is not of its type. [`ErrorKind::Unsupported`] for a command without a value.
+    /// Fails with `ErrorKind::ConfigValue` if a setting has an invalid value, and with
+    /// `ErrorKind::Unsupported` if a command lacks a value.
     pub fn configured(config: &Config) -> Result<Self> {
         let gzip = |name: &str| Filter {
             name: name.into(),
@@ -146,12 +148,12 @@ impl Formats {
         self.0.iter()
     }
 
-    /// Returns the format of this name.
+    /// Returns the format called `name`.
     pub fn find(&self, name: &BStr) -> Option<&Format> {
         self.iter().find(|format| format.name == name)
     }
 
-    /// Returns the format whose name is the ending of a file's name.
+    /// Returns the format that the extension of a file name selects (`--output`).
     pub fn of_file(&self, file: &BStr) -> Option<&Format> {
         self.iter().find(|format| {
             let rest = file.strip_suffix(format.name.as_slice());

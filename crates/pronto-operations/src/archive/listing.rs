@@ -1,4 +1,4 @@
-//! The entries of an archive: the walk of its tree, attributes and pathspecs.
+//! Lists the entries of an archive: walks the tree, and applies attributes and pathspecs.
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
@@ -19,28 +19,28 @@ use crate::{Error, ErrorKind, Repository, Result, attributes};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 
-/// The deepest nesting of trees.
+/// The limit for the nesting of trees.
 const MAX_DEPTH: usize = 2048;
 
-/// The attributes that are for archives; those for conversions follow.
+/// The attributes that only archives use. The attributes for conversions follow them.
 const OWN_ATTRIBUTES: [&str; 3] = ["export-ignore", "export-subst", "diff"];
 
-/// The bytes that an entry of a tree costs in memory beside its path.
+/// The memory for an entry of a tree, without its path.
 const BYTES_PER_ENTRY: u64 = size_of::<Found>() as u64;
 
-/// All entries of a tree, each directory before what is in it.
+/// All entries of a tree, each directory before its contents.
 pub(super) struct Listing {
     found: Vec<Found>,
 }
 
 struct Found {
-    /// The path, without a slash at its end.
+    /// The path, without a slash at the end.
     path: BString,
     mode: u32,
     id: ObjectId,
 }
 
-/// A tree that is being read. The levels are a stack on the heap.
+/// A tree that is being read: one level of the stack of the walk, which is on the heap.
 struct Level {
     content: Vec<u8>,
     /// The position of the next entry.
@@ -65,12 +65,14 @@ impl Found {
 }
 
 impl Listing {
-    /// Walks the tree `top`. Costs the memory of all paths, at most `most_bytes`: few trees can have very many
-    /// entries together.
+    /// Walks the tree `top`. Costs memory for all paths, limited to `most_bytes`, because a few
+    /// nested trees can have a huge number of entries.
     ///
     /// # Errors
-    /// A tree is missing, malformed or nested too deeply, there are too many entries, or the operation is
-    /// interrupted. [`ErrorKind::Unsupported`] for a missing tree of a partial clone.
+    /// Fails with [`ErrorKind::Object`] if a tree is missing, malformed or nested too deeply, with
+    /// [`ErrorKind::Refused`] if there are too many entries, with `ErrorKind::Interrupted` if the
+    /// operation is interrupted, and with `ErrorKind::Unsupported` if a tree of a partial clone is
+    /// missing.
     pub(super) fn read(
         repository: &Repository,
         top: ObjectId,
@@ -118,10 +120,12 @@ impl Listing {
         Ok(Listing { found })
     }
 
-    /// Selects the entries by attributes and pathspecs. A directory is selected if something in it is.
+    /// Selects the entries by attributes and pathspecs. A directory is selected if an entry below
+    /// it is.
     ///
     /// # Errors
-    /// Attributes cannot be read, a pathspec matches nothing, or the operation is interrupted.
+    /// Fails if attributes cannot be read, a pathspec matches no file, or the operation is
+    /// interrupted.
     pub(super) fn select(
         &self,
         repository: &Repository,
@@ -211,7 +215,7 @@ fn level(repository: &Repository, tree: &ObjectId, path: BString) -> Result<Leve
 struct Selection(Pathspec);
 
 impl Selection {
-    /// Parses pathspecs. Without any, the current directory `here` is one.
+    /// Parses the pathspecs. If there are none, the current directory `here` is selected.
     fn parse(repository: &Repository, options: &Options, here: &BStr) -> Result<Self> {
         let dot = BString::from(".");
         let mut specs: Vec<&BStr> = options
@@ -225,7 +229,7 @@ impl Selection {
         repository.pathspec_below_here(specs).map(Selection)
     }
 
-    /// Fails if a pathspec matches files outside of the current directory `here`, or none at all.
+    /// Checks that each pathspec matches a file, and only files below the current directory `here`.
     fn check(&self, all: &[Found], here: &BStr) -> Result<()> {
         let pathspec = &self.0;
         let mut outside = vec![false; pathspec.len()];
@@ -261,16 +265,16 @@ impl Selection {
     }
 }
 
-/// The selection while it is made.
+/// The state of selecting entries.
 struct Choice<'a> {
     repository: &'a Repository,
     settings: &'a Settings,
     /// The current directory.
     here: &'a BStr,
     stack: Stack,
-    /// The directories above the present entry that are not selected yet.
+    /// The leading directories of the current entry that are not selected yet.
     waiting: Vec<Entry>,
-    /// The ignored directory whose content is skipped, with a slash at its end.
+    /// The ignored directory whose content is skipped, with a slash at the end.
     ignored: Option<BString>,
     entries: Vec<Entry>,
 }
@@ -311,7 +315,7 @@ impl Choice<'_> {
             return Ok(());
         }
         let substitutes = states.substitutes && matches!(kind, EntryKind::File { .. });
-        // As in Git, the other attributes are those of the path in the archive.
+        // As in Git, the other attributes are looked up by the path in the archive.
         let states = match asked.strip_prefix(self.here.as_bytes()) {
             Some(b"") => return Ok(()),
             Some(shown) if !self.here.is_empty() => self.states(shown.as_bstr())?,
@@ -348,7 +352,7 @@ struct States {
     conversion: Conversion,
 }
 
-/// Returns what the attribute `diff` says about the content.
+/// Returns whether the attribute `diff` marks the content as binary or text.
 fn is_binary(config: &Config, diff: &State) -> Result<Option<bool>> {
     Ok(match diff {
         State::Set => Some(false),

@@ -1,4 +1,4 @@
-//! The program behind a configured format of archives (`tar.<format>.command`).
+//! Runs the filter program of a configured archive format (`tar.<format>.command`).
 
 mod pipes;
 
@@ -25,64 +25,66 @@ use pipes::{Input, Output, State};
 /// The size of the pieces in which streams are copied.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// The longest time between two looks at whether the program has ended.
+/// The longest interval between two checks whether the program has ended.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// A command line through which an archive goes.
+/// A shell command that filters an archive.
 pub(super) struct Program<'a> {
     pub(super) line: &'a BStr,
-    /// The directory in which it runs.
+    /// The directory in which the command runs.
     pub(super) directory: &'a Path,
-    /// The directory of the caller, from the top of the worktree.
+    /// The current directory of the caller, relative to the top of the worktree.
     pub(super) prefix: &'a BStr,
-    /// Whether the directory is that of the repository, for a client.
+    /// Whether the archive is served to a client, so that `directory` is the git directory.
     pub(super) is_served: bool,
 }
 
-/// The receivers of what the program writes.
+/// The receivers of the program's output.
 pub(super) struct Streams<'a> {
     pub(super) output: &'a mut (dyn Write + Send),
     pub(super) events: &'a Events<'a>,
 }
 
-/// The writer of the archive that the program gets.
+/// A function that writes the archive to the standard input of the program.
 type Produce<'a> = dyn FnMut(&mut dyn Write) -> Result<()> + 'a;
 
-/// A program that does not outlive the archive.
+/// A running program, which is killed on drop.
 struct Running {
     child: Child,
-    /// Whether its process group has no other members than its descendants.
+    /// Whether the program has its own process group, which only its descendants share.
     has_group: bool,
-    /// Whether its process id may belong to another process by now.
+    /// Whether the program was waited for, so that its process id may be reused.
     is_gone: bool,
 }
 
-/// The pipes of a program.
+/// The standard streams of a program.
 struct Pipes {
     input: ChildStdin,
     output: ChildStdout,
     errors: ChildStderr,
 }
 
-/// The course of a filter.
+/// The results of running a filter.
 struct Course {
     /// The result of writing the archive.
     produced: Result<()>,
-    /// The result of passing on what the program made of it.
+    /// The result of copying the output of the program.
     copied: io::Result<()>,
-    /// Whether the program did not read everything.
+    /// Whether the program did not read its whole input.
     is_closed: bool,
-    /// `None` if the system does not tell it.
+    /// The exit status; `None` if the system does not report it.
     status: Option<ExitStatus>,
 }
 
 impl Program<'_> {
-    /// Writes to the streams what the program makes of the archive that `produce` writes. If that fails, or the
-    /// operation is interrupted, the program and its descendants are ended: those in its process group, which
-    /// is its own unless this process has a terminal.
+    /// Pipes the archive that `produce` writes through the program, and copies its output to the
+    /// streams. On a failure or an interruption, kills the program and its descendants in its
+    /// process group. The program has its own group unless this process has a terminal.
     ///
     /// # Errors
-    /// The program cannot be started or fails, `produce` or the output fails, or the operation is interrupted.
+    /// Fails with [`ErrorKind::Io`] if the program cannot be started or fails, or the output fails,
+    /// with [`ErrorKind::Interrupted`] if the operation is interrupted, and with the error of
+    /// `produce`.
     pub(super) fn filter(
         &self,
         streams: Streams<'_>,
@@ -199,13 +201,15 @@ impl Running {
         })
     }
 
-    /// Waits for the end of the program, and ends its group if the program or the archive has failed. Returns
-    /// `None` if the system does not tell the status, because this process ignores the ends of children.
+    /// Waits for the end of the program, and kills its process group if the program or the archive
+    /// has failed. Returns `None` if the system does not report the status, because this process
+    /// ignores `SIGCHLD`.
     fn wait(&mut self, state: &State<'_>) -> Option<ExitStatus> {
         let id = WaitId::Pid(self.pid()?);
         let mut pause = Duration::from_millis(1);
         while !state.has_failed() {
-            // The process keeps its id until it is waited for, so that its group can be ended.
+            // The process keeps its id until it is waited for, so that its process group can be
+            // killed.
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             match waitid(id.clone(), options) {
                 Ok(Some(ended)) => {
@@ -234,7 +238,7 @@ impl Running {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Ends the program and the other processes of its group.
+    /// Kills the program and the other processes of its group.
     fn end(&mut self) {
         match self.pid().filter(|_| self.has_group && !self.is_gone) {
             Some(group) => _ = kill_process_group(group, Signal::KILL),
@@ -256,7 +260,7 @@ fn no_pipe() -> Error {
     Error::new(ErrorKind::Io, "unable to create pipe")
 }
 
-/// Starts a thread. If there is none, the threads before end.
+/// Starts a thread. If that fails, the threads that were started before end.
 fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     state: &State<'_>,
@@ -269,7 +273,7 @@ fn spawn<'scope, T: Send + 'scope>(
     })
 }
 
-/// Passes on what the program says.
+/// Passes on the standard error of the program.
 fn tell(said: &mut impl Read, events: &Events<'_>) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = said.read(&mut piece) {
@@ -277,8 +281,8 @@ fn tell(said: &mut impl Read, events: &Events<'_>) {
     }
 }
 
-/// Copies what the program makes, as it comes. The first error ends the archive; an archive that has failed before
-/// has its own error.
+/// Copies the output of the program while it is produced. The first error stops the archive. An
+/// archive that has failed before keeps its own error.
 fn copy(
     made: &mut impl Read,
     output: &mut (dyn Write + Send),
@@ -310,8 +314,8 @@ mod tests {
     }
 
     impl Case {
-        /// Runs `line` with `bytes` zeros as the archive. It fails after them if it `fails`, and is interrupted
-        /// when the program says "stop".
+        /// Runs `line` with `bytes` zeros as the archive. The archive fails after these bytes if
+        /// `fails` is set, and is interrupted when the program prints "stop".
         fn new(line: &str, bytes: usize, fails: bool) -> Case {
             let interrupt = Interrupt::new();
             let directory = tempfile::tempdir().expect("a directory");
@@ -357,7 +361,7 @@ mod tests {
             self.result.as_ref().err().map(|error| *error.kind())
         }
 
-        /// Waits until the processes have ended whose numbers are in the file `pids`. A process that is killed
+        /// Waits until the processes whose ids are in the file `pids` have ended. A killed process
         /// may still exist for a moment.
         fn check_ends(&self) {
             let pids = std::fs::read_to_string(self.directory.path().join("pids"));
@@ -398,11 +402,11 @@ mod tests {
     #[test]
     fn the_group_of_the_program_ends_with_an_archive_that_fails() {
         let line = format!("{FAMILY}cat >/dev/null; wait");
-        // It reads, so it has started the other one.
+        // The program reads its input, so it has started its child already.
         let case = Case::new(&line, 10_000_000, true);
         assert_eq!(case.kind(), Some(ErrorKind::Object));
         case.check_ends();
-        // A program that fails leaves nothing, either.
+        // A program that fails leaves no process behind, either.
         let line = format!("exec >&-; {FAMILY}exit 1");
         let case = Case::new(&line, 0, false);
         assert_eq!(case.kind(), Some(ErrorKind::Io));

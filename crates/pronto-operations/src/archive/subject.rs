@@ -7,20 +7,20 @@ use pronto_hash::ObjectId;
 use crate::revision::{FullName, Want};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// An object, and the ref that led to it.
+/// An object, and the ref that it was resolved from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// A commit, a tree, or a tag of one.
+    /// The id of a commit, a tree, or an annotated tag.
     pub(crate) id: ObjectId,
     /// The full name of the ref.
     pub(crate) reference: Option<BString>,
 }
 
 impl Subject {
-    /// Resolves a name as Git does. An id is preferred to a ref that is named like one.
+    /// Resolves a name as Git does. An object id takes precedence over a ref of the same name.
     ///
     /// # Errors
-    /// The name does not lead to an object.
+    /// Fails with [`ErrorKind::UnknownRevision`] if the name cannot be resolved.
     pub(crate) fn named(repository: &Repository, treeish: &BStr) -> Result<Self> {
         let reference = repository.find_reference(treeish)?;
         let id = repository.try_resolve(treeish, Want::Anything)?;
@@ -30,12 +30,12 @@ impl Subject {
         })
     }
 
-    /// Takes what the ref `found` holds, or what is at a path below it. `treeish` is the text that named both:
-    /// a name, and perhaps a colon and the path. It is not resolved again: it could also be the id of another
-    /// object.
+    /// Returns the object of the ref `found`, or the object at a path below it. `treeish` is the
+    /// text that named both: the ref name, and optionally a colon and the path. The text is not
+    /// resolved again, because it could also be the id of another object.
     ///
     /// # Errors
-    /// There is nothing at the path.
+    /// Fails with [`ErrorKind::UnknownRevision`] if the path does not exist.
     pub(crate) fn below(repository: &Repository, found: FullName, treeish: &BStr) -> Result<Self> {
         let id = match treeish.split_once_str(":") {
             None => found.id,
@@ -54,7 +54,7 @@ impl Subject {
     }
 }
 
-/// Refuses paths that Git does not find in a tree.
+/// Rejects paths that Git does not find in a tree.
 fn check_path(path: &[u8], treeish: &BStr) -> Result<()> {
     if path.starts_with(b"./") || path.starts_with(b"../") {
         let message = "relative path syntax can't be used outside working tree";

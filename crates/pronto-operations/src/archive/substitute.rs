@@ -1,7 +1,9 @@
-//! Files with the attribute `export-subst`: `$Format:...$` is replaced by its format, in which placeholders are
-//! replaced by values of the commit (`gitattributes(5)`). The placeholders are those of `git log --format`.
+//! Substitution in files with the attribute `export-subst`: `$Format:...$` is replaced by its
+//! format, whose placeholders are expanded with values of the commit (`gitattributes(5)`). The
+//! placeholders are those of `git log --format`.
 //!
-//! A placeholder that is not supported is an error of kind `Unsupported`, so that the call goes to git.
+//! An unsupported placeholder results in an error of kind `Unsupported`, so that the caller can
+//! hand the call over to git.
 
 mod commit;
 mod decorations;
@@ -18,19 +20,19 @@ use super::{check, too_large, unsupported};
 use crate::{Repository, Result};
 use commit::{Commit, Person};
 
-/// The start of what is replaced.
+/// The start of a format to expand.
 const START: &[u8] = b"$Format:";
 
-/// Replaces placeholders by the values of one commit. Each value is computed once.
+/// Expands placeholders with the values of one commit. Each value is computed once.
 pub(super) struct Substitution<'r> {
     repository: &'r Repository,
     id: ObjectId,
     commit: Commit,
-    /// The refs that are not named.
+    /// The hidden refs, which decorations leave out.
     hidden: Hidden,
-    /// The largest result.
+    /// The size limit for the result.
     most_bytes: u64,
-    /// The values of placeholders by their letters, with a zero for one that does not have a second letter.
+    /// The values of placeholders, by their letters. The second letter is zero if there is none.
     values: Mutex<BTreeMap<[u8; 2], Arc<[u8]>>>,
     has_mailmap: OnceLock<bool>,
 }
@@ -42,7 +44,7 @@ struct Found {
     length: usize,
 }
 
-/// A text whose placeholders are replaced.
+/// A text whose placeholders are being expanded.
 struct Replacing<'a> {
     /// The path of the file.
     path: &'a BStr,
@@ -54,17 +56,17 @@ struct Replacing<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
-    /// Line feeds before an empty value are removed (`%-`).
+    /// Remove line feeds before an empty value (`%-`).
     RemoveLines,
-    /// This byte is inserted before a value that is not empty (`%+`, `% `).
+    /// Insert this byte before a value that is not empty (`%+`, `% `).
     Insert(u8),
 }
 
 impl<'r> Substitution<'r> {
-    /// Reads the commit. If the archive `is_served`, hidden refs are not named.
+    /// Reads the commit. If the archive `is_served`, decorations leave out hidden refs.
     ///
     /// # Errors
-    /// The commit cannot be read.
+    /// Fails if the commit cannot be read.
     pub(super) fn new(
         repository: &'r Repository,
         id: ObjectId,
@@ -85,11 +87,12 @@ impl<'r> Substitution<'r> {
         })
     }
 
-    /// Returns the content of the file `path` with its placeholders replaced.
+    /// Returns the content of the file `path` with its formats expanded.
     ///
     /// # Errors
-    /// An object cannot be read, the result is too large, or the operation is interrupted.
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for unknown placeholders.
+    /// Fails with `ErrorKind::Refused` if the result is too large, with `ErrorKind::Interrupted` if
+    /// the operation is interrupted, with `ErrorKind::Unsupported` if a placeholder is unknown, and
+    /// with other kinds if an object cannot be read.
     pub(super) fn apply(&self, path: &BStr, content: &[u8], watch: &Watch<'_>) -> Result<Vec<u8>> {
         let out = Vec::with_capacity(content.len());
         let mut replacing = Replacing { path, out, watch };
@@ -147,7 +150,7 @@ impl<'r> Substitution<'r> {
         Ok(())
     }
 
-    /// Checks the size of what was made, and whether the operation is interrupted.
+    /// Checks the size of the result, and whether the operation is interrupted.
     fn check(&self, replacing: &Replacing<'_>) -> Result<()> {
         check(replacing.watch)?;
         match replacing.out.len() as u64 > self.most_bytes {
@@ -237,7 +240,7 @@ fn unknown() -> crate::Error {
     unsupported("a placeholder of export-subst in the archive")
 }
 
-/// Returns the byte that the digits behind `%x` stand for.
+/// Returns the byte of the hexadecimal digits after `%x`.
 fn hexadecimal(digits: &[u8]) -> Result<u8> {
     let digits = digits.get(..2).and_then(|digits| digits.to_str().ok());
     let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));

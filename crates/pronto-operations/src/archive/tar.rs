@@ -1,4 +1,4 @@
-//! The format ustar, with extended headers of pax (POSIX.1-2001, "pax Interchange Format").
+//! Writes the format ustar, with extended headers of pax (POSIX.1-2001, "pax Interchange Format").
 
 use std::io::{Read, Write};
 
@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Result};
 /// The size of headers; contents are padded to a multiple of it.
 const RECORD_BYTES: usize = 512;
 
-/// The archive is padded to a multiple of this.
+/// The archive is padded to a multiple of this size.
 const BLOCK_BYTES: u64 = 20 * RECORD_BYTES as u64;
 
 /// The largest size and time that the fields of a header hold.
@@ -41,7 +41,8 @@ struct Header<'a> {
 }
 
 impl<'w> Tar<'w> {
-    /// Starts an archive whose files have the time `modified`, and lack the permissions `umask`.
+    /// Starts an archive whose entries have the modification time `modified` and lack the
+    /// permission bits `umask`.
     pub(super) fn new(output: &'w mut dyn Write, modified: i64, umask: u32) -> Self {
         Tar {
             output,
@@ -51,8 +52,8 @@ impl<'w> Tar<'w> {
         }
     }
 
-    /// Writes the header for all entries. It holds the commit, and a time that is too late for
-    /// headers.
+    /// Writes the global pax header. It contains the commit id, and a modification time that is too
+    /// late for the headers of entries.
     pub(super) fn global_header(&mut self, commit: Option<&ObjectId>) -> Result<()> {
         let mut records = Vec::new();
         if let Some(commit) = commit {
@@ -98,7 +99,7 @@ impl<'w> Tar<'w> {
         put(116, b"0000000");
         put(124, format!("{:011o}", header.size).as_bytes());
         put(136, format!("{:011o}", self.modified).as_bytes());
-        // The sum counts its own field as spaces.
+        // The checksum is computed with spaces in its own field.
         put(148, b"        ");
         put(156, &[header.kind]);
         put(157, header.link);
@@ -151,13 +152,14 @@ impl<'w> Tar<'w> {
     }
 }
 
-/// Returns the error for a large blob that ends too early.
+/// Returns the error for a streamed blob that ends too early.
 pub(super) fn unreadable(item: &Item<'_>, error: &std::io::Error) -> Error {
     let message = format!("cannot stream blob {}", item.id);
     Error::new(ErrorKind::Object, message).because(error.to_string())
 }
 
-/// Appends a record of an extended header. Its length counts its own digits.
+/// Appends a record of an extended header. The length of a record includes the digits of the
+/// length.
 fn push_record(records: &mut Vec<u8>, keyword: &str, value: &[u8]) {
     let rest = keyword.len() + value.len() + 3;
     let mut length = rest;

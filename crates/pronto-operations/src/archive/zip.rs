@@ -1,4 +1,4 @@
-//! The format zip (PKWARE's APPNOTE), with the extensions for large files and for times.
+//! Writes the format zip (PKWARE's APPNOTE), with the extensions for large files and for times.
 
 use std::io::{self, Read, Write};
 
@@ -21,7 +21,7 @@ const DIRECTORY_END: u32 = 0x0605_4b50;
 const DIRECTORY_END_64: u32 = 0x0606_4b50;
 const LOCATOR_64: u32 = 0x0706_4b50;
 
-/// The versions of the format that a reader needs: any, and one with 64-bit sizes.
+/// The versions of the format that a reader needs: 1.0, and the first version with 64-bit sizes.
 const VERSION: u16 = 10;
 const VERSION_64: u16 = 45;
 
@@ -35,7 +35,7 @@ const UTF8: u16 = 1 << 11;
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 
-/// The first bytes of a file decide whether it is text.
+/// The number of bytes at the start of a file that decide whether the file is text.
 const LOOKED_AT_BYTES: usize = 8000;
 
 const MOST_32: u64 = u32::MAX as u64;
@@ -47,11 +47,11 @@ pub(super) struct Zip<'w> {
     modified: i64,
     dos_date: u16,
     dos_time: u16,
-    /// The directory, which follows the contents.
+    /// The central directory, which follows the contents.
     directory: Vec<u8>,
     entries: u64,
     creator: u16,
-    /// Whether a field of the directory's end is too small.
+    /// Whether a field of the end of central directory record overflows.
     overflows: bool,
 }
 
@@ -95,7 +95,7 @@ impl Packing<'_, '_> {
     }
 }
 
-/// The values of an entry that both of its headers have.
+/// The values of an entry that its local and central header share.
 struct Headed {
     offset: u64,
     creator: u16,
@@ -110,10 +110,10 @@ struct Headed {
 }
 
 impl<'w> Zip<'w> {
-    /// Starts an archive whose files have the time `modified`.
+    /// Starts an archive whose entries have the modification time `modified`.
     ///
     /// # Errors
-    /// The format cannot hold the time.
+    /// Fails with [`ErrorKind::InvalidInput`] if the format cannot represent the time.
     pub(super) fn new(output: &'w mut dyn Write, modified: i64, level: u32) -> Result<Self> {
         let (dos_date, dos_time) = dos(modified)?;
         Ok(Zip {
@@ -132,7 +132,7 @@ impl<'w> Zip<'w> {
         })
     }
 
-    /// Writes the directory, with the commit as comment.
+    /// Writes the central directory, with the commit id as comment.
     pub(super) fn finish(mut self, commit: Option<&ObjectId>) -> Result<()> {
         let comment = commit.map(ToString::to_string).unwrap_or_default();
         let offset = self.output.written;
@@ -196,7 +196,7 @@ impl<'w> Zip<'w> {
         self.output.write_all(&header).map_err(from_output)
     }
 
-    /// The extension for times that do not depend on a zone.
+    /// Appends the extra field for a time in UTC.
     fn put_time(&self, header: &mut Vec<u8>) {
         put_u16(header, 0x5455);
         put_u16(header, 5);
@@ -384,7 +384,7 @@ fn put_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Returns the value of a field that is too small for some sizes.
+/// Returns the value of a 32-bit field, or its maximum on overflow.
 fn clamped(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
@@ -397,7 +397,7 @@ fn name_length(item: &Item<'_>) -> Result<u16> {
     })
 }
 
-/// Returns the date and the time of DOS, which are in the zone of the caller.
+/// Returns the date and time in DOS format, in the local time zone.
 fn dos(seconds: i64) -> Result<(u16, u16)> {
     let too_large = || {
         let message = format!("timestamp too large for this system: {seconds}");

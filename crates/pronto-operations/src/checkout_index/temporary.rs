@@ -1,7 +1,7 @@
-//! Contents in temporary files.
+//! Writes entries to temporary files.
 //!
-//! The checkout engine writes them into a directory of their own, and they are renamed from there.
-//! So filters see the original paths.
+//! The checkout engine writes the entries into a temporary directory, so that filters see the
+//! original paths. The files are renamed from there.
 
 use pronto_io::watch::Watch;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-/// A directory that goes with all that is left in it.
+/// A temporary directory, which is removed with its contents on drop.
 struct Folder<'a> {
     top: &'a Directory,
     name: Vec<u8>,
@@ -22,7 +22,7 @@ impl Drop for Folder<'_> {
     }
 }
 
-/// Writes the entries, those of a path together.
+/// Writes the entries to temporary files, and returns them grouped by path.
 pub(super) fn write(
     prepared: &mut WorktreeSession<'_>,
     chosen: &[usize],
@@ -40,7 +40,7 @@ pub(super) fn write(
     )?;
     let folder = Folder { top: &top, name };
     let inside: PathBuf = work_tree.join(crate::path::borrow(folder.name.as_bstr()));
-    // A link becomes a file that holds where it leads to.
+    // A symbolic link becomes a file that contains its target.
     prepared.options.symlinks = false;
     let mut names: HashMap<BString, [Option<BString>; 4]> = HashMap::new();
     for stage in 0..4 {
@@ -82,7 +82,7 @@ pub(super) fn write(
             files[usize::from(stage)] = Some(BString::from(name));
         }
     }
-    // They are reported in the order of the request.
+    // The files are reported in the order of the request.
     for path in chosen.iter().map(|at| prepared.index.entry(*at).path) {
         if let Some(files) = names.remove(path) {
             let path = path.to_owned();
@@ -92,7 +92,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Gives the file a name of its own in the top of the worktree.
+/// Moves the file to an unused name in the top directory of the worktree.
 fn publish(from: &Path, is_link: bool, top: &Directory, path: &Path) -> Result<Vec<u8>> {
     let prefix: &[u8] = match is_link {
         true => b".merge_link_",
@@ -106,7 +106,7 @@ fn publish(from: &Path, is_link: bool, top: &Directory, path: &Path) -> Result<V
     Ok(name)
 }
 
-/// An unused name that starts with `prefix`.
+/// Returns an unused name that starts with `prefix`.
 fn unused(top: &Directory, prefix: &[u8]) -> Result<Vec<u8>> {
     const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     use std::hash::{BuildHasher, RandomState};

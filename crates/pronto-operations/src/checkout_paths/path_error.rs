@@ -1,4 +1,4 @@
-//! The reasons for which paths cannot be restored.
+//! The reasons why paths cannot be restored.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use bstr::BString;
 
 use super::Stage;
 
-/// The reason for which a path cannot be restored. [`Display`](fmt::Display) gives Git's message.
+/// The reason why a path cannot be restored. [`Display`](fmt::Display) gives Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathError {
     /// This pathspec matches no path.
     Unmatched(BString),
-    /// The path is in conflict.
+    /// The path is unmerged.
     Unmerged(BString),
     /// A conflict cannot be recreated, because the index lacks a version of the path.
     IncompleteConflict(BString),

@@ -4,7 +4,7 @@ use pronto_io::watch::Watch;
 
 use super::*;
 
-/// Removes `found`, in order.
+/// Removes the paths `found`, in order.
 pub(super) fn remove(
     repository: &Repository,
     top: &Directory,
@@ -46,21 +46,21 @@ struct Remover<'a> {
     repository: &'a Repository,
     top: &'a Directory,
     options: &'a Options,
-    /// The current directory, which stays.
+    /// The current directory, which is not removed.
     here: Option<BString>,
-    /// The length of the directory that goes as a whole.
+    /// The length of the leading directory that is removed as a whole.
     root: usize,
     said: Vec<Event>,
 }
 
-/// A directory from which everything is being removed. They are on a stack on the heap, because
-/// directories are nested deeper than the stacks of threads permit.
+/// A directory that is being removed: one level of the stack of the walk. The stack is on the heap,
+/// because directories can be nested more deeply than a thread's stack permits.
 struct Level {
     path: BString,
     entries: std::vec::IntoIter<(Vec<u8>, EntryKind)>,
-    /// Whether everything so far was removed, or would be.
+    /// Whether all entries so far were removed, or would be.
     goes: bool,
-    /// The removed paths, which are reported if the directory stays.
+    /// The removed paths, which are reported if the directory itself is not removed.
     gone: Vec<Event>,
 }
 
@@ -82,7 +82,7 @@ impl Remover<'_> {
         self.said.push(Event::Failed(place, error));
     }
 
-    /// Removes a file. Returns whether it was removed, or would be.
+    /// Removes a file. Returns whether the file was removed, or would be.
     fn file(&mut self, path: &BStr) -> bool {
         let name = crate::path::split(path).1;
         let removed = match self.options.dry_run {
@@ -100,8 +100,8 @@ impl Remover<'_> {
         }
     }
 
-    /// Removes a directory. Returns whether it was removed, or would be. Paths that are removed
-    /// from a directory that stays are reported.
+    /// Removes a directory. Returns whether the directory was removed, or would be. If it is not,
+    /// its removed paths are reported.
     fn directory(&mut self, path: &BStr) -> bool {
         let mut levels: Vec<Level> = self.level(path.to_owned()).into_iter().collect();
         let mut is_gone = false;
@@ -142,7 +142,7 @@ impl Remover<'_> {
         is_gone
     }
 
-    /// Lists a directory to remove; `None` for a repository that stays.
+    /// Lists a directory to remove; `None` for a nested repository that is skipped.
     fn level(&mut self, path: BString) -> Option<Level> {
         if !self.options.repositories && is_nested_repository(self.repository, path.as_bstr()) {
             self.said.push(Event::Repository(self.place(path)));
@@ -152,7 +152,7 @@ impl Remover<'_> {
         let listed = opened.and_then(|opened| opened.entries());
         Some(Level {
             path,
-            // One that cannot be read may be empty.
+            // An unreadable directory may be empty.
             entries: listed.unwrap_or_default().into_iter(),
             goes: true,
             gone: Vec::new(),
@@ -165,8 +165,8 @@ impl Remover<'_> {
         metadata.is_ok_and(|metadata| metadata.is_directory())
     }
 
-    /// Removes a directory from which everything was removed. Returns whether it was removed, or
-    /// would be.
+    /// Removes a directory whose entries were all removed. Returns whether the directory was
+    /// removed, or would be.
     fn empty_directory(&mut self, path: &BStr) -> bool {
         if self.here.as_ref().is_some_and(|here| here == path) {
             self.said.push(Event::Here);

@@ -12,18 +12,19 @@ use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 
-/// Which sorts of differences count, by Git's letters.
+/// The kinds of differences to return, by Git's letters (`--diff-filter`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     included: Vec<u8>,
     excluded: Vec<u8>,
-    /// All or none: if one counts, all do.
+    /// Whether all differences are returned if one matches (`*`).
     together: bool,
 }
 
 impl Filter {
-    /// Reads letters: those in upper case count, those in lower case do not, and with a `*` all
-    /// count if one does. `None` if there is another one.
+    /// Parses the value of `--diff-filter`: upper case letters select kinds of differences, lower
+    /// case letters exclude them, and with `*` all differences are returned if one matches. `None`
+    /// if a letter is unknown.
     pub fn parse(letters: &[u8]) -> Option<Filter> {
         let mut filter = Filter::default();
         for letter in letters {
@@ -41,7 +42,7 @@ impl Filter {
         Some(filter)
     }
 
-    /// Combines the filter with `other`, which was given later.
+    /// Combines the filter with `other`, the value of a later option.
     #[must_use]
     pub fn and(mut self, other: Filter) -> Filter {
         self.included.extend(other.included);
@@ -134,7 +135,7 @@ fn with_renames(
     Ok(found)
 }
 
-/// Finds the object that a file in the worktree would be stored as.
+/// Computes the object id of a file in the worktree.
 fn make_out(side: &mut Side, path: &BStr, contents: &Contents<'_>) {
     let kind = side.id.kind();
     if side.id == kind.null() {

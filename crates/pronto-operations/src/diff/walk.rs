@@ -1,4 +1,4 @@
-//! The walk over files, shared with status.
+//! The walk over files, which status uses, too.
 
 use super::Options;
 use crate::status::{Converter, IgnoreSubmodules, Inspector, Untracked, walk_options};
@@ -9,7 +9,7 @@ use pronto_io::watch::Watch;
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::status::{Changed, Job, Outcome};
 
-/// The files that are not as the index records them.
+/// Returns the files that differ from the index.
 pub(super) fn changed(
     repository: &Repository,
     index: &Index,
@@ -39,7 +39,8 @@ pub(super) fn changed(
     converter.walk(&job, None)
 }
 
-/// Inspects submodules; untracked files in them do not count unless configured.
+/// Returns an inspector of submodules. Untracked files in submodules do not count unless
+/// configured.
 pub(super) fn inspector<'a>(
     repository: &'a Repository,
     options: &Options,
@@ -58,8 +59,8 @@ pub(super) fn inspector<'a>(
     )
 }
 
-/// Returns the side of an existing file. Its object is unknown, unless it is a submodule at the
-/// `recorded` commit.
+/// Returns the side of an existing file. Its object id is null, unless the file is a submodule at
+/// the `recorded` commit.
 pub(super) fn file_side(file: &Changed, recorded: &Side) -> Side {
     let is_same = file.mode == mode::GITLINK
         && recorded.mode == mode::GITLINK

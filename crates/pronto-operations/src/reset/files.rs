@@ -31,7 +31,7 @@ pub(super) fn reset_files(
     }
 }
 
-/// Resets, and overwrites local changes.
+/// Resets files and overwrites local changes (`--hard`).
 fn reset_hard(
     prepared: &WorktreeSession<'_>,
     lock: Lock,
@@ -60,7 +60,7 @@ fn reset_hard(
     Ok(Reset::Done(outcome))
 }
 
-/// Resets, but keeps local changes or refuses.
+/// Resets files, and keeps local changes or refuses (`--merge`, `--keep`).
 fn reset_carefully(
     repository: &Repository,
     mut prepared: WorktreeSession<'_>,
@@ -106,12 +106,12 @@ fn reset_carefully(
     merged.record(&outcome);
     let mut writer = index::writer(repository)?;
     if options.mode == Mode::Keep {
-        // It is read again below.
+        // The shared index is read again below.
         writer.splitting = pronto_index::Splitting::Join;
     }
     let mut bytes = read_tree::encode(&prepared, &merged, &writer, watch)?;
     if options.mode == Mode::Keep {
-        // What was staged is not any more.
+        // The staged changes are discarded.
         prepared.index = prepared.index.successor(bytes).map_err(from_index)?;
         take_tree(repository, &mut prepared, options)?;
         let edit = Edit::new(&prepared.index);

@@ -1,4 +1,4 @@
-//! Finds the line of an ignore file that decides about a path.
+//! Finds the ignore pattern that decides about a path: `git check-ignore`.
 
 use crate::ignores::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -11,35 +11,36 @@ use pronto_worktree::ignore::{Source, Stack};
 use pronto_worktree::pathspec::Pathspec;
 use rustix::io::Errno;
 
-/// The line that decides about a path.
+/// The ignore pattern that decides about a path, with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoreRule {
-    /// The file it stands in, as Git spells it.
+    /// The path of the file with the pattern, as Git prints it.
     pub source: BString,
-    /// The number of the line, from one.
+    /// The line number, starting at one.
     pub line: usize,
-    /// The pattern as it is written.
+    /// The text of the pattern.
     pub text: BString,
-    /// Whether the pattern says that the path is not ignored.
+    /// Whether the pattern is negated (`!`), so that the path is not ignored.
     pub is_negative: bool,
 }
 
-/// Returns the deciding pattern for one path after another; cheapest if those of a directory are
-/// consecutive.
+/// Looks up the deciding pattern of one path after another. Lookups are cheapest if the paths of a
+/// directory are consecutive.
 pub struct IgnoreCheck<'a> {
     repository: &'a Repository,
     index: &'a Index,
     root: &'a Directory,
     stack: Stack<'a>,
-    /// The directory of the last path, if it is there.
+    /// The directory of the last path, and its handle if the directory exists.
     open: Option<(BString, Option<Directory>)>,
 }
 
-/// Calls `work` with a way to ask about paths. With `use_index` nothing is ignored that is in
-/// the index.
+/// Calls `work` with a lookup of ignore patterns. With `use_index`, tracked paths are never
+/// ignored; without it, they are checked, too (`--no-index`).
 ///
 /// # Errors
-/// There is no worktree, or the index or a configured value cannot be read.
+/// Fails with [`ErrorKind::NoWorkTree`] if there is no worktree, with [`ErrorKind::Worktree`] if
+/// the index cannot be read, and with [`ErrorKind::ConfigValue`] if a setting is malformed.
 pub fn check_ignored<T>(
     repository: &Repository,
     use_index: bool,
@@ -66,13 +67,15 @@ pub fn check_ignored<T>(
 }
 
 impl IgnoreCheck<'_> {
-    /// The line that decides about what `spec` names, a path as it is given where the caller
-    /// stands. `None` if none does, or if it is tracked. One open for each directory that
-    /// differs from the last; one `lstat` where a line for directories decides.
+    /// Returns the pattern that decides about `spec`, a path relative to the caller's current
+    /// directory. Returns `None` if no pattern matches or the path is tracked. Costs one `open` for
+    /// each directory that differs from the last, and one `lstat` if a pattern for directories
+    /// decides.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] in Git's words for a path that is outside, in a submodule or
-    /// beyond a symbolic link; [`ErrorKind::Unsupported`] for magic other than `top`.
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if the path is outside of the
+    /// worktree, in a submodule or beyond a symbolic link, and with [`ErrorKind::Unsupported`] for
+    /// pathspec magic other than `top`.
     pub fn decide(&mut self, spec: &BStr) -> Result<Option<IgnoreRule>> {
         let magic = spec.strip_prefix(b":");
         if magic.is_some_and(|rest| !rest.starts_with(b"/") && !rest.starts_with(b"(top)")) {
@@ -116,7 +119,7 @@ impl IgnoreCheck<'_> {
             }))
     }
 
-    /// Opens the directory of a path.
+    /// Opens the directory of a path and reads its ignore files.
     fn enter(&mut self, spec: &BStr, directory: &BStr) -> Result<()> {
         if directory.is_empty() {
             self.open = None;
@@ -157,7 +160,7 @@ impl IgnoreCheck<'_> {
         })
     }
 
-    /// The path without a slash after the name of a submodule.
+    /// Returns the path without a slash after a submodule. Fails if the path is inside a submodule.
     fn outside_of_submodules(&self, spec: &BStr, mut path: BString) -> Result<BString> {
         let slashes: Vec<usize> = path.positions_of_text(b"/").collect();
         for slash in slashes {
@@ -175,7 +178,7 @@ impl IgnoreCheck<'_> {
         Ok(path)
     }
 
-    /// Whether an entry matches.
+    /// Whether the path is tracked: an index entry matches `pathspec`.
     fn is_tracked(&self, pathspec: &Pathspec, path: &BStr) -> bool {
         let index = self.index;
         let counts = |at: usize| pathspec.matches(index.path(at), false);

@@ -107,7 +107,7 @@ fn root_of(repository: &Repository, store: &Store, head: &Head) -> Result<Option
     id.map(|id| tree_of(repository, store, id)).transpose()
 }
 
-/// Returns the operation in progress, if it is wanted.
+/// Returns the operation in progress, if the options request it.
 fn read_state(reader: &Reader<'_>, head: &Head, options: &Options) -> Result<super::State> {
     if !options.state {
         return Ok(super::State::default());
@@ -120,7 +120,7 @@ fn read_state(reader: &Reader<'_>, head: &Head, options: &Options) -> Result<sup
 struct Walked<'a> {
     outcome: Outcome,
     untracked: Fate<'a>,
-    /// Whether there is an untracked cache of another place or system.
+    /// Whether the index has an untracked cache of another worktree path or system.
     has_foreign_cache: bool,
     list: Option<NewList<'a>>,
 }
@@ -132,7 +132,7 @@ struct NewList<'a> {
     news: Vec<News>,
 }
 
-/// Returns the stored list of untracked files, brought up to date by what the monitor reported.
+/// Returns the stored list of untracked files, updated with the changes that the monitor reported.
 fn load_list<'a>(
     repository: &Repository,
     stored: &'a untracked_list::Stored,
@@ -150,8 +150,8 @@ fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<
         false => Index::of(outline).map_err(|error| error.at_path(path)),
     };
     let index = index.map_err(from_index)?;
-    // Present files in a directory for which one entry stands count, so it is examined like any
-    // other.
+    // The files of a sparse directory entry that exist nevertheless count, so the directory is
+    // examined like any other.
     let is_odd = index.is_sparse() && !repository.wants_sparse_index()?;
     if is_odd || repository.has_present_directory(&index)? {
         return repository.expand_index(index);
@@ -219,7 +219,7 @@ impl Parts<'_> {
         }
         let is_short = remembered.is_some() || options.untracked == Untracked::No;
         if is_short && told.is_some_and(MonitorAnswer::vouches) {
-            // Little is left to look at.
+            // Only a few files remain to be examined.
             walk_options.threads = Some(1);
         }
         let job = Job {
@@ -263,11 +263,11 @@ impl Parts<'_> {
 /// The differences of the index from `HEAD`.
 struct Staged {
     differences: Vec<Difference>,
-    /// Cached trees that know more than those of the index, if they were asked for.
+    /// Cached trees that are more complete than those of the index, if they were requested.
     trees: Option<CachedTree>,
 }
 
-/// The tree `root` of `HEAD` against the index.
+/// Compares the tree `root` of `HEAD` with the index.
 fn staged(
     index: &Index,
     store: &Store,
@@ -275,7 +275,7 @@ fn staged(
     options: &Options,
 ) -> Result<Staged> {
     let _region = pronto_io::region!("status", "index");
-    // One tree that stands for all entries says so without a look at those below.
+    // A cached root tree that covers all entries makes a look at the subtrees unnecessary.
     let is_whole = |root: ObjectId| index.outline().root_tree() == Some((root, index.len()));
     if !index.is_expanded() && root.is_some_and(is_whole) {
         return Ok(Staged {
@@ -319,7 +319,7 @@ fn staged(
     Ok(Staged { differences, trees })
 }
 
-/// Both comparisons by path.
+/// Merges both comparisons by path.
 struct Merge<'a> {
     index: &'a Index,
     entries: BTreeMap<BString, Entry>,
@@ -392,7 +392,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Files that were moved and announced (`add --intent-to-add`).
+    /// Finds renames in the worktree whose new path is an intent-to-add entry.
     fn renamed_files(
         &self,
         outcome: &Outcome,

@@ -1,4 +1,4 @@
-//! Reads objects and files that are compared.
+//! Reads the contents of objects and files for comparisons.
 
 use super::conversion::Converter;
 use crate::path;
@@ -11,7 +11,7 @@ use pronto_odb::Store;
 use pronto_worktree::status::Conversion as _;
 use pronto_worktree::status::{FileToDigest, digest_file};
 
-/// Contents of objects and files, for renames.
+/// Reads contents of objects and files for the detection of renames.
 pub(crate) struct Contents<'a> {
     pub(crate) store: &'a Store,
     pub(crate) root: &'a Directory,
@@ -19,7 +19,7 @@ pub(crate) struct Contents<'a> {
 }
 
 impl Contents<'_> {
-    /// The object that the file would be stored as, or null.
+    /// Returns the object id of the converted file, or the null id if the file cannot be read.
     pub(crate) fn id(&self, path: &BStr, kind: pronto_hash::Kind) -> ObjectId {
         let (directory, name) = path::split(path);
         let digest = || {
@@ -37,7 +37,7 @@ impl Contents<'_> {
         digest().unwrap_or(kind.null())
     }
 
-    /// The content of `side`: of the object, or of the file as it would be stored.
+    /// Returns the content of `side`: the object, or the converted file.
     pub(crate) fn read(&self, path: &BStr, side: &Side) -> Option<Vec<u8>> {
         let mut content = Vec::new();
         if matches!(self.store.find(&side.id, &mut content), Ok(Some(_))) {

@@ -1,5 +1,5 @@
-//! Conversion of file contents to blobs during a status. Attributes are read when the first file
-//! must be compared by content.
+//! Converts file contents to blobs during a status. Attributes are read when the first file must be
+//! compared by content.
 
 use crate::errors::from_worktree;
 use crate::{ErrorKind, Repository, Result};
@@ -15,8 +15,9 @@ use pronto_worktree::status::{Conversion, Job, Outcome, Tell, walk_telling};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Converts files of the worktree to blobs: clean filters, `working-tree-encoding`, line endings. Threads share it. Its
-/// warnings become notices of the repository when it is dropped, in the order of paths.
+/// Converts files of the worktree to blobs: clean filters, `working-tree-encoding`, line endings.
+/// Threads share a converter. When the converter is dropped, its warnings become notices of the
+/// repository, in the order of paths.
 pub(crate) struct Converter<'a> {
     repository: &'a Repository,
     store: &'a Store,
@@ -71,17 +72,18 @@ impl Converter<'_> {
     /// Compares the files of `job` with the index.
     ///
     /// # Errors
-    /// As for [`walk_telling`] and [`finish`](Self::finish).
+    /// The same as for [`walk_telling`] and [`finish`](Self::finish).
     pub(crate) fn walk(&self, job: &Job<'_>, tell: Option<&Tell<'_>>) -> Result<Outcome> {
         let outcome = walk_telling(job, tell).map_err(from_worktree)?;
         self.finish()?;
         Ok(outcome)
     }
 
-    /// Ends the comparison of files. Git ends a command at the first file that cannot be converted.
+    /// Ends the comparison of files, and returns the first failure. Git ends a command at the first
+    /// file that cannot be converted.
     ///
     /// # Errors
-    /// The program of a required filter failed, or the attributes of a file cannot be read.
+    /// Fails if a required filter failed, or the attributes of a file cannot be read.
     pub(crate) fn finish(&self) -> Result<()> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         match failure.take() {
@@ -128,7 +130,7 @@ fn prepare(repository: &Repository) -> Result<(Attributes, Arc<Settings>)> {
     let attributes = Attributes::new(&ATTRIBUTES, &repository.attribute_files()?, source)
         .map_err(from_worktree)?;
     let mut settings = repository.filter_settings()?;
-    // Nothing is written, so no warning about line endings is needed.
+    // No object is written, so that no warning about line endings is needed.
     settings.safe_crlf = SafeCrlf::Ignore;
     settings.tolerates_encodings = true;
     Ok((attributes, Arc::new(settings)))

@@ -1,4 +1,4 @@
-//! Queries of `ls-files`: entries that are missing or differ, and untracked files.
+//! The queries of `git ls-files`: entries that are missing or differ, and untracked files.
 
 use super::conversion::Converter;
 use super::settings::walk_options;
@@ -18,24 +18,24 @@ use pronto_worktree::status::{self as walk, Change, Job, SubmoduleState, Submodu
 use pronto_worktree::unpack;
 use std::collections::{HashMap, HashSet};
 
-/// The scope of a search for untracked files, and the ignored patterns.
+/// The scope of a search for untracked files.
 #[derive(Debug)]
 pub struct Search<'a> {
-    /// Patterns that hold everywhere.
+    /// The ignore patterns for all directories (`--exclude`, `--exclude-from`).
     pub patterns: &'a Patterns,
-    /// The name of the ignore files in directories, if they count.
+    /// The name of the ignore file in each directory, if there is one (`--exclude-per-directory`).
     pub ignore_file: Option<BString>,
-    /// Which paths count.
+    /// The paths to search.
     pub pathspec: &'a Pathspec,
-    /// Name ignored files instead of those that are not.
+    /// Return ignored files instead of those that are not ignored (`--ignored`).
     pub ignored: bool,
-    /// Name directories without tracked files, not the files in them.
+    /// Return directories without tracked files instead of the files in them (`--directory`).
     pub directories: bool,
-    /// Name empty directories too, with `directories`.
+    /// With `directories`, return empty directories, too. False means `--no-empty-directory`.
     pub empty_directories: bool,
 }
 
-/// The difference of an entry's file.
+/// The difference between an entry and its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileState {
     /// Whether the file is deleted.
@@ -59,7 +59,7 @@ impl FileState {
 /// Opens each directory once and examines no tracked file.
 ///
 /// # Errors
-/// As for [`status`](crate::status::status).
+/// The same as for [`status`](crate::status::status).
 pub fn untracked_files(
     repository: &Repository,
     index: &Index,
@@ -108,11 +108,11 @@ pub fn untracked_files(
     })
 }
 
-/// Returns the entries of `tree` that `index` does not have, as if they were in conflict there:
-/// entries of the first stage, in order, of paths that match and have no entry without a conflict.
+/// Returns the entries of `tree` that are missing from `index`, as stage 1 entries in order: those
+/// whose paths match and have no entry at stage 0 (`--with-tree`).
 ///
 /// # Errors
-/// A tree cannot be read.
+/// Fails if a tree cannot be read.
 pub fn entries_of_tree(
     repository: &Repository,
     index: &Index,
@@ -137,10 +137,10 @@ pub fn entries_of_tree(
     Ok(entries)
 }
 
-/// The positions of entries whose paths are ignored, though they are tracked.
+/// Returns the positions of entries whose paths are ignored although they are tracked.
 ///
 /// # Errors
-/// The object store cannot be opened.
+/// Fails if the object store cannot be opened.
 pub fn ignored_entries(
     repository: &Repository,
     index: &Index,
@@ -167,11 +167,11 @@ pub fn ignored_entries(
     Ok(ignored)
 }
 
-/// The entries whose files are gone or differ, by position: with racy ones compared by
-/// content, and each stage of a conflict for itself (`ls-files --modified`).
+/// Returns the entries whose files are missing or differ, by position (`--modified`). Racy files
+/// are compared by content, and each stage of an unmerged path is compared by itself.
 ///
 /// # Errors
-/// As for [`status`](crate::status::status).
+/// The same as for [`status`](crate::status::status).
 pub fn changed_files(
     repository: &Repository,
     index: &Index,
@@ -181,10 +181,10 @@ pub fn changed_files(
     find_changed_files(repository, index, pathspec, true, watch)
 }
 
-/// The entries whose files are gone, by position (`ls-files --deleted`). Reads no file.
+/// Returns the entries whose files are missing, by position (`--deleted`). Reads no file.
 ///
 /// # Errors
-/// As for [`status`](crate::status::status).
+/// The same as for [`status`](crate::status::status).
 pub fn deleted_files(
     repository: &Repository,
     index: &Index,
@@ -232,7 +232,7 @@ fn find_changed_files(
     for changed in outcome.changed {
         let entry = index.entry(changed.position);
         match changed.change {
-            // A directory in its place is not "gone" to `lstat`.
+            // `lstat` succeeds if a directory has replaced the file.
             Some(Change::Deleted) if !exists(&root, entry.path) => {
                 states.insert(changed.position, FileState::GONE);
             }
@@ -240,7 +240,7 @@ fn find_changed_files(
                 states.insert(changed.position, FileState::DIFFERS);
             }
             None => {
-                // Each stage of a conflict is compared by content.
+                // Each stage of an unmerged path is compared by content.
                 let is_there = !by_content && exists(&root, entry.path);
                 for at in index.stages(entry.path).filter(|_| !is_there) {
                     let state = stage_state(&root, &converter, &index.entry(at));
@@ -249,7 +249,7 @@ fn find_changed_files(
             }
         }
     }
-    // Files that are taken to be unchanged can still be gone.
+    // Files with the assume-unchanged bit can still be missing.
     for (position, entry) in index.iter().enumerate() {
         if entry.flags.contains(Flags::ASSUME_VALID)
             && pathspec.matches(entry.path, false)
@@ -268,7 +268,7 @@ fn exists(root: &Directory, path: &BStr) -> bool {
         .is_ok()
 }
 
-/// Compares the file of a conflict with one of its stages.
+/// Compares the file of an unmerged path with one of its stages.
 fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>) -> FileState {
     let (directory, name) = path::split(entry.path);
     let found = root.open_beneath(directory).and_then(|directory| {
@@ -298,10 +298,11 @@ fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>
     }
 }
 
-/// Compares only which commit of a submodule is checked out.
+/// Compares only the checked out commits of submodules.
 pub(crate) struct Heads<'a> {
     pub(crate) repository: &'a Repository,
-    /// Whether a submodule with a broken repository is an error, as for the commands that look for changes in it.
+    /// Whether a submodule with a broken repository is an error, as for the commands that examine
+    /// changes in submodules.
     pub(crate) refuses_broken: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Incremental status for prompts and editors. Results are delivered as they are found, and the
-//! search ends when the receiver is gone or the time is over.
+//! Incremental status for prompts and editors. Items are delivered while they are found. The search
+//! ends when the receiver is dropped or the time limit is reached.
 
 use super::{Options, Report};
 use crate::{ErrorKind, Repository, Result};
@@ -12,24 +12,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A finding of a status.
+/// An item of an incremental status.
 #[derive(Debug)]
 pub enum Item {
-    /// A file differs from the index; `None` for a conflict. In no order. For a file that was added
-    /// with `add --intent-to-add` and moved, the report contains more.
+    /// A file differs from the index; `None` for an unmerged path. These items are in no order. For
+    /// an intent-to-add file that was renamed, the report contains more.
     Worktree(BString, Option<Change>),
-    /// A file, or with a slash at its end a directory, is untracked. In no order, and one may come
-    /// twice.
+    /// A file is untracked, or a directory if the path ends with a slash. These items are in no
+    /// order, and a path may be delivered twice.
     Untracked(BString),
-    /// All there is to say: the last one.
+    /// The complete report. This is the last item.
     Complete(Box<Report>),
-    /// The time was over before everything was examined. This is the last item.
+    /// The time limit was reached before everything was examined. This is the last item.
     OutOfTime,
 }
 
-/// The items of a running status. Dropping it ends the search and waits for its end, so that no
-/// index is left locked: at most for the directory that is being examined, or for the comparison
-/// with `HEAD`.
+/// The items of a running status. Dropping the value ends the search and waits for its end, so that
+/// no lock of the index is left. The wait is limited to the directory that is being examined, or to
+/// the comparison with `HEAD`.
 #[derive(Debug)]
 pub struct Items {
     items: Receiver<Result<Item>>,
@@ -39,14 +39,14 @@ pub struct Items {
     is_over: bool,
 }
 
-/// Starts to find out what has changed, as [`status`](crate::status::status) does, on a thread of
-/// its own. With `budget` it ends after that time with what it has found until then; nothing
-/// is written then. The repository may be kept open for the next call, which sees objects and
-/// references of then, and the configuration of now.
+/// Starts a [`status`](crate::status::status) on its own thread. With `budget`, the search ends
+/// after that time with the items that were found until then, and nothing is written. The
+/// repository may be kept open for the next call, which uses the objects and refs of the pinned
+/// generation, and the current configuration.
 ///
 /// # Errors
-/// The thread cannot be started. Those of [`status`](crate::status::status) come as the last
-/// item.
+/// Fails if the thread cannot be started. Errors of [`status`](crate::status::status) are returned
+/// as the last item.
 pub fn items(
     repository: &Arc<Repository>,
     options: Options,
@@ -97,7 +97,7 @@ fn work(
 }
 
 impl Items {
-    /// Returns the interrupt that ends the search. It may be given to other threads.
+    /// Returns the interrupt that ends the search. Other threads may use the interrupt.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }
@@ -121,7 +121,7 @@ impl Items {
 impl Iterator for Items {
     type Item = Result<Item>;
 
-    /// The next item: waits for it no longer than the budget lasts.
+    /// Waits for the next item, at most until the time limit.
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {
             return None;
@@ -136,14 +136,14 @@ impl Drop for Items {
     fn drop(&mut self) {
         self.interrupt.trigger();
         if let Some(worker) = self.worker.take() {
-            // A panic there has printed its own message.
+            // A panic of the thread has printed its own message.
             let _ = worker.join();
         }
     }
 }
 
 impl Item {
-    /// The path; `None` for the last item.
+    /// Returns the path; `None` for the last item.
     pub fn path(&self) -> Option<&BStr> {
         match self {
             Item::Worktree(path, _) | Item::Untracked(path) => Some(path.as_bstr()),

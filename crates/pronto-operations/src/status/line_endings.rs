@@ -1,4 +1,4 @@
-//! The present and the configured line endings of files.
+//! The line endings of files and the attributes for them: `git ls-files --eol`.
 
 use crate::attributes::{self, AttributeCheck, Selection, State};
 use crate::{Repository, Result, path};
@@ -7,18 +7,18 @@ use pronto_index::{EntryRef, mode};
 use pronto_io::untrusted::{self, Links};
 use pronto_worktree::filter::{attributes_in_words, endings_in_words};
 
-/// Returns the line endings of one path after another in Git's words (`lf`, `mixed`, `text=auto`);
-/// an empty text for anything but a file.
+/// Returns the line endings of one path after another in Git's words (`lf`, `mixed`, `text=auto`).
+/// The text is empty for entries other than files.
 #[derive(Debug)]
 pub struct LineEndings<'r> {
     repository: &'r Repository,
     attributes: AttributeCheck<'r>,
 }
 
-/// A way to ask for line endings.
+/// Prepares lookups of line endings.
 ///
 /// # Errors
-/// As for [`check`](crate::attributes::check).
+/// The same as for [`check`](crate::attributes::check).
 pub fn line_endings(repository: &Repository) -> Result<LineEndings<'_>> {
     let names = ["text", "crlf", "eol"].map(str::to_owned);
     let attributes = attributes::check(repository, Selection::Named(names.into()), false)?;
@@ -29,10 +29,10 @@ pub fn line_endings(repository: &Repository) -> Result<LineEndings<'_>> {
 }
 
 impl LineEndings<'_> {
-    /// Those of the object of an entry. Reads it.
+    /// Returns the line endings of the blob of an entry (`i/`). Reads the blob.
     ///
     /// # Errors
-    /// The object cannot be read.
+    /// Fails if the object cannot be read.
     pub fn in_index(&self, entry: &EntryRef<'_>) -> Result<&'static str> {
         if entry.mode & mode::TYPE != mode::FILE & mode::TYPE {
             return Ok("");
@@ -46,7 +46,7 @@ impl LineEndings<'_> {
         })
     }
 
-    /// Those of the file at `path`. Reads it.
+    /// Returns the line endings of the file at `path` (`w/`). Reads the file.
     pub fn in_worktree(&self, path: &BStr) -> &'static str {
         let Some(top) = self.repository.work_tree() else {
             return "";
@@ -60,10 +60,10 @@ impl LineEndings<'_> {
         content.map_or("", |content| endings_in_words(&content))
     }
 
-    /// Returns the line endings that the attributes of `path` require.
+    /// Returns the line endings that the attributes of `path` require (`attr/`).
     ///
     /// # Errors
-    /// An attributes file cannot be read.
+    /// Fails if an attributes file cannot be read.
     pub fn by_attributes(&mut self, path: &BStr) -> Result<&'static str> {
         let states = self.attributes.states(path)?;
         let unspecified = State::Unspecified;

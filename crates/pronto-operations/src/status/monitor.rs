@@ -1,4 +1,4 @@
-//! Queries a file system monitor for changes: Git's daemon, pronto's, or a hook.
+//! Queries a file system monitor for changes: Git's daemon, pronto's, or a hook (`core.fsmonitor`).
 
 use super::Options;
 use crate::hooks::tie_to;
@@ -10,12 +10,14 @@ use pronto_worktree::status::{Monitored, Remembered};
 use std::process::Stdio;
 use std::time::SystemTime;
 
-/// Paths beyond which the index is written so that the next answer is shorter.
+/// The number of reported paths above which the index is written, so that the next response is
+/// shorter.
 const MANY_PATHS: usize = 100;
-/// The index is written if more files than this were verified; fewer are examined each time.
+/// The number of verified files above which the index is written. Fewer files are examined again
+/// each time.
 const MANY_VERIFIED: usize = 10;
 
-/// The token that stands for a daemon that did not answer.
+/// The token that Git records if the daemon did not respond.
 pub(super) const NO_TOKEN: &str = "builtin:fake";
 
 /// The monitor in use: `core.fsmonitor`.
@@ -37,29 +39,29 @@ fn source(repository: &Repository) -> Result<Option<Source>> {
     Ok(hook.map(|hook| Source::Hook(path::as_bytes(&hook).to_owned())))
 }
 
-/// The answer of a monitor, before it is matched with entries.
+/// The response of a monitor, before its paths are matched with entries.
 pub(super) struct Asked {
     answer: Answer,
     is_of_hook: bool,
-    /// The state that the index recorded.
+    /// The monitor's data in the index (`FSMN` extension).
     before: Option<Fsmonitor>,
 }
 
-/// The answer of a monitor.
+/// The response of a monitor, matched with entries.
 pub(super) struct MonitorAnswer {
-    /// For the walk.
+    /// The entries and directories that the walk need not examine.
     pub(super) monitored: Monitored,
     answer: Answer,
     is_of_hook: bool,
-    /// The index knew nothing of a monitor.
+    /// Whether the index had no monitor's data yet.
     is_first: bool,
 }
 
-/// Asks the monitor, if one is configured, what changed since the index was written. Must be called
-/// before anything is examined.
+/// Queries the monitor, if one is configured, for changes since the index was written. Must be
+/// called before any file is examined.
 ///
 /// # Errors
-/// The configuration is malformed.
+/// Fails if a setting is malformed.
 pub(super) fn ask(
     repository: &Repository,
     index: &Outline,
@@ -79,10 +81,11 @@ pub(super) fn ask(
     }))
 }
 
-/// Asks the monitor what changed since `token`, unless it was `asked` that already.
+/// Queries the monitor for changes since `token`, unless `asked` is already a response for that
+/// token.
 ///
 /// # Errors
-/// The configuration is malformed.
+/// Fails if a setting is malformed.
 pub(super) fn answer_since(
     repository: &Repository,
     asked: &Asked,
@@ -113,21 +116,21 @@ fn query(
 }
 
 impl Asked {
-    /// Returns the answer about the time since the index was written.
+    /// Returns the response about changes since the index was written.
     pub(super) fn answer(&self) -> &Answer {
         &self.answer
     }
 
-    /// Whether the monitor vouches for every entry and every directory.
+    /// Whether the monitor guarantees that no file and no directory has changed.
     pub(super) fn says_nothing_changed(&self) -> bool {
         let is_clean = |before: &Fsmonitor| before.dirty.is_empty();
         self.before.as_ref().is_some_and(is_clean)
             && matches!(&self.answer, Answer::Paths { paths, .. } if paths.is_empty())
     }
 
-    /// Finds the entries of `index` that it is about.
+    /// Finds the entries of `index` that the response is about.
     pub(super) fn locate(self, index: &Index) -> MonitorAnswer {
-        // What was known is of other positions, once entries were put in place of directories.
+        // The recorded positions are invalid after sparse directory entries were expanded.
         let before = self.before.filter(|_| !index.is_expanded());
         let dirty = match (&self.answer, &before) {
             (Answer::Paths { paths, .. }, Some(before)) => {
@@ -145,11 +148,11 @@ impl Asked {
     }
 }
 
-/// The positions in `dirty`, and those that `paths` are about. Sorted.
+/// Returns the positions in `dirty` and the positions of entries at or below `paths`, sorted.
 fn dirty(index: &Index, mut dirty: Vec<u32>, paths: &[BString]) -> Vec<u32> {
     for path in paths {
         let bare = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
-        // A directory may be where a file was, and the other way round.
+        // A directory may have replaced a file, and the reverse.
         for range in [index.stages(bare), index.below(bare)] {
             dirty.extend(range.map(|at| at as u32));
         }
@@ -188,7 +191,7 @@ fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) 
 }
 
 fn ask_hook(repository: &Repository, hook: &BStr, token: Option<&BStr>) -> Answer {
-    // Before the question, so that nothing is missed.
+    // The time is taken before the query, so that no change is missed.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = BString::from(now.unwrap_or_default().as_nanos().to_string());
     let token = token.unwrap_or(now.as_bstr());
@@ -228,23 +231,26 @@ fn run_hook(repository: &Repository, hook: &BStr, version: &str, token: &BStr) -
 }
 
 impl MonitorAnswer {
-    /// Takes what the monitor named out of what is `remembered`, and lets it vouch for the rest.
+    /// Invalidates the paths that the monitor reported in the untracked cache, and marks the rest
+    /// as valid.
     pub(super) fn apply(&self, remembered: &mut Remembered<'_>) {
         if let (Answer::Paths { paths, .. }, false) = (&self.answer, self.is_first) {
             invalidate(&mut remembered.cache, paths);
-            // One of all files may be git's: see `untracked_list`.
+            // A cache of all files may have been written by git: see `untracked_list`.
             if remembered.cache.flags == UntrackedCache::NORMAL {
                 remembered.vouch();
             }
         }
     }
 
-    /// Returns whether the monitor vouches for entries, so their racy timestamps do not matter.
+    /// Returns whether the monitor guarantees that entries are unchanged, so that racy timestamps
+    /// do not matter.
     pub(super) fn vouches(&self) -> bool {
         self.monitored.dirty.is_some()
     }
 
-    /// Returns whether a hook was asked. Git writes whatever was verified beside one.
+    /// Returns whether the response is that of a hook. With a hook, Git writes all verified
+    /// entries.
     pub(super) fn is_of_hook(&self) -> bool {
         self.is_of_hook
     }
@@ -259,9 +265,9 @@ impl MonitorAnswer {
         self.is_first || many || verified.len() > enough
     }
 
-    /// Records the monitor's data in `edit`: entries that are neither vouched for nor `verified`
-    /// must be examined. `is_cache_current` says that the untracked cache there is up to date;
-    /// otherwise it is updated here.
+    /// Records the monitor's data in `edit`. Entries that are neither guaranteed by the monitor nor
+    /// `verified` must be examined next time. `is_cache_current` is true if the untracked cache in
+    /// `edit` is up to date; otherwise it is updated here.
     pub(super) fn record(&self, edit: &mut Edit<'_>, verified: &[u32], is_cache_current: bool) {
         let index = edit.base();
         let all = 0..index.len() as u32;
@@ -290,7 +296,7 @@ impl MonitorAnswer {
     }
 }
 
-/// Forgets what is known of the directories in which `paths` are, and of those that they are.
+/// Invalidates the cached directories that contain `paths`, and those at `paths`.
 pub(super) fn invalidate(cache: &mut UntrackedCache<'_>, paths: &[BString]) {
     if cache.is_empty() {
         return;
@@ -301,7 +307,7 @@ pub(super) fn invalidate(cache: &mut UntrackedCache<'_>, paths: &[BString]) {
             Some(slash) => (&bare[..slash], &bare[slash + 1..]),
             None => (&b""[..], bare),
         };
-        // The nearest one that is known stands for one that is not.
+        // For a directory that is not cached, the nearest cached parent is invalidated.
         let mut at = 0;
         for name in directory.split_str("/").filter(|name| !name.is_empty()) {
             match cache.child(at, name.as_bstr()) {

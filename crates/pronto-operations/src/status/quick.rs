@@ -1,9 +1,9 @@
-//! The fast path of status when a monitor reports that nothing has changed since the last one.
+//! The fast path of status if a file system monitor reports no changes since the last status.
 //!
-//! Costs, for any number of entries: the header of the index, the cached tree of the top, the
-//! monitor's data and the untracked cache are read, and the commit of `HEAD`. No call for any file
-//! of the worktree, no allocation for any entry. The untracked cache, or the list of all untracked
-//! files, costs one pass over its directories.
+//! Reads the header of the index, the cached root tree, the monitor's data, the untracked cache,
+//! and the commit of `HEAD`. Makes no system call for any file of the worktree and no allocation
+//! for any entry. The untracked cache, or the list of all untracked files, costs one iteration over
+//! its directories.
 
 use super::monitor::Asked;
 use super::state::Reader;
@@ -18,11 +18,11 @@ use pronto_index::{Outline, UntrackedCache};
 use pronto_odb::Store;
 use pronto_worktree::status::recorded;
 
-/// Returns the report if the `asked` monitor vouches for everything, and `HEAD` and the caches in
-/// the index agree; `None` if something must be examined.
+/// Returns the report if the monitor guarantees that nothing has changed, and `HEAD` and the caches
+/// in the index agree; `None` if files must be examined.
 ///
 /// # Errors
-/// As [`status`](super::status()).
+/// The same as for [`status`](super::status()).
 pub(super) fn report(
     repository: &Repository,
     outline: &Outline,
@@ -45,7 +45,7 @@ pub(super) fn report(
     let Some(id) = head.id() else {
         return Ok(None);
     };
-    // A tree that stands for all entries leaves none in conflict, nor announced.
+    // If a cached root tree covers all entries, no entry is unmerged or intent-to-add.
     let Some((tree, count)) = outline.root_tree() else {
         return Ok(None);
     };
@@ -79,7 +79,8 @@ pub(super) fn report(
     }))
 }
 
-/// Returns the untracked names if the untracked cache knows all of them, or none are requested.
+/// Returns the untracked paths if the untracked cache is complete, or if no untracked paths are
+/// requested.
 fn untracked(
     repository: &Repository,
     outline: &Outline,
@@ -92,7 +93,7 @@ fn untracked(
     let excludes = ignores::exclude_contents(repository)?;
     let prepared = untracked_cache::prepare(repository, outline, options, &excludes)?;
     let cache = prepared.unchanged();
-    // One of all files may be git's: see `untracked_list`.
+    // A cache of all files may have been written by git: see `untracked_list`.
     let cache = cache.filter(|cache| cache.flags == UntrackedCache::NORMAL);
     Ok(cache.and_then(|cache| recorded(cache, options.untracked)))
 }

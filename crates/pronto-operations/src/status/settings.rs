@@ -1,4 +1,4 @@
-//! Settings of a status from configuration and environment.
+//! Reads the settings of a status from the configuration and the environment.
 
 use crate::{Repository, Result};
 use pronto_worktree::status::Options;
@@ -6,7 +6,7 @@ use pronto_worktree::status::Options;
 /// Returns the options for comparing files of `repository`, from `core.*`.
 ///
 /// # Errors
-/// A value is not of its type.
+/// Fails if a setting has an invalid value.
 pub fn walk_options(repository: &Repository) -> Result<Options> {
     let config = repository.config();
     let sparse = config.bool_or("core.sparseCheckout", false)?;

@@ -1,5 +1,5 @@
-//! The operation in progress: merge, rebase, cherry-pick, revert, am, bisect; and the origin of a
-//! detached `HEAD`.
+//! Reads the operation in progress: merge, rebase, cherry-pick, revert, am, bisect; and the origin
+//! of a detached `HEAD`.
 
 use crate::refs::name::candidates;
 use crate::{Repository, Result};
@@ -13,55 +13,56 @@ use pronto_repository::in_progress::{BISECT_START_FILE, InProgress, RebaseBacken
 /// The operation in progress.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// A merge (`MERGE_HEAD`).
+    /// A merge is in progress (`MERGE_HEAD`).
     pub merge: bool,
-    /// An `am` session.
+    /// An `am` session is in progress.
     pub am: bool,
-    /// Its current patch is empty.
+    /// The current patch of the `am` session is empty.
     pub am_empty_patch: bool,
-    /// A rebase.
+    /// The rebase in progress.
     pub rebase: Option<Rebase>,
-    /// A cherry-pick.
+    /// The cherry-pick in progress (`CHERRY_PICK_HEAD`).
     pub cherry_pick: Option<Operation>,
-    /// There is a commit that is being picked, by a rebase as well.
+    /// A commit is being cherry-picked (`CHERRY_PICK_HEAD`), also by a rebase.
     pub has_picked_commit: bool,
-    /// A revert.
+    /// The revert in progress (`REVERT_HEAD`).
     pub revert: Option<Operation>,
-    /// A bisection.
+    /// A bisection is in progress (`BISECT_LOG`).
     pub bisect: bool,
-    /// The branch it started from.
+    /// The branch from which the bisection started.
     pub bisecting_from: Option<BString>,
-    /// The origin of a detached `HEAD`: a name or an abbreviated id.
+    /// The ref name or abbreviated id at which `HEAD` was detached.
     pub detached_from: Option<BString>,
-    /// Whether `HEAD` still is at that origin.
+    /// Whether `HEAD` still is at `detached_from`.
     pub is_detached_there: bool,
-    /// The share of files in a sparse checkout, if it is one.
+    /// The share of files that are present, if this is a sparse checkout.
     pub sparse_checkout: Option<SparseCheckout>,
 }
 
 /// A cherry-pick or a revert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The abbreviated id of the commit at hand; `None` for one of several, as Git has it.
+    /// The abbreviated id of the current commit; `None`, as in Git, between the commits of a
+    /// series.
     pub commit: Option<BString>,
 }
 
 /// A rebase.
 #[derive(Clone, Debug, Default)]
 pub struct Rebase {
-    /// Whether the rebase has a list of commands.
+    /// Whether the rebase has a todo list (`--interactive`).
     pub interactive: bool,
     /// The branch that is rebased.
     pub branch: Option<BString>,
-    /// The name or the abbreviated id of what it is rebased on.
+    /// The ref name or abbreviated id of the new base (`--onto`).
     pub onto: Option<BString>,
-    /// Commands that are done.
+    /// The commands that are done.
     pub done: Vec<BString>,
-    /// Commands that are left; `None` if their file is gone.
+    /// The remaining commands; `None` if the todo file is missing.
     pub left: Option<Vec<BString>>,
-    /// A message for the next commit is prepared.
+    /// Whether a message for the next commit is prepared.
     pub has_message: bool,
-    /// A commit is being split.
+    /// Whether a commit is being split.
     pub splitting: bool,
 }
 
@@ -126,7 +127,7 @@ impl Reader<'_> {
         .transpose()
     }
 
-    /// The first letter of what the sequencer does.
+    /// Returns the first letter of the command that the sequencer executes.
     fn sequenced(&self) -> Option<u8> {
         let todo = self.text("sequencer/todo")?;
         let line = todo
@@ -174,7 +175,7 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    /// The branch that a file of rebase or bisect names.
+    /// Returns the branch that a state file of rebase or bisect names.
     fn branch(&self, name: &str) -> Result<Option<BString>> {
         let Some(text) = self.text(name).filter(|text| !text.is_empty()) else {
             return Ok(None);
@@ -189,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The commands in a file of an interactive rebase, ids abbreviated.
+    /// Returns the commands in a state file of an interactive rebase, with abbreviated ids.
     fn commands(&self, name: &str) -> Result<Option<Vec<BString>>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -258,7 +259,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The last switch in the log of `HEAD` says where it was detached.
+    /// Reads from the reflog of `HEAD` at which ref or commit `HEAD` was detached.
     fn read_detached(&self, state: &mut State, head: ObjectId) -> Result<()> {
         let Some(log) = self.repository.refs().log("HEAD")? else {
             return Ok(());
@@ -284,7 +285,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The reference that `name` means, shortened, if it alone means `id`.
+    /// Returns the shortened ref that `name` resolves to, if it is unique and points to `id`.
     fn name_of(&self, name: &BStr, id: ObjectId) -> Result<Option<BString>> {
         let mut found = None;
         for candidate in candidates(name) {
@@ -308,7 +309,7 @@ impl Reader<'_> {
         Ok(Some(short.into()))
     }
 
-    /// Returns the object to which a tag finally points.
+    /// Peels a tag.
     fn peel(&self, id: ObjectId) -> Result<ObjectId> {
         let (mut id, mut content) = (id, Vec::new());
         for _ in 0..16 {
@@ -335,14 +336,14 @@ impl Reader<'_> {
 /// The share of tracked files in a sparse checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SparseCheckout {
-    /// So many percent.
+    /// The percentage of the files that are present.
     Percent(usize),
-    /// The index has entries for whole directories, so the number is unknown.
+    /// The number is unknown, because the index has sparse directory entries.
     Uncounted,
 }
 
-/// Returns the share of `index` that is to be in the worktree, or is there in spite of its entry,
-/// as `present` ones are.
+/// Returns the share of entries of `index` that are inside the patterns, or `present` in the
+/// worktree although they have the skip-worktree bit.
 pub(super) fn sparse_checkout(
     repository: &Repository,
     index: &Index,

@@ -1,4 +1,4 @@
-//! Submodules, examined by a status of their own in this process.
+//! Examines submodules by a nested status in this process.
 
 use super::{Options, SubmoduleState};
 use crate::environment::LOCAL_VARIABLES;
@@ -12,22 +12,22 @@ use pronto_worktree::{Error, ErrorKind};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Which changes of submodules do not count.
+/// The changes of submodules to ignore (`--ignore-submodules`, `submodule.<name>.ignore`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IgnoreSubmodules {
-    /// All count.
+    /// Ignore no changes (`none`).
     #[default]
     None,
-    /// Untracked files in them do not.
+    /// Ignore untracked files in submodules (`untracked`).
     Untracked,
-    /// Only other commits count.
+    /// Ignore all changes in submodules, except another checked out commit (`dirty`).
     Dirty,
-    /// None count.
+    /// Ignore all changes (`all`).
     All,
 }
 
 impl IgnoreSubmodules {
-    /// Reads the value of an option or of `submodule.<name>.ignore`.
+    /// Parses the value of `--ignore-submodules` or `submodule.<name>.ignore`.
     pub fn parse(value: &[u8]) -> Option<IgnoreSubmodules> {
         match value {
             b"none" => Some(IgnoreSubmodules::None),
@@ -39,10 +39,10 @@ impl IgnoreSubmodules {
     }
 }
 
-/// Submodules nested deeper are taken to be clean.
+/// The limit of nesting. Submodules that are nested more deeply count as clean.
 const DEEPEST: usize = 32;
 
-/// Looks into the submodules of one repository.
+/// Examines the submodules of one repository.
 pub(crate) struct Inspector<'a> {
     repository: &'a Repository,
     work_tree: PathBuf,
@@ -73,8 +73,8 @@ impl<'a> Inspector<'a> {
         )
     }
 
-    /// Creates an inspector that uses the rule `general` if given, otherwise the configured one,
-    /// otherwise `otherwise`.
+    /// Creates an inspector that ignores the changes in `general` if given, otherwise the
+    /// configured ones, otherwise those in `otherwise`.
     pub(crate) fn with(
         repository: &'a Repository,
         work_tree: PathBuf,
@@ -116,11 +116,11 @@ impl<'a> Inspector<'a> {
     }
 }
 
-/// The variable with the nesting depth of a submodule, passed on with the environment of its
-/// repository.
+/// The environment variable with the nesting depth of a submodule, passed on with the environment
+/// of its repository.
 const DEPTH: &str = "PRONTO_SUBMODULE_DEPTH";
 
-/// `submodule.<name>.ignore` of the configuration and of `.gitmodules`, by path.
+/// Reads `submodule.<name>.ignore` from the configuration and `.gitmodules`, by path.
 fn ignored_by_path(
     repository: &Repository,
     work_tree: &Path,
@@ -144,7 +144,7 @@ fn ignored_by_path(
 /// Returns whether the submodule at `at` has a repository.
 ///
 /// # Errors
-/// It has one that is broken, or a file that leads to none.
+/// Fails if the repository is broken, or the gitfile points to no repository.
 pub(super) fn is_checked_out(
     repository: &Repository,
     work_tree: &Path,
@@ -188,7 +188,8 @@ impl Submodules for Inspector<'_> {
         }
         environment.set(DEPTH, (self.depth + 1).to_string());
         environment.set_current_dir(&top);
-        // The directory is its worktree, unless its configuration names another.
+        // The directory is the worktree of the submodule, unless its configuration names another
+        // one (`core.worktree`).
         environment.set("GIT_DIR", &*top.join(".git").to_string_lossy());
         let opened = Repository::discover(&top, &environment);
         let repository = opened.map_err(|error| unusable(&error))?;
@@ -224,7 +225,7 @@ impl Submodules for Inspector<'_> {
         })?;
         state.untracked = !report.untracked.is_empty();
         for entry in &report.entries {
-            // A nested submodule with nothing but untracked files counts as that.
+            // A nested submodule that only has untracked files counts as untracked content.
             let nested = entry.submodule;
             let only_untracked = entry.index.is_none()
                 && entry.stages.is_none()

@@ -1,4 +1,4 @@
-//! The upstream of a branch, and the number of commits ahead and behind.
+//! Finds the upstream of a branch, and counts the commits ahead and behind.
 
 use crate::history::AheadBehind;
 use crate::history::{Painting, Until};
@@ -7,14 +7,14 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 
-/// The branch that another one follows.
+/// The upstream of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// Its full name here.
+    /// The full name of the upstream ref in this repository.
     pub name: BString,
-    /// The shortest name that means it.
+    /// The shortest unambiguous name of the upstream.
     pub short_name: BString,
-    /// The divergence; `None` if the upstream is gone.
+    /// The divergence; `None` if the upstream no longer exists.
     pub divergence: Option<Divergence>,
 }
 
@@ -25,20 +25,20 @@ pub enum Divergence {
     Same,
     /// The commits differ; the numbers were not requested.
     Different,
-    /// Commits that only one of them has.
+    /// The numbers of commits that only one of the branches has.
     Counted {
-        /// Only the branch has these.
+        /// The number of commits that only the branch has.
         ahead: usize,
-        /// Only the upstream has these.
+        /// The number of commits that only the upstream has.
         behind: usize,
     },
 }
 
-/// The upstream of the branch `branch` (a full name) that is at `tip`, if it has one. With
-/// `count` the history of both is walked as far as they differ.
+/// Returns the upstream of the branch `branch` (a full name) with the commit `tip`, if one is
+/// configured. With `count`, walks both histories as far as they differ.
 ///
 /// # Errors
-/// A reference or an object cannot be read.
+/// Fails if a ref or an object cannot be read.
 pub fn upstream(
     repository: &Repository,
     branch: &BStr,
@@ -67,7 +67,7 @@ pub fn upstream(
     }))
 }
 
-/// The reference here that stands for what `branch.<name>.merge` of `branch.<name>.remote` is.
+/// Returns the remote-tracking ref of `branch.<name>.merge` of the remote `branch.<name>.remote`.
 fn upstream_name(repository: &Repository, branch: &BStr) -> Option<BString> {
     let short = branch.strip_prefix(b"refs/heads/")?;
     let config = repository.config();
@@ -75,7 +75,7 @@ fn upstream_name(repository: &Repository, branch: &BStr) -> Option<BString> {
     let remote = config.raw(key("remote"))?;
     let merge = config.raw(key("merge"))?;
     if remote == "." {
-        // The upstream of a branch is not told by upstreams.
+        // A `branch.<name>.merge` with `@{upstream}` or the like is not resolved.
         let is_plain = !merge.contains_str("@{");
         let found = is_plain.then(|| repository.find_reference(merge).ok()?);
         let name = found.flatten().map(|found| found.name);
@@ -97,11 +97,11 @@ fn upstream_name(repository: &Repository, branch: &BStr) -> Option<BString> {
     })
 }
 
-/// Counts the commits that `ours` is ahead of and behind `theirs` (`%(ahead-behind:…)`). Walks both
-/// histories as far as they differ.
+/// Returns the number of commits that only `ours` has, and the number that only `theirs` has. Walks
+/// both histories as far as they differ.
 ///
 /// # Errors
-/// A commit cannot be read.
+/// Fails if a commit cannot be read.
 pub fn ahead_behind(
     repository: &Repository,
     ours: ObjectId,
@@ -115,7 +115,7 @@ pub fn ahead_behind(
     Ok(painting.counts())
 }
 
-/// Maps `name` by a refspec from `from` to `to`.
+/// Maps `name` by the refspec `from:to`.
 fn expand(from: &[u8], to: Option<&[u8]>, name: &BStr) -> Option<BString> {
     let star = |pattern: &[u8]| pattern.find_byte(b'*');
     let Some(at) = star(from) else {

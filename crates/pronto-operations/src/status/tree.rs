@@ -1,4 +1,4 @@
-//! The tree of `HEAD`.
+//! Finds the tree of `HEAD`.
 
 use pronto_hash::ObjectId;
 use pronto_object::CommitRef;
@@ -6,12 +6,12 @@ use pronto_odb::Store;
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// An error of the object store as one of the repository.
+/// Converts an error of the object store into one of the repository.
 pub(super) fn objects(error: pronto_odb::Error) -> Error {
     error.map_kind(|_| ErrorKind::Object)
 }
 
-/// The tree of the commit `id` of `HEAD`, or of the commit that the tag `id` leads to.
+/// Returns the tree of the commit `id`, or of the commit to which the tag `id` peels.
 pub(super) fn tree_of(repository: &Repository, store: &Store, id: ObjectId) -> Result<ObjectId> {
     let mut content = Vec::new();
     let found = store.find(&id, &mut content).map_err(objects)?;

@@ -1,4 +1,4 @@
-//! The untracked cache of the index: whether it may be used, and whether it is kept.
+//! Decides whether the untracked cache of the index may be used, and whether it is written.
 
 use super::{Ignored, Options, Untracked};
 use crate::ignores::ExcludeContents;
@@ -7,36 +7,36 @@ use pronto_index::{ExcludeFile, Outline, UntrackedCache};
 use pronto_worktree::status::{News, Remembered, blob_id, renew};
 use std::time::SystemTime;
 
-/// `core.untrackedCache`.
+/// The value of `core.untrackedCache`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
-    /// Use an existing one.
+    /// Use an existing cache (`keep`).
     Keep,
-    /// Have one.
+    /// Create a cache (`true`).
     Write,
-    /// Have none.
+    /// Remove the cache (`false`).
     Remove,
 }
 
-/// The treatment of the cache.
+/// The change to make to the untracked cache in the index.
 #[derive(Debug)]
 pub(super) enum Fate<'a> {
-    /// The cache is kept as it is.
+    /// Keep the cache unchanged.
     Stay,
-    /// This is better, but not worth writing the index for.
+    /// The new cache is better, but not worth writing the index.
     Better(UntrackedCache<'a>),
-    /// This is to be written.
+    /// Write the new cache.
     Write(UntrackedCache<'a>),
-    /// There is to be none.
+    /// Remove the cache.
     Remove,
 }
 
-/// The cache for one status.
+/// The untracked cache for one status.
 pub(super) struct Prepared<'a> {
     setting: Setting,
-    /// The cache in the form for the walk.
+    /// The cache in the form that the walk uses.
     pub(super) remembered: Option<Remembered<'a>>,
-    /// There is one for another place or system.
+    /// Whether the index has a cache for another worktree path or system.
     pub(super) is_elsewhere: bool,
     /// Whether it differs from the cache in the index.
     is_new: bool,
@@ -56,7 +56,7 @@ fn setting(repository: &Repository) -> Result<Setting> {
     })
 }
 
-/// The place that a cache is for, as Git spells it.
+/// Returns the worktree path and system that a cache is valid for, in Git's format.
 pub(super) fn ident(repository: &Repository) -> Result<Vec<u8>> {
     let top = repository.require_work_tree()?;
     let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
@@ -66,7 +66,8 @@ pub(super) fn ident(repository: &Repository) -> Result<Vec<u8>> {
     Ok([b"Location ", &**top, b", system ", system].concat())
 }
 
-/// A cache that knows nothing yet, for this place and for what is shown of untracked files.
+/// Creates an empty cache for this worktree path and the configured mode of showing untracked
+/// files.
 pub(crate) fn new_untracked_cache(
     repository: &Repository,
     kind: pronto_hash::Kind,
@@ -75,7 +76,8 @@ pub(crate) fn new_untracked_cache(
     Ok(UntrackedCache::new(&ident, configured(repository), kind))
 }
 
-/// Returns how the cache of an index lists untracked directories: as `status` shows them by default.
+/// Returns the flags of a cache for the configured mode of showing untracked files
+/// (`status.showUntrackedFiles`).
 fn configured(repository: &Repository) -> u32 {
     match shows_all(repository) {
         true => UntrackedCache::ALL,
@@ -96,7 +98,7 @@ fn shows_all(repository: &Repository) -> bool {
     shown.is_some_and(|shown| *shown == *b"all")
 }
 
-/// Finds out whether the cache of `index` may be gone by.
+/// Decides whether the cache of `index` may be used.
 pub(super) fn prepare<'a>(
     repository: &Repository,
     index: &'a Outline,
@@ -112,7 +114,8 @@ pub(super) fn prepare<'a>(
     };
     let flags = configured(repository);
     let is_general = options.pathspec.is_empty() && options.ignored == Ignored::No;
-    // A cache of the names of directories helps to name every file, but not the reverse.
+    // A cache for `normal` mode helps to list all files, but a cache for `all` mode does not help
+    // to list directories.
     let serves = match options.untracked {
         Untracked::No => false,
         Untracked::Normal => flags == UntrackedCache::NORMAL,
@@ -145,13 +148,13 @@ pub(super) fn prepare<'a>(
     Ok(prepared)
 }
 
-/// Returns whether `cache` is for the place that `ident` states.
+/// Returns whether `cache` is valid for the worktree path and system `ident`.
 pub(super) fn is_here(cache: &UntrackedCache<'_>, ident: &[u8]) -> bool {
     cache.ident.split(|&byte| byte == 0).next() == Some(ident)
 }
 
-/// Records the content of `info/exclude` and `core.excludesFile`. Returns whether one has changed:
-/// then nothing is known.
+/// Records the content of `info/exclude` and `core.excludesFile`. Returns whether one of them has
+/// changed, in which case the whole cache is invalidated.
 pub(super) fn renew_excludes(cache: &mut UntrackedCache<'_>, excludes: &ExcludeContents) -> bool {
     let kind = cache.info_exclude.id.kind();
     let mut changed = false;
@@ -176,19 +179,19 @@ pub(super) fn renew_excludes(cache: &mut UntrackedCache<'_>, excludes: &ExcludeC
     changed
 }
 
-/// Whether there is a cache although there is to be none.
+/// Whether the index has a cache although the configuration forbids it.
 pub(super) fn is_to_be_removed(repository: &Repository, index: &Outline) -> Result<bool> {
     Ok(index.has_untracked_cache() && setting(repository)? == Setting::Remove)
 }
 
 impl<'a> Prepared<'a> {
-    /// The cache, if it may be gone by and is what the index holds.
+    /// Returns the cache, if it may be used and is the one in the index.
     pub(super) fn unchanged(&self) -> Option<&UntrackedCache<'a>> {
         let remembered = self.remembered.as_ref().filter(|_| !self.is_new);
         remembered.map(|remembered| &remembered.cache)
     }
 
-    /// Returns the treatment of the cache after a walk that found `news`.
+    /// Returns the change of the cache after a walk that found `news`.
     pub(super) fn fate(
         prepared: &Prepared<'a>,
         remembered: Option<Remembered<'a>>,
@@ -201,14 +204,14 @@ impl<'a> Prepared<'a> {
             return if remove { Fate::Remove } else { Fate::Stay };
         };
         if news.is_empty() && !prepared.is_new {
-            // What the monitor named is not in the index yet.
+            // The paths that the monitor reported are not recorded in the index yet.
             return match is_monitored {
                 true => Fate::Better(remembered.cache),
                 false => Fate::Stay,
             };
         }
         let renewed = renew(&remembered.cache, news);
-        // Data as young as the index are verified again until the index is older.
+        // Data of the same age as the index are verified again until the index is older.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let is_later = now.is_ok_and(|now| now.as_secs() as u32 > index.timestamp().seconds);
         let is_better = prepared.is_new || renewed != remembered.cache;

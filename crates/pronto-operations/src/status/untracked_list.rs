@@ -1,13 +1,13 @@
-//! The list of all untracked files beside the index, for a status that names every untracked file and
-//! asks a file system monitor.
+//! A list of all untracked files, stored in a file beside the index. A status uses the list if it
+//! reports every untracked file and queries a file system monitor.
 //!
-//! The list has a token of its own. A status asks the monitor what has changed since then, which is
-//! another question than the one for the index, unless both were written together. A change of the
-//! index invalidates the directories whose tracked names have changed.
+//! The list has its own monitor token. A status queries the monitor for changes since that token,
+//! which is another query than that for the index, unless both were written together. A change of
+//! the index invalidates the directories whose tracked names have changed.
 //!
-//! The untracked cache of the index can hold all files, too (`status.showUntrackedFiles=all`). It is not
-//! relied on here: where git 2.55 renews it beside the answer of a monitor, directories that were
-//! renamed or removed can keep what was known of them before.
+//! The untracked cache of the index can contain all files, too (`status.showUntrackedFiles=all`).
+//! This module does not use that cache: if git 2.55 updates the cache together with the response of
+//! a monitor, renamed or removed directories can keep outdated data.
 
 use super::monitor::{self, Asked};
 use super::{Ignored, Options, Untracked, untracked_cache};
@@ -18,36 +18,37 @@ use pronto_index::{Index, Outline, UntrackedCache, UntrackedList};
 use pronto_monitor::Answer;
 use pronto_worktree::status::{News, Remembered, recorded, renew, tracked_names};
 
-/// With fewer changes than this the list is not written: the next status examines them again.
+/// The number of changes below which the list is not written. The next status examines these
+/// changes again.
 const MANY_CHANGES: usize = 100;
 
-/// The file of the list; empty if there is none.
+/// The content of the list's file; empty if there is none.
 pub(super) struct Stored {
     bytes: Vec<u8>,
 }
 
-/// The list, and what the monitor says about the time since it was written.
+/// The list, and the response of the monitor about changes since it was written.
 pub(super) struct Listed<'a> {
-    /// `None` if there is no list that can be used: one is made.
+    /// The list; `None` if there is no usable list, so that a new one is created.
     list: Option<UntrackedList<'a>>,
     empty: UntrackedCache<'a>,
     answer: Answer,
-    /// Whether it was written for the index at hand.
+    /// Whether the list was written for the current index.
     is_current: bool,
 }
 
-/// A list to be written after a walk.
+/// The data for writing the list after a walk.
 pub(super) struct Next {
     /// The token of the monitor before the walk.
     token: BString,
-    /// Whether it is written even if the walk found little.
+    /// Whether the list is written even if the walk found few changes.
     is_due: bool,
 }
 
 /// Reads the list if this status uses one.
 ///
 /// # Errors
-/// The configuration is malformed.
+/// Fails if a setting is malformed.
 pub(super) fn read(
     repository: &Repository,
     index: &Outline,
@@ -66,10 +67,11 @@ pub(super) fn read(
 }
 
 impl Stored {
-    /// Parses the list, and asks the monitor about it if its token is not that of the index.
+    /// Parses the list, and queries the monitor if the token of the list differs from that of the
+    /// index.
     ///
     /// # Errors
-    /// The configuration is malformed.
+    /// Fails if a setting is malformed.
     pub(super) fn load(
         &self,
         repository: &Repository,
@@ -111,8 +113,8 @@ impl<'a> Listed<'a> {
         recorded(&list.cache, Untracked::All)
     }
 
-    /// Marks what may have changed as invalid, for a walk of `index`, which records what it finds
-    /// if `records`.
+    /// Invalidates the directories that may have changed, for a walk of `index`. The walk records
+    /// its results if `records` is true.
     pub(super) fn prepare(self, index: &Index, records: bool) -> (Remembered<'a>, Next) {
         let is_due = match &self.answer {
             Answer::Paths { paths, .. } => paths.len() > MANY_CHANGES,
@@ -142,8 +144,8 @@ impl<'a> Listed<'a> {
 }
 
 impl Next {
-    /// Writes the list that `remembered` and `news` result in, if that saves the next status enough.
-    /// A list that cannot be written is one that the next status does not have.
+    /// Writes the list that results from `remembered` and `news`, if that saves enough work of the
+    /// next status. Errors are ignored: the next status then has no list.
     pub(super) fn write(self, index: &Index, remembered: &Remembered<'_>, news: Vec<News>) {
         let is_due = self.is_due || news.len() > MANY_CHANGES;
         if !remembered.records || !is_due || self.token == monitor::NO_TOKEN {

@@ -7,27 +7,27 @@ use crate::{Repository, Result, index, shared, split_index};
 use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
 use std::time::{Duration, SystemTime};
 
-/// Longer than two writes of the index can seem to be of the same time.
+/// A duration after which two writes of the index surely have different timestamps.
 const SETTLED_FOR_SURE: Duration = Duration::from_secs(2);
 
-/// The results that the index does not hold yet.
+/// The results of a status that the index does not contain yet.
 pub(super) struct News<'a> {
-    /// Stat data of files with unchanged content.
+    /// The new stat data of files with unchanged content.
     pub(super) refreshed: &'a [(usize, Stat)],
     /// Whether every entry was examined.
     pub(super) is_complete: bool,
     /// The number of entries that are racy for Git, if every entry was examined.
     pub(super) racy_count: Option<usize>,
-    /// Cached trees that know more.
+    /// More complete cached trees.
     pub(super) trees: Option<CachedTree>,
-    /// The untracked cache.
+    /// The change of the untracked cache.
     pub(super) untracked: Fate<'a>,
     /// The monitor's data, and the entries that were examined and are unchanged.
     pub(super) monitor: Option<(&'a MonitorAnswer, &'a [u32])>,
 }
 
-/// Writes `index` with new data, if that helps, no other process is writing it, and it is still the
-/// file that was read.
+/// Writes `index` with new data, if that speeds up the next status, no other process is writing the
+/// index, and its file was not replaced.
 pub(super) fn write_back(
     repository: &Repository,
     index: &Index,
@@ -42,7 +42,7 @@ pub(super) fn write_back(
     let racy = |entry: &EntryRef<'_>| {
         entry.mode & mode::TYPE != mode::GITLINK && entry.stat.is_racy_by_second(time)
     };
-    // The paths that the monitor named were examined, and the rest is trusted.
+    // The paths that the monitor reported were examined, and the monitor guarantees the rest.
     let is_vouched = news.is_complete && news.monitor.is_some_and(|(told, _)| told.vouches());
     let has_racy = match news.racy_count {
         _ if is_vouched => false,
@@ -85,7 +85,7 @@ pub(super) fn write_back(
     let Ok(bytes) = index::encode(repository, &writer, edit.content(), None) else {
         return Ok(());
     };
-    // Someone who was faster knows better; a full disk is not the business of a status.
+    // The index of a faster process is newer, and a full disk must not fail a status.
     let sync = repository.fsync()?.of(Component::Index);
     let path = repository.index_path();
     if let (Ok(true), Ok(sharing)) = (
@@ -102,6 +102,6 @@ fn has_settled(index: &Index, settle: Duration) -> bool {
     let time = index.timestamp();
     let written = Duration::new(u64::from(time.seconds), time.nanoseconds);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    // A time to come is that of another clock.
+    // A time in the future is that of another clock.
     now.is_ok_and(|now| now.abs_diff(written) >= settle)
 }

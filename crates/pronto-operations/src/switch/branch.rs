@@ -1,4 +1,4 @@
-//! Creates branches, and sets their upstream.
+//! Creates branches, and configures their upstream.
 
 use std::fmt;
 
@@ -15,67 +15,69 @@ use crate::{Error, ErrorKind, Repository, Result};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewBranch {
-    /// Its short name.
+    /// The name of the branch, without `refs/heads/`.
     pub name: BString,
-    /// Move it if it exists.
+    /// Reset the branch if it exists (`--force-create`, `-C`).
     pub force: bool,
-    /// Leave it without a commit.
+    /// Create an unborn branch (`--orphan`).
     pub orphan: bool,
-    /// Begin a log for it whatever is configured.
+    /// Create a reflog for the branch even if the configuration disables reflogs (`-l`).
     pub log: bool,
-    /// The upstream to set up.
+    /// The upstream to configure (`--track`, `--no-track`).
     pub tracking: Tracking,
 }
 
-/// Whether a new branch follows the one it starts at.
+/// Whether the starting point becomes the upstream of a new branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tracking {
-    /// As `branch.autoSetupMerge` says.
+    /// `branch.autoSetupMerge` decides.
     #[default]
     Configured,
-    /// No.
+    /// No upstream is configured (`--no-track`).
     Never,
-    /// Yes.
+    /// The starting point becomes the upstream (`--track`, `--track=direct`).
     Direct,
 }
 
-/// A value of `branch.autoSetupMerge`, or the caller's choice.
+/// The policy for configuring an upstream: a value of `branch.autoSetupMerge`, or the caller's
+/// choice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Policy {
     Never,
-    /// If it starts at a remote-tracking branch.
+    /// Configure an upstream if the starting point is a remote-tracking branch (`true`).
     Remote,
-    /// Likewise, if both have the same name.
+    /// Configure an upstream if the starting point is a remote-tracking branch of the same name
+    /// (`simple`).
     Simple,
     Always,
-    /// The user requested it.
+    /// The user requested an upstream.
     Explicit,
 }
 
-/// The start of a branch.
+/// The starting point of a branch.
 pub(crate) struct Point<'a> {
     /// The name that the user gave.
     pub(crate) name: &'a BStr,
-    /// The full name of the reference that was named, if the branch may follow it.
+    /// The full name of the ref that was named, if it may become the upstream.
     pub(crate) reference: Option<&'a BStr>,
     /// The commit.
     pub(crate) commit: ObjectId,
 }
 
-/// The upstream of a new branch.
+/// The upstream to configure for a new branch.
 struct Followed {
     remote: BString,
-    /// Its full name there.
+    /// The full name of the upstream branch in the remote repository.
     branch: BString,
 }
 
-/// The upstream of a new branch. [`Display`](fmt::Display) gives Git's message.
+/// The result of configuring an upstream. [`Display`](fmt::Display) gives Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpstreamSetup {
-    /// The upstream is configured.
+    /// The upstream was configured.
     Configured {
-        /// The short name of the new branch.
+        /// The name of the new branch, without `refs/heads/`.
         branch: BString,
         /// The remote of the upstream; `None` for a branch of this repository.
         remote: Option<BString>,
@@ -84,9 +86,9 @@ pub enum UpstreamSetup {
         /// Whether a pull rebases the branch.
         rebase: bool,
     },
-    /// The branch would be its own upstream, so that none is configured.
+    /// The branch would be its own upstream, so that no upstream was configured.
     OwnUpstream {
-        /// The short name of the branch.
+        /// The name of the branch, without `refs/heads/`.
         branch: BString,
     },
 }
@@ -114,16 +116,16 @@ impl fmt::Display for UpstreamSetup {
 }
 
 impl NewBranch {
-    /// Its full name.
+    /// Returns the full name of the branch.
     pub fn full_name(&self) -> BString {
         [b"refs/heads/", self.name.as_slice()].concat().into()
     }
 }
 
-/// Returns the error for `name`, which no branch can have, with the advice of `advice.refSyntax`.
+/// Returns the error for an invalid branch name `name`, with the advice of `advice.refSyntax`.
 ///
 /// # Errors
-/// The setting is not a boolean.
+/// Fails if the setting is not a boolean.
 pub(crate) fn invalid_name(repository: &Repository, name: &BStr, kind: ErrorKind) -> Result<Error> {
     let error = Error::new(kind, format!("'{name}' is not a valid branch name"));
     let advice = "See 'git help check-ref-format'";
@@ -135,7 +137,7 @@ pub(crate) fn invalid_name(repository: &Repository, name: &BStr, kind: ErrorKind
     })
 }
 
-/// Whether a branch may be created so.
+/// Checks the name and options of a new branch.
 pub(super) fn check_new_branch(repository: &Repository, create: &NewBranch) -> Result<()> {
     let full = create.full_name();
     let valid = !create.name.starts_with(b"-")
@@ -162,7 +164,7 @@ pub(super) fn check_new_branch(repository: &Repository, create: &NewBranch) -> R
     Ok(())
 }
 
-/// Creates or moves the branch, and configures its upstream. Returns the upstream.
+/// Creates or resets the branch, and configures its upstream. Returns the configured upstream.
 pub(super) fn create_branch(
     repository: &Repository,
     create: &NewBranch,
@@ -182,19 +184,20 @@ pub(super) fn create_branch(
         commit,
     };
     if is_ambiguous(repository, point.name)? {
-        // The name is resolved a second time.
+        // Git resolves the name a second time, and warns again.
         repository.warn_of_ambiguity(point.name);
     }
     create_branch_at(repository, create, &point)
 }
 
-/// Returns whether `name` stands for more than one ref, and that matters (`core.warnAmbiguousRefs`).
+/// Returns whether `name` is an ambiguous ref name and the user wants warnings about that
+/// (`core.warnAmbiguousRefs`).
 fn is_ambiguous(repository: &Repository, name: &BStr) -> Result<bool> {
     let found = repository.find_reference(name).ok().flatten();
     Ok(found.is_some_and(|found| found.is_ambiguous) && repository.warns_of_ambiguity()?)
 }
 
-/// Creates or moves the branch, and configures its upstream. Returns the upstream.
+/// Creates or resets the branch, and configures its upstream. Returns the configured upstream.
 pub(crate) fn create_branch_at(
     repository: &Repository,
     create: &NewBranch,
@@ -239,10 +242,11 @@ pub(crate) fn create_branch_at(
     }
 }
 
-/// Whether what is configured about new branches can be done.
+/// Checks that pronto supports the configuration for new branches.
 ///
 /// # Errors
-/// [`Unsupported`](ErrorKind::Unsupported), or a value is malformed.
+/// Fails with [`Unsupported`](ErrorKind::Unsupported) for `branch.autoSetupMerge=inherit`, and with
+/// [`ErrorKind::Config`] if a setting is malformed.
 pub(crate) fn check_tracking(repository: &Repository, tracking: Tracking) -> Result<()> {
     tracking_policy(repository, tracking).map(|_| ())
 }
@@ -312,10 +316,10 @@ fn followed(
     }
 }
 
-/// Lets the branch `name` follow `branch` (a full name) of `remote`.
+/// Makes `branch` (a full name) of `remote` the upstream of the branch `name`.
 ///
 /// # Errors
-/// The configuration cannot be written.
+/// Fails with [`ErrorKind::Config`] if the configuration cannot be written.
 pub fn set_upstream(
     repository: &Repository,
     name: &BStr,
@@ -366,7 +370,7 @@ fn set_up_following(
     let spoken = repository.spoken(&file);
     edit::edit_file(&file, crate::path::as_bytes(&spoken), |document| {
         set(document, "remote", followed.remote.as_bstr())?;
-        // As in Git, the value stands at the end of the section, also in place of another one.
+        // As in Git, the value is moved to the end of the section, even if it replaces another one.
         let _ = document.unset(key("merge").as_bstr(), true, |_| true);
         set(document, "merge", followed.branch.as_bstr())?;
         if rebase {

@@ -12,14 +12,14 @@ use crate::history::{Painting, Until};
 use crate::objects::from_odb;
 use crate::{Repository, Result};
 
-/// The commit that only `HEAD` led to.
+/// The reachability of the old commit after a detached `HEAD` has moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftBehind {
     /// A reference leads to this commit.
     Connected(Oneline),
     /// This commit, and perhaps ancestors of it, became unreachable.
     Lost {
-        /// The number of commits.
+        /// The number of commits that became unreachable.
         count: usize,
         /// The newest commits, the newest first: all if there are at most five, else four.
         shown: Vec<Oneline>,
@@ -84,7 +84,7 @@ pub(super) fn left_behind(
     })
 }
 
-/// The commits that are reachable from `start` and from none of `tips`, the newest first.
+/// Returns the commits that are reachable from `start` and from none of `tips`, the newest first.
 fn only_from(
     repository: &Repository,
     start: ObjectId,
@@ -113,7 +113,7 @@ fn title(repository: &Repository, id: ObjectId) -> Result<BString> {
     let Ok(commit) = CommitRef::from_bytes(&content, id.kind()) else {
         return Ok(BString::default());
     };
-    // A title may span several lines; Git joins them.
+    // A subject may span several lines; Git joins them.
     let title = commit.message().title.trim();
     let joined: Vec<&[u8]> = title.lines().map(|line| line.trim()).collect();
     let joined = joined.join(&b' ');

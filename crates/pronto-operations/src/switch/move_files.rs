@@ -1,4 +1,4 @@
-//! Moves files and index from one commit to another.
+//! Updates the files and the index from one commit to another.
 
 use super::LocalChange;
 use pronto_diff::ChangeKind;
@@ -19,7 +19,7 @@ use crate::merge::lacking;
 use crate::session::WorktreeSession;
 use crate::{Repository, Result, index, sparse_checkout, status};
 
-/// The result of moving files.
+/// The result of updating files.
 pub(crate) enum MovedFiles {
     Done(checkout::Outcome),
     Refused(Refusals),
@@ -41,7 +41,7 @@ pub(super) fn move_files(
         Some(commit) => tree_of(prepared.objects, commit)?,
         None => ObjectId::empty_tree(repository.object_hash()),
     };
-    // Without an index nothing has been checked out yet: everything is new.
+    // Without an index, nothing has been checked out yet, and all files are new.
     let old = old.filter(|_| prepared.index.identity().is_some());
     let old_tree = old
         .map(|commit| tree_or_empty(prepared.objects, commit))
@@ -78,7 +78,7 @@ pub(super) fn move_files(
     Ok(MovedFiles::Done(outcome))
 }
 
-/// Returns the files that differ from `commit`, in order.
+/// Returns the files that differ from `commit`: Git's status letter and the path, in order.
 pub(super) fn local_changes(
     repository: &Repository,
     commit: ObjectId,
@@ -122,7 +122,7 @@ fn staged_against(repository: &Repository, commit: ObjectId) -> Result<Vec<Diffe
     index::differences(repository, &tree, &index)
 }
 
-/// Returns the tree of `commit`; a `HEAD` of zeros has none.
+/// Returns the tree of `commit`; the empty tree for the null object id.
 fn tree_or_empty(objects: &pronto_odb::Store, commit: ObjectId) -> Result<ObjectId> {
     match commit.is_null() {
         true => Ok(ObjectId::empty_tree(commit.kind())),
@@ -130,7 +130,7 @@ fn tree_or_empty(objects: &pronto_odb::Store, commit: ObjectId) -> Result<Object
     }
 }
 
-/// Paths with conflicts.
+/// Returns the unmerged paths.
 fn unmerged(index: &Index) -> Vec<BString> {
     let entries = index.iter().filter(|entry| entry.stage() != 0);
     let mut paths: Vec<BString> = entries.map(|entry| entry.path.to_owned()).collect();

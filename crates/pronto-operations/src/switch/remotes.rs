@@ -1,24 +1,25 @@
-//! Remote-tracking branches: the candidates for a name, and their remotes.
+//! Finds the remote-tracking branches for a branch name, and the remotes of remote-tracking
+//! branches.
 
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::{Repository, Result};
 
-/// The remote-tracking branches that a short name could mean.
+/// The remote-tracking branches that match a short name (`--guess`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Candidates {
-    /// The full name of the one that is meant.
+    /// The full name of the chosen remote-tracking branch.
     pub chosen: Option<BString>,
-    /// The number of remote branches.
+    /// The number of matching remote-tracking branches.
     pub count: usize,
 }
 
-/// The remote-tracking branches of all remotes for a branch called `short` there. One of
-/// several is meant if `checkout.defaultRemote` names its remote.
+/// Returns the remote-tracking branches of all remotes for a branch called `short`. If there are
+/// several, `checkout.defaultRemote` chooses.
 ///
 /// # Errors
-/// A reference cannot be read.
+/// Fails if a ref cannot be read.
 pub fn remote_branches_named(repository: &Repository, short: &BStr) -> Result<Candidates> {
     let full: BString = [b"refs/heads/", short.as_bytes()].concat().into();
     let preferred = repository.config().raw("checkout.defaultremote");
@@ -43,7 +44,7 @@ pub fn remote_branches_named(repository: &Repository, short: &BStr) -> Result<Ca
     Ok(Candidates { chosen, count })
 }
 
-/// The remotes, and the names there, whose branches are fetched into `reference`.
+/// Returns the remotes, and the names of their branches, that are fetched into `reference`.
 pub(super) fn remote_sources(repository: &Repository, reference: &BStr) -> Vec<(BString, BString)> {
     let mut sources = Vec::new();
     for remote in repository.config().subsections("remote") {
@@ -62,7 +63,7 @@ pub(super) fn remote_sources(repository: &Repository, reference: &BStr) -> Vec<(
     sources
 }
 
-/// Returns the source of `name` under a refspec from `from` to `to`.
+/// Returns the source of `name` by the refspec `from:to`.
 fn reverse(from: &[u8], to: &[u8], name: &BStr) -> Option<BString> {
     let Some(star) = to.find_byte(b'*') else {
         return (to == name.as_bytes()).then(|| from.into());

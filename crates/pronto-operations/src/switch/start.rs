@@ -1,4 +1,4 @@
-//! Resolves a name on the command line for `switch` and `checkout`.
+//! Resolves a revision on the command line of `git switch` and `git checkout`.
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind;
@@ -8,25 +8,26 @@ use crate::refs::name;
 use crate::revision::{FullName, Want};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// A commit or a tree that was named, and how.
+/// A named commit or tree, with the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Its name, with `@{-1}` and similar forms resolved.
+    /// The name, with `@{-1}` and similar forms resolved.
     pub name: BString,
-    /// The full name of the branch, if it is one.
+    /// The full name of the branch, if a branch was named.
     pub branch: Option<BString>,
-    /// The full name of the reference, if it is one.
+    /// The full name of the ref, if a ref was named.
     pub reference: Option<BString>,
-    /// The commit; `None` if it is but a tree.
+    /// The commit; `None` if a tree was named.
     pub commit: Option<ObjectId>,
     /// The tree.
     pub tree: ObjectId,
 }
 
-/// Resolves `spec`: `None` if it names nothing. `A...B` is the one merge base.
+/// Resolves `spec`. Returns `None` if `spec` cannot be resolved. `A...B` is the single merge base.
 ///
 /// # Errors
-/// It names something that has no tree; or something on the way is broken.
+/// Fails with [`ErrorKind::Object`] if the object has no tree, and with other kinds if an object or
+/// a ref is broken.
 pub fn start_at(repository: &Repository, spec: impl AsRef<[u8]>) -> Result<Option<Start>> {
     let spec = spec.as_ref().as_bstr();
     let spec = if spec == "-" {
@@ -66,7 +67,7 @@ pub fn start_at(repository: &Repository, spec: impl AsRef<[u8]>) -> Result<Optio
     };
     let name = match branch {
         Some(_) => local,
-        // A remote-tracking branch that `@{upstream}` stands for is not named in its place.
+        // The remote-tracking branch of `@{upstream}` is shown as the caller wrote it.
         None if name.starts_with(b"refs/remotes/") => spec.to_owned(),
         None => name,
     };
@@ -87,7 +88,8 @@ pub fn start_at(repository: &Repository, spec: impl AsRef<[u8]>) -> Result<Optio
     }))
 }
 
-/// The commit of the branch `full`, given what its short name was `found` to stand for.
+/// Returns the commit of the branch `full`, given the ref that its short name was `found` to
+/// resolve to.
 fn tip_of(
     repository: &Repository,
     full: &BString,
@@ -96,7 +98,8 @@ fn tip_of(
     match found {
         None => Ok(None),
         Some(found) if found.direct == *full => Ok(Some(found.id)),
-        // What comes before branches was found, and perhaps one, too.
+        // The name resolved to a ref that takes precedence over branches. The branch may exist,
+        // too.
         Some(_) => repository.refs().id_of(full),
     }
 }

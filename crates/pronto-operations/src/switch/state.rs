@@ -4,10 +4,11 @@ use pronto_repository::Notice;
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Refuses to continue while an operation is in progress that `switch` does not cancel.
+/// Refuses to switch while an operation is in progress that `switch` does not cancel.
 ///
 /// # Errors
-/// [`Refused`](ErrorKind::Refused) while a merge, `am`, a rebase, a cherry-pick or a revert is in progress, in Git's words.
+/// Fails with [`Refused`](ErrorKind::Refused) and Git's message while a merge, `am`, a rebase, a
+/// cherry-pick or a revert is in progress.
 pub fn refuse_while_in_progress(repository: &Repository) -> Result<()> {
     let present = repository.in_progress();
     let quit = |doing: &str, command: &str| {

@@ -1,5 +1,5 @@
-//! Stores new trees: loose if they are few, as a pack if they are many. Their number is not known
-//! before the last one.
+//! Stores new trees: as loose objects if they are few, as a pack if they are many. The number is
+//! not known before the last tree.
 
 use gix_object::Kind;
 use pronto_hash::ObjectId;
@@ -9,11 +9,11 @@ use pronto_pack::writer::{Encoder, Options};
 use crate::Result;
 use crate::objects::from_odb;
 
-/// Contents that wait in memory until there is known to be enough for a pack.
+/// The limit in bytes for trees that are held in memory before a pack is started.
 const WAITING_BYTES: usize = 16 << 20;
 
-/// Receives trees one after another. Readers find them after [`finish`](Self::finish), which must
-/// be called.
+/// Receives trees one after another. Readers can find the trees after [`finish`](Self::finish),
+/// which must be called.
 pub(super) struct NewTrees<'a> {
     store: &'a Store,
     options: Options,
@@ -35,7 +35,7 @@ impl<'a> NewTrees<'a> {
         }
     }
 
-    /// Adds a tree of this content, and returns its id.
+    /// Adds a tree with this content, and returns its id.
     pub(super) fn add(
         &mut self,
         content: &[u8],
@@ -53,10 +53,10 @@ impl<'a> NewTrees<'a> {
         Ok(id)
     }
 
-    /// Writes what waits.
+    /// Writes the trees that are held in memory, and completes the pack.
     ///
     /// # Errors
-    /// A tree cannot be written.
+    /// Fails if a tree cannot be written.
     pub(super) fn finish(mut self) -> Result<()> {
         if self.bulk.is_none() && self.waiting.len() >= self.packed_from {
             self.begin_bulk().map_err(from_odb)?;

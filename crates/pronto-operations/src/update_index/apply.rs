@@ -19,7 +19,7 @@ use crate::add::{self, Hashed, Hasher, Stage, Target};
 use crate::session::WorktreeSession;
 use crate::{Error, Repository, Result, attributes, refresh};
 
-/// The thing at a path.
+/// The kind of the file system entry at a path.
 enum Found {
     Nothing,
     BeyondLink,
@@ -59,9 +59,9 @@ impl<'a> Apply<'a> {
         Ok((self.stage.into_edit()?, self.events))
     }
 
-    /// Does all, up to what ends it.
+    /// Applies all actions, up to the first that ends the operation.
     pub(super) fn run(&mut self, actions: &[Action]) -> Result<()> {
-        // After these the index as it was says nothing of what is to be done.
+        // After such an action, the original index does not show which files must be hashed.
         let changes = |action: &Action| {
             matches!(
                 action,
@@ -84,7 +84,8 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Examines the file of an action that needs it. Its entry counts if the index `is_as_it_was`.
+    /// Examines the file of an action that needs it. The entry is compared if the index
+    /// `is_as_it_was`.
     fn look(&self, action: &Action, is_as_it_was: bool) -> Option<Look> {
         let Action::Update(path, allowed) = action else {
             return None;
@@ -110,7 +111,7 @@ impl<'a> Apply<'a> {
         self.stage.get(path, 0)
     }
 
-    /// Whether the file is surely what the entry says.
+    /// Whether the file certainly matches the entry.
     fn is_clean(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> bool {
         let rules = self.prepared.rules;
         let is_trusted = entry.flags.contains(Flags::ASSUME_VALID);
@@ -123,7 +124,7 @@ impl<'a> Apply<'a> {
         is_trusted || matches
     }
 
-    /// Hashes all requested files, whether they are stored or not.
+    /// Hashes the files of all actions. Some of the objects are stored, others are not.
     fn hash(&mut self, actions: &[Action], looks: &[Option<Look>]) -> Result<()> {
         let wanted = |writes: bool| {
             actions
@@ -164,7 +165,7 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Does one thing; `Some` ends all of them.
+    /// Applies one action. `Some` ends the operation.
     fn act(&mut self, action: &Action, look: Option<Look>) -> Result<Option<Stop>> {
         match action {
             Action::Update(path, allowed) => {
@@ -215,7 +216,7 @@ impl<'a> Apply<'a> {
                 self.unresolve(paths);
                 Ok(None)
             }
-            // Done at the end, when it is known where the entries are.
+            // This action is applied at the end, when the positions of entries are known.
             Action::Vouch(path, _) => Ok(match self.entry(path.as_bstr()) {
                 Some(_) => None,
                 None => Some(Stop::NotMarked(path.clone())),
@@ -227,7 +228,7 @@ impl<'a> Apply<'a> {
         }
     }
 
-    /// Updates one path and reports that. Returns the reason if it cannot be done.
+    /// Updates one path and reports the change. Returns the reason if the path cannot be updated.
     fn updated(
         &mut self,
         path: &BStr,
@@ -360,7 +361,7 @@ impl<'a> Apply<'a> {
         self.insert(entry, allowed)
     }
 
-    /// Puts an entry into the index, if that is allowed.
+    /// Adds an entry to the index, if `allowed` permits that.
     fn insert(&mut self, entry: Entry, allowed: Allowed) -> Result<(), Failed> {
         let path = entry.path.clone();
         let stage = entry.stage();
@@ -389,7 +390,7 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
-    /// Enters the entry of `action`. Returns the reason if that is not possible.
+    /// Adds the given entry of `action`. Returns the reason if the entry cannot be added.
     fn take(&mut self, action: &Action) -> Option<Stop> {
         let Action::Entry {
             path,
@@ -438,14 +439,14 @@ impl<'a> Apply<'a> {
     }
 }
 
-/// The file of an action.
+/// The examined file of an action.
 struct Look {
     found: Found,
-    /// Whether it is hashed, and then whether it is stored.
+    /// `None` if the file is not hashed; otherwise whether the object is stored.
     hash: Option<bool>,
 }
 
-/// The reason for which an entry is not updated.
+/// The reason why an entry is not updated.
 enum Failed {
     Path(Event),
     Operation(Error),
@@ -470,7 +471,7 @@ fn find(prepared: &WorktreeSession<'_>, path: &BStr) -> Found {
     }
 }
 
-/// The mode that the index has for one that was given.
+/// Normalizes a given mode to one that the index allows.
 fn normal_mode(given: u32) -> u32 {
     match given & mode::TYPE {
         mode::SYMLINK => mode::SYMLINK,

@@ -1,4 +1,4 @@
-//! Caches of the index beside its entries: adding, removing and changing them.
+//! Adds, removes and changes the extensions of the index that are caches.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use super::Options;
 use crate::status::new_untracked_cache;
 use crate::{Repository, Result};
 
-/// Makes and takes away the caches that `options` speak of; says whether that changes anything.
+/// Adds and removes the caches according to `options`. Returns whether the index changes.
 pub(super) fn change_caches(
     repository: &Repository,
     edit: &mut Edit<'_>,
@@ -48,14 +48,15 @@ pub(super) fn change_caches(
     Ok(changed)
 }
 
-/// Returns the extension before a monitor has been queried: it vouches for none of `entries`.
+/// Returns the `FSMN` extension before a monitor was queried: no entry has the fsmonitor-valid bit.
 fn nothing_told(entries: usize) -> Fsmonitor {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let token = now.unwrap_or_default().as_nanos().to_string();
     Fsmonitor::new(token.into(), 0..entries as u32)
 }
 
-/// Lets the monitor vouch for some entries, or not; without what a monitor said nothing is done.
+/// Sets or clears the fsmonitor-valid bit of entries. Does nothing if the index has no monitor's
+/// data.
 pub(super) fn vouch(edit: &mut Edit<'_>, marks: &[(BString, bool)]) -> Result<()> {
     let told = {
         let content = edit.content();

@@ -1,4 +1,4 @@
-//! The events of an update of the index.
+//! The events of `git update-index`.
 
 use std::fmt;
 use std::io;
@@ -19,9 +19,9 @@ pub enum Event {
     Added(BString),
     /// A path was removed.
     Removed(BString),
-    /// A path was made executable, or not.
+    /// The executable bit of a path was set (`true`) or cleared.
     Executable(BString, bool),
-    /// The file of an entry is not as it says.
+    /// The file of an entry differs from the entry.
     Outdated(Outdated),
     /// The conversion of a file had a problem.
     Conversion(filter::Warning),
@@ -29,13 +29,13 @@ pub enum Event {
     Failure(add::Failure),
     /// A path cannot be updated.
     Refused(Refusal),
-    /// An index must not have this path, which is skipped.
+    /// The path is not allowed in an index and was skipped.
     Skipped(BString),
-    /// The reason why nothing was written; nothing follows.
+    /// The reason why nothing was written. This is the last event.
     Stopped(Stop),
 }
 
-/// The reason for which a path cannot be updated. [`Display`](fmt::Display) gives Git's message.
+/// The reason why a path cannot be updated. [`Display`](fmt::Display) gives Git's message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -45,15 +45,15 @@ pub enum Refusal {
     Unexamined(BString, io::Error),
     /// The file does not exist, and removals are not allowed.
     Missing(BString),
-    /// The path is a directory, and the index has files in it.
+    /// The path is a directory, and the index has entries below it.
     DirectoryWithEntries(BString),
     /// The path is a directory.
     Directory(BString),
-    /// The path would be a file, and a directory of other entries.
+    /// The path would be both a file and a leading directory of other entries.
     FileAndDirectory(BString),
-    /// The path is new, and additions are not allowed.
+    /// The path is new, and `add` is not allowed.
     NotAllowed(BString),
-    /// An index must not have the path.
+    /// The path is not allowed in an index.
     InvalidPath(BString),
 }
 
@@ -84,21 +84,21 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The reason for which nothing was written. [`Display`](fmt::Display) gives Git's message.
+/// The reason why nothing was written. [`Display`](fmt::Display) gives Git's message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The path cannot be updated, for a reason that is reported before.
+    /// The path cannot be updated. The reason was reported before.
     NotUpdated(BString),
-    /// The path has no entry that could be marked.
+    /// The path has no entry whose flag could be changed.
     NotMarked(BString),
-    /// The path has no entry of a file, which could be made executable (`true`) or not.
+    /// The path has no file entry whose executable bit could be set (`true`) or cleared.
     ModeKept(BString, bool),
-    /// The given entry cannot be added, for a reason that is reported before.
+    /// The given entry cannot be added. The reason was reported before.
     EntryRefused {
         /// The path.
         path: BString,
-        /// Whether the entry is one of a list.
+        /// Whether the entry is from a list (`--index-info`).
         from_list: bool,
     },
     /// A file cannot be converted or examined.
@@ -108,7 +108,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// Returns the advice about it.
+    /// Returns Git's advice about the failure.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Stop::Failed(error) | Stop::NotEncoded(error) => error.hint(),

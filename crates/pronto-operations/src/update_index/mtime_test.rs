@@ -1,4 +1,5 @@
-//! Tests whether the times of directories are reliable enough for an untracked cache.
+//! Tests whether the mtimes of directories are reliable enough for an untracked cache:
+//! `git update-index --test-untracked-cache`.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,12 +12,12 @@ use pronto_io::error::IoContext;
 
 use crate::{ErrorKind, Result};
 
-/// Longer than a tick of the clock that file systems take their times from, where those have
-/// nanoseconds; others take another second.
+/// The pause after each change: longer than a clock tick of file systems with nanosecond
+/// timestamps, or longer than a second for other file systems.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1100)];
 
-/// An action, its place, whether the stat data of the directory change with it, and the defect if
-/// not.
+/// One test: an action, its path, whether the action must change the stat data of the directory,
+/// and the defect otherwise.
 type Turn<'a> = (
     &'a dyn Fn() -> std::io::Result<()>,
     &'a Path,
@@ -24,22 +25,22 @@ type Turn<'a> = (
     MtimeDefect,
 );
 
-/// A defect of a file system for which it cannot have an untracked cache.
+/// A defect of a file system because of which an untracked cache cannot be used.
 /// [`Display`](fmt::Display) gives Git's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MtimeDefect {
     /// A new file does not change the stat data of its directory.
     NewFile,
-    /// A new directory does not change the stat data of the one above.
+    /// A new directory does not change the stat data of its parent directory.
     NewDirectory,
     /// New content of a file changes the stat data of its directory.
     Update,
-    /// A new file in a subdirectory changes the stat data of the directory above.
+    /// A new file in a subdirectory changes the stat data of the parent directory.
     FileBelow,
     /// The removal of a file does not change the stat data of its directory.
     RemovedFile,
-    /// The removal of a directory does not change the stat data of the one above.
+    /// The removal of a directory does not change the stat data of its parent directory.
     RemovedDirectory,
 }
 
@@ -62,11 +63,11 @@ impl fmt::Display for MtimeDefect {
     }
 }
 
-/// Changes files in a new directory below `top`, which is removed at the end, and checks whether
-/// its stat data change. `step` is called after each pause. Returns the first defect.
+/// Changes files in a temporary directory below `top`, and checks whether the stat data of
+/// directories change. `step` is called after each pause. Returns the first defect.
 ///
 /// # Errors
-/// A file or directory cannot be created or removed.
+/// Fails with [`ErrorKind::Io`] if a file or directory cannot be created or removed.
 pub fn test_untracked_cache(
     top: &Path,
     step: &mut dyn FnMut() -> Result<()>,

@@ -1,4 +1,4 @@
-//! The bands of an answer: the archive, messages, and the reason of a failure.
+//! The sidebands of a response: the archive, messages, and the reason of a failure.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ const DATA: u8 = 1;
 const MESSAGE: u8 = 2;
 const FAILURE: u8 = 3;
 
-/// The most bytes behind the band in one packet.
+/// The largest number of data bytes in one packet, after the band number.
 const MOST_BYTES: usize = MAX_PAYLOAD - 1;
 
-/// The bands of one connection, which several threads write to.
+/// The sidebands of one connection, to which several threads write.
 pub(super) struct Bands<'a>(Mutex<Output<'a>>);
 
 struct Output<'a> {
@@ -66,19 +66,19 @@ impl<'a> Bands<'a> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the client is gone.
+    /// Returns whether the connection is broken.
     pub(super) fn is_broken(&self) -> bool {
         self.lock().is_broken
     }
 
-    /// Tells the client that there will be an answer.
+    /// Sends the acknowledgement of the request.
     pub(super) fn confirm(&self) -> io::Result<()> {
         let mut output = self.lock();
         output.send(b"0008ACK\n0000")?;
         output.flush()
     }
 
-    /// Sends a message. The archive does not depend on whether it arrives.
+    /// Sends a message. Errors are ignored.
     pub(super) fn say(&self, text: &[u8]) {
         let mut output = self.lock();
         for piece in text.chunks(MOST_BYTES) {
@@ -86,7 +86,7 @@ impl<'a> Bands<'a> {
         }
     }
 
-    /// Ends a failed answer.
+    /// Ends a failed response with the message `text`.
     pub(super) fn fail(&self, text: &[u8]) -> io::Result<()> {
         let mut output = self.lock();
         output.send_data()?;
@@ -94,7 +94,7 @@ impl<'a> Bands<'a> {
         output.flush()
     }
 
-    /// Ends a complete answer.
+    /// Ends a complete response.
     pub(super) fn end(&self) -> io::Result<()> {
         let mut output = self.lock();
         output.send_data()?;
@@ -103,7 +103,7 @@ impl<'a> Bands<'a> {
     }
 }
 
-/// The band of the archive.
+/// Writes to the band of the archive.
 impl Write for &Bands<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut output = self.lock();

@@ -1,7 +1,7 @@
-//! Creating worktrees.
+//! Creates worktrees: `git worktree add`.
 //!
-//! Names are resolved first ([`plan`]), so that a front end can show what
-//! will be created. Then the worktree is created ([`add`](add())).
+//! Names are resolved first ([`plan`]), so that a front end can show the planned steps. Then the
+//! worktree is created ([`add`](add())).
 
 mod make;
 mod modules;
@@ -33,76 +33,78 @@ const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an u
     \"git push -u\" to set the upstream config as you push.\n\
     Disable this message with \"git config advice.setUpstreamFailure false\"";
 
-/// Options for a new worktree.
+/// Options of `git worktree add`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct AddOptions {
-    /// The path, as the user wrote it.
+    /// The path of the new worktree, as the user wrote it.
     pub place: BString,
-    /// The commit to check out, as the user wrote it.
+    /// The commit or branch to check out, as the user wrote it.
     pub commit: Option<BString>,
-    /// On which branch.
+    /// The branch of the new worktree (`-b`, `-B`, `--detach`, `--orphan`).
     pub branching: Branching,
-    /// The upstream of a new branch; `None` if unspecified.
+    /// The upstream of a new branch (`--track`, `--no-track`); `None` if unspecified.
     pub tracking: Option<Tracking>,
-    /// Take a branch of a remote for one that is not there (`worktree.guessRemote`).
+    /// Create a missing branch from the remote-tracking branch of the same name (`--guess-remote`,
+    /// `worktree.guessRemote`).
     pub guess_remote: bool,
-    /// The number of checks to override: with one, a branch that another worktree has; with two,
-    /// also the path of a locked worktree.
+    /// The number of `--force` options. One allows a branch that is checked out in another
+    /// worktree; two also allow the path of a locked, missing worktree.
     pub force: u8,
-    /// Write no files.
+    /// Do not check out files (`--no-checkout`).
     pub no_checkout: bool,
-    /// The reason with which the worktree stays locked.
+    /// The reason with which the new worktree is locked (`--lock`, `--reason`).
     pub lock: Option<BString>,
-    /// Whether messages about upstreams are omitted.
+    /// Suppress messages about upstreams (`--quiet`).
     pub quiet: bool,
-    /// The ignored files of this worktree that the new one gets, too.
+    /// The ignored files of the current worktree to copy to the new one.
     pub carry: Carry,
-    /// Whether to copy the existing repositories of submodules, so that `submodule update` in the new
-    /// worktree contacts no remote for their objects.
+    /// Copy the existing repositories of submodules, so that `git submodule update` in the new
+    /// worktree fetches no objects.
     pub share_submodules: bool,
 }
 
 /// The branch of a new worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Branching {
-    /// The one that was named; else one with the name of the directory, new if need be.
+    /// The branch that `commit` names; otherwise the branch with the name of the directory, created
+    /// if needed.
     #[default]
     Guess,
-    /// A new one.
+    /// Create this branch (`-b`).
     New(BString),
-    /// A new one, or one that is moved.
+    /// Create or reset this branch (`-B`).
     Force(BString),
-    /// None.
+    /// Detach `HEAD` (`--detach`).
     Detach,
-    /// A new one without commits, by its name or by that of the directory.
+    /// Create an unborn branch with this name, or with the name of the directory (`--orphan`).
     Orphan(Option<BString>),
 }
 
-/// A worktree to be created, with all names resolved.
+/// A worktree to create, with all names resolved.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Addition {
     options: AddOptions,
-    /// The branch to be made, and whether one may be moved.
+    /// The branch to create, and whether an existing branch may be reset.
     new_branch: Option<(BString, bool)>,
-    /// The start of the branch, or the commit to check out.
+    /// The starting point of the branch, or the commit to check out.
     start: BString,
     orphan: bool,
-    /// The step that is about to happen.
+    /// The first step, for a message.
     pub preparation: Preparation,
 }
 
-/// The step that is about to happen.
+/// The first step of creating a worktree, as Git announces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preparation {
-    /// A branch is made.
+    /// This branch will be created.
     NewBranch(BString),
-    /// A branch is moved, which was at this commit, its id short.
+    /// This branch will be reset. Contains the abbreviated id of its old commit.
     Reset(BString, String),
-    /// A branch is checked out.
+    /// This branch will be checked out.
     Branch(BString),
-    /// A commit, its id short.
+    /// The commit with this abbreviated id will be checked out with a detached `HEAD`.
     Detached(String),
 }
 
@@ -110,9 +112,9 @@ pub enum Preparation {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AddOutcome {
-    /// The branch could not be made: nothing was done.
+    /// The branch could not be created, so that nothing was changed.
     NoBranch(Error),
-    /// The worktree is made, unless files could not be written.
+    /// The worktree was created, unless files could not be written.
     Added(Box<Added>),
 }
 
@@ -120,18 +122,19 @@ pub enum AddOutcome {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Added {
-    /// The upstream of the new branch.
+    /// The upstream that was configured for the new branch.
     pub set_up: Option<UpstreamSetup>,
-    /// The results for files, unless no files were requested.
+    /// The result of the checkout; `None` with `--no-checkout`.
     pub reset: Option<reset::Outcome>,
     /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
-    /// Whether there are submodules, which were asked for and have no files yet.
+    /// Whether `share_submodules` was requested and there are submodules, which are not checked out
+    /// yet.
     pub has_submodules: bool,
 }
 
 impl Added {
-    /// Returns whether writing the files failed. In that case there is no worktree.
+    /// Returns whether writing the files failed. In that case the worktree was removed again.
     pub fn has_failed(&self) -> bool {
         match &self.reset {
             None => false,
@@ -141,11 +144,13 @@ impl Added {
     }
 }
 
-/// Settles what `options` mean. Nothing is changed.
+/// Resolves the names in `options`. Changes nothing.
 ///
 /// # Errors
-/// A branch is checked out elsewhere, a name means nothing, or
-/// [`Unsupported`](ErrorKind::Unsupported).
+/// Fails with [`ErrorKind::InvalidInput`] if options contradict each other, with
+/// [`ErrorKind::UnknownRevision`] if a name cannot be resolved, with [`ErrorKind::Refused`] if a
+/// branch is checked out in another worktree or a name is invalid, and with
+/// [`Unsupported`](ErrorKind::Unsupported) for cases that pronto lacks.
 pub fn plan(repository: &Repository, options: AddOptions) -> Result<Addition> {
     switch::check_tracking(repository, options.tracking.unwrap_or_default())?;
     let spoken = super::spoken_argument(repository, options.place.as_bstr());
@@ -189,13 +194,14 @@ fn preparation(
     }
 }
 
-/// Creates a worktree: its branch, its data in the repository, its files, and its index. If it
-/// fails or is interrupted, everything but the branch is removed again. If the process is
-/// killed, [`prune`](crate::worktrees::prune) removes the data later.
+/// Creates a worktree: its branch, its administrative directory, its files, and its index. On a
+/// failure or an interruption, everything but the branch is removed again. If the process is
+/// killed, [`prune`](crate::worktrees::prune) removes the administrative directory later.
 ///
 /// # Errors
-/// The place is taken, a branch cannot be created or is checked out elsewhere, or files of the
-/// repository cannot be written. Files that cannot be written are no error: see
+/// Fails with [`ErrorKind::Refused`] if the path is in use or a branch is checked out in another
+/// worktree, and with other kinds if a branch cannot be created or files of the repository cannot
+/// be written. Files of the worktree that cannot be written are no error: see
 /// [`Added::has_failed`].
 pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> Result<AddOutcome> {
     let options = &addition.options;
@@ -235,7 +241,8 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     make::make_refs_dir(&own_dir)?;
     target.write(&inside)?;
     if !repository.refs().wants_log(BStr::new("HEAD")) {
-        // The repository in which Git runs decides here, and the worktree later.
+        // The reflog setting of the current repository decides here, and that of the new worktree
+        // later.
         let _ = std::fs::remove_file(inside.git_path("logs/HEAD"));
     }
     make::connect(&place, &own_dir)?;
@@ -251,7 +258,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         }
     }
     if let (Target::Unborn(_), false) = (&target, options.no_checkout) {
-        // There are no files, but an index.
+        // With `--no-checkout`, there is an index but no files.
         fill(&inside, watch)?;
     }
     place_guard.keep();
@@ -269,7 +276,7 @@ fn collect_remarks(repository: &Repository, inside: &Repository) {
     }
 }
 
-/// The full name of the branch that `name` means, if there is one.
+/// Returns the full name of the existing branch called `name`, if there is one.
 fn existing_branch(repository: &Repository, name: &BStr) -> Result<Option<BString>> {
     let full = branch_called(repository, name)?;
     match full {
@@ -278,7 +285,7 @@ fn existing_branch(repository: &Repository, name: &BStr) -> Result<Option<BStrin
     }
 }
 
-/// The full name of a branch called `name`, if that can be a name.
+/// Returns the full name of a branch called `name`, if the name is valid.
 fn branch_called(repository: &Repository, name: &BStr) -> Result<Option<BString>> {
     let is_literal = name == "@";
     let meant = repository.interpret_branch_name(name).ok().flatten();
@@ -301,7 +308,7 @@ fn commit_named(repository: &Repository, name: &BStr) -> Result<Option<ObjectId>
     }
 }
 
-/// Refuses a name for a branch without commits.
+/// Checks the name of an unborn branch.
 fn check_unborn(repository: &Repository, name: &BStr) -> Result<()> {
     match branch_called(repository, name)? {
         None => Err(invalid_name(repository, name, ErrorKind::Refused)?),
@@ -312,7 +319,7 @@ fn check_unborn(repository: &Repository, name: &BStr) -> Result<()> {
     }
 }
 
-/// Makes the branch `name`, as `git branch` does.
+/// Creates the branch `name`, as `git branch` does.
 fn make_branch(
     repository: &Repository,
     name: &BString,
@@ -400,7 +407,7 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
     })
 }
 
-/// Writes all files.
+/// Checks out all files.
 fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
     crate::remote::fetch_on_demand(inside, watch.interrupt())?;
     let options = reset::Options {
@@ -420,15 +427,15 @@ fn invalid_reference(name: &BStr) -> Error {
     )
 }
 
-/// The last component of a path, slashes at its end left out.
+/// Returns the last component of a path, without trailing slashes.
 fn base_name_of(place: &BStr) -> &BStr {
     let end = place.trim_end_with(|c| c == '/');
     let start = end.rfind_byte(b'/').map_or(0, |slash| slash + 1);
     end[start..].as_bstr()
 }
 
-/// Returns the name of the branch that is created for a worktree at `place`. As in Git, a slash at
-/// the end of a path with several components is part of it.
+/// Returns the name of the branch for a worktree at `place`. As in Git, a trailing slash of a path
+/// with several components is part of the name.
 fn base_name(place: &BStr) -> BString {
     let length = place.trim_end_with(|c| c == '/').len();
     let start = length - base_name_of(place).len();

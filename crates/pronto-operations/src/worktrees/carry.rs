@@ -1,7 +1,8 @@
-//! Carrying ignored files (build outputs, installed dependencies) from one worktree into a new one.
+//! Copies ignored files (build outputs, installed dependencies) from the current worktree to a new
+//! one.
 //!
-//! Only ignored, untracked files are considered. A directory that a pattern names is carried with
-//! everything in it. See `docs/design/checkout.md`, "Carried files".
+//! Only ignored, untracked files are considered. A directory that matches a pattern is copied with
+//! all its contents. See `docs/design/checkout.md`, "Carried files".
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
@@ -15,16 +16,17 @@ use crate::status::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 
-/// The ignored files that a new worktree gets from this one.
+/// The ignored files to copy to a new worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carry {
-    /// As in `.gitignore`, from the top; a later pattern wins over an earlier one. None: no files.
+    /// The patterns of the files, in the syntax of `.gitignore` and relative to the top. A later
+    /// pattern overrides an earlier one. If empty, no files are copied.
     pub patterns: Vec<BString>,
-    /// Whether they share their blocks with the originals.
+    /// Whether the copies share their disk blocks with the originals (reflinks).
     pub sharing: Sharing,
 }
 
-/// Refuses early what is known to fail: files are to share blocks, and the file system cannot.
+/// Fails early if files must share blocks, and the file system does not support reflinks.
 pub(super) fn check_carry(repository: &Repository, carry: &Carry) -> Result<()> {
     if carry.patterns.is_empty() {
         return Ok(());
@@ -43,8 +45,7 @@ pub(super) fn check_carry(repository: &Repository, carry: &Carry) -> Result<()> 
     }
 }
 
-/// Copies the files that match the patterns to the worktree of `inside`, whose files are
-/// written.
+/// Copies the files that match the patterns to the worktree of `inside`, after its checkout.
 pub(super) fn carry(
     repository: &Repository,
     carry: &Carry,
@@ -83,7 +84,7 @@ pub(super) fn carry(
     Ok(())
 }
 
-/// The paths that the patterns name, directories as a whole.
+/// Returns the paths that match the patterns. A matching directory is returned as a whole.
 fn find_carried(
     repository: &Repository,
     top: &Directory,
@@ -115,7 +116,7 @@ fn find_carried(
     Ok(search.found)
 }
 
-/// Searches carried paths, directory by directory.
+/// Searches the paths to copy, directory by directory.
 struct Search<'a> {
     top: &'a Directory,
     index: &'a Index,
@@ -142,7 +143,7 @@ impl Search<'_> {
         };
         let is_top = directory.is_empty();
         if !is_top && entries.iter().any(|(name, _)| name == b".git") {
-            // What is in another repository is that one's.
+            // Files in a nested repository are not copied.
             return Ok(());
         }
         self.ignored.enter(directory);
@@ -167,13 +168,13 @@ impl Search<'_> {
                 below.push(path);
             }
         }
-        // Sorted, each ignore file is read once.
+        // In this order, each ignore file is read once.
         below.sort_by(|one, other| other.cmp(one));
         self.left.extend(below);
         Ok(())
     }
 
-    /// Whether `path` is carried: not tracked, ignored, and named by a pattern.
+    /// Whether `path` is copied: untracked, ignored, and matched by a pattern.
     fn takes(&self, path: &BStr, is_directory: bool) -> bool {
         self.wanted.is_ignored(path, is_directory)
             && self.ignored.is_ignored(path, is_directory)
@@ -188,8 +189,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether the index has `path`, so that nothing else may be put there: a directory may be one in which
-/// tracked files are.
+/// Whether the index has an entry at `path`, or for a directory, an entry below it. Nothing else
+/// may be copied to such a path.
 fn is_tracked(index: &Index, path: &[u8], is_directory: bool) -> bool {
     let path = path.as_bstr();
     if !index.stages(path).is_empty() {
@@ -198,7 +199,7 @@ fn is_tracked(index: &Index, path: &[u8], is_directory: bool) -> bool {
     !is_directory && !index.below(path).is_empty() || is_in_submodule(index, path)
 }
 
-/// Whether `path` is below a submodule, whose files are its own.
+/// Whether `path` is inside a submodule.
 fn is_in_submodule(index: &Index, path: &BStr) -> bool {
     let ends = path.find_iter(b"/");
     let mut stages = ends.flat_map(|end| index.stages(path[..end].as_bstr()));

@@ -1,8 +1,8 @@
 //! Worktrees that must not be removed: locked by a user, or being created.
 //!
-//! While `add` runs, the file `locked` contains its mark, and the process holds a lock of the
-//! operating system on the file. A killed process leaves a file without that lock, and `prune` may
-//! remove the worktree's data; git sees a locked worktree.
+//! While `add` runs, the file `locked` contains a mark, and the process holds an `flock` on the
+//! file. A killed process leaves the file without the `flock`, and `prune` may then remove the
+//! administrative directory; for git, the worktree is locked.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -15,10 +15,10 @@ use rustix::fs::{FlockOperation, flock};
 use super::{WorkTree, as_line, exists, refused};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// The start of the file while a worktree is being created.
+/// The start of the content of `locked` while a worktree is being created.
 const INITIALIZING: &str = "initializing: pronto";
 
-/// Whether a worktree is locked.
+/// The lock state of a worktree (`git worktree lock`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockState {
     /// The worktree is not locked.
@@ -28,7 +28,7 @@ pub enum LockState {
 }
 
 impl LockState {
-    /// Why it is locked, if it is.
+    /// Returns the reason of the lock, if the worktree is locked.
     pub fn reason(&self) -> Option<&BStr> {
         match self {
             LockState::Unlocked => None,
@@ -37,10 +37,10 @@ impl LockState {
     }
 }
 
-/// Whether `work_tree` is locked.
+/// Returns the lock state of `work_tree`.
 ///
 /// # Errors
-/// The file that says so cannot be read.
+/// Fails with [`ErrorKind::Io`] if the file `locked` cannot be read.
 pub fn lock_state(repository: &Repository, work_tree: &WorkTree) -> Result<LockState> {
     let Some(id) = &work_tree.id else {
         return Ok(LockState::Unlocked);
@@ -60,7 +60,8 @@ pub fn lock_state(repository: &Repository, work_tree: &WorkTree) -> Result<LockS
 /// Locks the worktree that `argument` names, for `reason`, which may be empty.
 ///
 /// # Errors
-/// There is none, it is the main one, it is locked already, or the file cannot be written.
+/// Fails with `ErrorKind::Refused` if there is no such worktree, it is the main worktree, or it is
+/// locked already, and with [`ErrorKind::Io`] if the file cannot be written.
 pub fn lock(repository: &Repository, argument: &BStr, reason: &BStr) -> Result<()> {
     let (work_tree, id) = lockable(repository, argument)?;
     match lock_state(repository, &work_tree)?.reason() {
@@ -80,7 +81,8 @@ pub fn lock(repository: &Repository, argument: &BStr, reason: &BStr) -> Result<(
 /// Unlocks the worktree that `argument` names.
 ///
 /// # Errors
-/// There is none, it is the main one, it is not locked, or the file cannot be removed.
+/// Fails with `ErrorKind::Refused` if there is no such worktree, it is the main worktree, or it is
+/// not locked, and with [`ErrorKind::Io`] if the file cannot be removed.
 pub fn unlock(repository: &Repository, argument: &BStr) -> Result<()> {
     let (work_tree, id) = lockable(repository, argument)?;
     if lock_state(repository, &work_tree)? == LockState::Unlocked {
@@ -103,7 +105,7 @@ fn lockable(repository: &Repository, argument: &BStr) -> Result<(WorkTree, BStri
     }
 }
 
-/// The mark of a worktree that is being created. The lock on it ends with the process.
+/// The mark of a worktree that is being created. The `flock` on the file ends with the process.
 #[derive(Debug)]
 pub(super) struct Mark {
     file: PathBuf,
@@ -111,17 +113,17 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Marks the worktree whose directory is `own_dir`.
+    /// Marks the worktree with the administrative directory `own_dir`.
     pub(super) fn set(own_dir: &Path) -> Result<Self> {
         let file = own_dir.join("locked");
-        // It is complete and held before it has its name.
+        // The file is complete and locked before it is renamed.
         let beside = own_dir.join("locked.new");
         let set = || -> std::io::Result<File> {
             let mut held = OpenOptions::new()
                 .write(true)
                 .create_new(true)
                 .open(&beside)?;
-            // Where there are no such locks, the mark merely stays when the process is killed.
+            // If the file system lacks `flock`, the mark merely remains when the process is killed.
             let _ = flock(&held, FlockOperation::NonBlockingLockExclusive);
             let process = std::process::id();
             let host = host_name();
@@ -136,7 +138,7 @@ impl Mark {
         Ok(Mark { file, _held: held })
     }
 
-    /// Clears the mark of a complete worktree. With a reason it stays locked.
+    /// Clears the mark of a complete worktree. With a reason, the worktree stays locked.
     pub(super) fn clear(self, reason: Option<&BStr>) -> Result<()> {
         match reason {
             Some(reason) => super::replace_file(&self.file, &as_line(reason)),
@@ -150,8 +152,8 @@ impl Mark {
     }
 }
 
-/// Returns the file, locked by the caller, if `file` marks a worktree whose creating process is
-/// gone. The lock keeps two callers from proceeding.
+/// Returns the file, with an `flock` by the caller, if `file` marks a worktree whose creating
+/// process has died. The `flock` keeps two callers from proceeding.
 pub(super) fn abandoned(file: &Path) -> Option<File> {
     let mut opened = File::open(file).ok()?;
     let mut text = String::new();
@@ -167,7 +169,7 @@ pub(super) fn abandoned(file: &Path) -> Option<File> {
         return None;
     }
     flock(&opened, FlockOperation::NonBlockingLockExclusive).ok()?;
-    // The process that held it may have completed in between.
+    // The creating process may have completed in the meantime.
     use std::os::unix::fs::MetadataExt;
     let (held, named) = (opened.metadata().ok()?, file.symlink_metadata().ok()?);
     ((held.dev(), held.ino()) == (named.dev(), named.ino())).then_some(opened)

@@ -1,4 +1,4 @@
-//! Pruning the data of missing worktrees.
+//! Prunes the administrative directories of missing worktrees: `git worktree prune`.
 
 use std::fmt;
 use std::fs::File;
@@ -14,19 +14,21 @@ use super::{DIRECTORY, WorkTree, exists, locks};
 use crate::expiry::Expiry;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// The age from which `add` has surely locked a directory, and the time to wait for that.
+/// The age at which `add` has surely locked a new administrative directory, and the time to wait
+/// for that.
 const NEW: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Whether a worktree may be pruned.
+/// The decision whether a worktree may be pruned.
 enum Verdict {
     /// The worktree exists, is locked, or is not yet expired.
     Keep,
-    /// The worktree may be removed, for this reason. Its lock is released with the value.
+    /// The administrative directory may be removed, for this reason. The lock is released when the
+    /// value is dropped.
     Prune(PruneReason, Option<File>),
 }
 
-/// The reason for which a worktree may be pruned. [`Display`](fmt::Display) gives Git's words.
+/// The reason why a worktree may be pruned. [`Display`](fmt::Display) gives Git's words.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PruneReason {
@@ -66,15 +68,15 @@ impl fmt::Display for PruneReason {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Pruned {
-    /// The name of its directory below `worktrees`.
+    /// The name of its administrative directory below `worktrees`.
     pub id: BString,
     /// The reason.
     pub reason: PruneReason,
-    /// The error if its data could not be removed.
+    /// The error, if the administrative directory could not be removed.
     pub failure: Option<Error>,
 }
 
-/// Returns the reason for which `work_tree` may be pruned, if it may.
+/// Returns the reason why `work_tree` may be pruned, if there is one.
 pub fn prune_reason(
     repository: &Repository,
     work_tree: &WorkTree,
@@ -87,11 +89,12 @@ pub fn prune_reason(
     }
 }
 
-/// Removes the data of worktrees whose files are gone, like `git worktree prune`, and of those
-/// that a killed process of pronto was creating. With `dry_run` it only lists them.
+/// Removes the administrative directories of missing worktrees, like `git worktree prune`, and of
+/// worktrees that a killed process of pronto was creating. With `dry_run` (`--dry-run`), only lists
+/// them.
 ///
 /// # Errors
-/// None: data that cannot be removed are listed with the rest.
+/// Never fails: directories that cannot be removed are returned with [`Pruned::failure`].
 pub fn prune(repository: &Repository, expiry: Expiry, dry_run: bool) -> Result<Vec<Pruned>> {
     let mut gone = Vec::new();
     let mut kept: Vec<(BString, Option<BString>)> = Vec::new();
@@ -112,7 +115,7 @@ pub fn prune(repository: &Repository, expiry: Expiry, dry_run: bool) -> Result<V
         true => place.to_ascii_lowercase().into(),
         false => place.clone(),
     };
-    // The main worktree precedes others of the same place.
+    // The main worktree precedes others with the same path.
     kept.sort_by_cached_key(|(place, id)| (fold(place), id.clone()));
     for pair in kept.windows(2) {
         let [(before, _), (place, Some(id))] = pair else {
@@ -141,10 +144,11 @@ fn forget(repository: &Repository, id: BString, reason: PruneReason, dry_run: bo
     }
 }
 
-/// Removes the data of the worktree `id` in the repository.
+/// Removes the administrative directory of the worktree `id`.
 pub(super) fn remove_own_dir(repository: &Repository, id: &BStr) -> Result<()> {
     let directory = repository.own_dir(id);
-    // Of an empty one `add` may be about to begin: what it writes meanwhile is not taken.
+    // If the directory is empty, `add` may be about to fill it: files that `add` writes meanwhile
+    // are not removed.
     let is_empty = std::fs::read_dir(&directory).is_ok_and(|mut all| all.next().is_none());
     let removed = match is_empty {
         true => std::fs::remove_dir(&directory),
@@ -162,12 +166,12 @@ pub(super) fn remove_own_dir(repository: &Repository, id: &BStr) -> Result<()> {
 
 /// Removes the directory of linked worktrees if it is empty.
 pub(super) fn remove_empty_work_tree_directory(repository: &Repository) {
-    // It stays if it is not empty.
+    // Removing the directory fails if it is not empty.
     let _ = std::fs::remove_dir(repository.common_dir().join(DIRECTORY));
 }
 
-/// Decides whether the worktree `id` may be pruned. If not, also returns the place of its
-/// `.git`, unless it is locked.
+/// Decides whether the worktree `id` may be pruned. If not, also returns the path of its `.git`,
+/// unless the worktree is locked.
 fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option<BString>) {
     let directory = repository.own_dir(id);
     let prune = |reason| (Verdict::Prune(reason, None), None);
@@ -199,7 +203,7 @@ fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option
     if place.is_empty() {
         return prune(PruneReason::InvalidPointer);
     }
-    // It may be relative to the directory that it stands in.
+    // The path may be relative to the directory of the file.
     let place = path::as_bytes(&directory.join(path::borrow(place))).to_owned();
     if !exists(path::borrow(&place)) {
         let used = std::fs::metadata(directory.join("index"));
@@ -214,7 +218,8 @@ fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option
     (Verdict::Keep, Some(place))
 }
 
-/// Whether `directory` is so new that `add` may be about to lock it: it makes the directory first.
+/// Whether `directory` is so new that `add`, which creates the directory first, may be about to
+/// lock it.
 fn is_beginning(directory: &Path) -> bool {
     let made = std::fs::metadata(directory).and_then(|found| found.modified());
     made.is_ok_and(|made| made.elapsed().map_or(true, |age| age < NEW))

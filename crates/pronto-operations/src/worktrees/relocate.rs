@@ -1,4 +1,4 @@
-//! Moving worktrees.
+//! Moves worktrees: `git worktree move`.
 
 use std::path::Path;
 
@@ -13,16 +13,17 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::read_git_file;
 use pronto_repository::Notice;
 
-/// Moves the linked worktree that `argument` names to `to`, or into the directory `to`. A
-/// locked one needs `force` of two. With `force` of one, the place may be that of a worktree
-/// whose files are gone.
+/// Moves the linked worktree that `argument` names to the path `to`, or into the directory `to`.
+/// `force` is the number of `--force` options: two are needed for a locked worktree; with one, the
+/// new path may be that of a registered worktree whose files are missing.
 ///
-/// After an interruption between the move and its record, `repair` with the new path completes
-/// it.
+/// If the process is interrupted between the move and the update of the links, `repair` with the
+/// new path completes the move.
 ///
 /// # Errors
-/// There is no such worktree, it is the main one, it is locked, has submodules or is broken, or
-/// the place is taken; or it cannot be moved.
+/// Fails with `ErrorKind::Refused` if there is no such worktree, it is the main worktree, is
+/// locked, has submodules or is broken, or the new path is in use, and with [`ErrorKind::Io`] if
+/// the directory cannot be moved.
 pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) -> Result<()> {
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
@@ -46,7 +47,7 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
     }
     validate(repository, &work_tree, false)
         .map_err(|error| refused("validation failed, cannot move working tree").because(error))?;
-    // After the move, the current directory may be gone, and with it the start of the path.
+    // After the move, a relative path may be invalid, because the current directory may have moved.
     let place = super::real(&place).unwrap_or(place);
     std::fs::rename(path::borrow(&work_tree.path), &place).map_err(|error| {
         let from = &work_tree.path;
@@ -79,7 +80,7 @@ pub(super) fn refuse_locked(
     }
 }
 
-/// Refuses a place that is taken: by files, or by a registered worktree unless `force` allows
+/// Rejects a path that is in use by files, or by a registered worktree unless `force` allows
 /// replacing it.
 pub(super) fn check_candidate(
     repository: &Repository,
@@ -116,7 +117,7 @@ pub(super) fn check_candidate(
     }))
 }
 
-/// Refuses a worktree with submodules.
+/// Rejects a worktree with submodules.
 pub(super) fn refuse_submodules(repository: &Repository, work_tree: &WorkTree) -> Result<()> {
     let id = work_tree.id.as_ref().map(|id| id.as_bstr());
     let directory = repository.own_dir(id.unwrap_or_default());
@@ -145,8 +146,8 @@ fn has_populated_submodule(
     }))
 }
 
-/// Checks that repository and worktree point to each other. `may_be_gone` accepts a worktree
-/// without files.
+/// Checks that the administrative directory and the worktree point to each other. `may_be_gone`
+/// accepts a worktree without files.
 pub(super) fn validate(
     repository: &Repository,
     work_tree: &WorkTree,

@@ -1,4 +1,4 @@
-//! Removing worktrees.
+//! Removes worktrees: `git worktree remove`.
 
 use bstr::{BStr, ByteSlice};
 use pronto_io::dir::remove_tree;
@@ -16,19 +16,21 @@ use crate::{Environment, Error, ErrorKind, Repository, Result, path};
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Removed {
-    /// The errors of removals.
+    /// The errors for files that could not be removed.
     pub failures: Vec<Error>,
 }
 
-/// Removes the linked worktree that `argument` names, with all its files. One with changes or
-/// untracked files needs `force`, a locked one `force` of two.
+/// Removes the linked worktree that `argument` names, with all its files. `force` is the number of
+/// `--force` options: one is needed for a worktree with changes or untracked files, two for a
+/// locked worktree.
 ///
-/// Its `.git` is removed first: after an interruption it is no worktree any more, and
-/// [`prune`](crate::worktrees::prune) removes its data.
+/// The `.git` file of the worktree is removed first. After an interruption, the directory is not a
+/// worktree any more, and [`prune`](crate::worktrees::prune) removes the administrative directory.
 ///
 /// # Errors
-/// There is no such worktree, it is the main one, it is locked, broken, or not clean. Files
-/// that cannot be removed are no error: the rest is removed.
+/// Fails with `ErrorKind::Refused` or [`ErrorKind::Worktree`] if there is no such worktree, it is
+/// the main worktree, is locked, broken, or not clean, and with [`ErrorKind::Interrupted`] if the
+/// operation is interrupted. Files that cannot be removed are no error: the others are removed.
 pub fn remove(
     repository: &Repository,
     argument: &BStr,
@@ -48,7 +50,7 @@ pub fn remove(
         if force == 0 {
             refuse_unclean(repository, &work_tree, argument, watch)?;
         }
-        // What is wrong with it shows in what follows.
+        // An error of this call appears again in the removal of the directory.
         let _ = std::fs::remove_file(work_tree.git_file());
         let gone = remove_tree(top, Workers::ADAPTIVE);
         let gone = gone.context(ErrorKind::Io, "failed to delete", top);
@@ -97,7 +99,7 @@ fn refuse_unclean(
     }
 }
 
-/// The environment of a command that is run in `work_tree`.
+/// Returns the environment for a command in `work_tree`.
 fn environment_in(repository: &Repository, work_tree: &WorkTree) -> Environment {
     let mut environment = repository.environment().clone();
     environment.set("GIT_DIR", work_tree.git_file());

@@ -1,4 +1,4 @@
-//! Repairing the links between the repository and its worktrees.
+//! Repairs the links between the repository and its worktrees: `git worktree repair`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,17 +22,17 @@ pub enum Defect {
     BrokenGitFile,
     /// The `.git` file of a worktree names another directory.
     WrongGitFile,
-    /// There is nothing at the given path.
+    /// The given path does not exist.
     InvalidPath,
-    /// No repository is known, because `.git` is not a file.
+    /// The repository cannot be determined, because `.git` is not a file.
     NoGitFile,
-    /// No repository is known, because the `.git` file names something else.
+    /// The repository cannot be determined, because the `.git` file points to something else.
     NoRepository,
-    /// No repository is known, because the `.git` file is malformed.
+    /// The repository cannot be determined, because the `.git` file is malformed.
     UnknownRepository,
     /// The file `gitdir` in the repository cannot be read.
     UnreadablePointer,
-    /// The file `gitdir` in the repository names another place.
+    /// The file `gitdir` in the repository names another path.
     WrongPointer,
 }
 
@@ -55,13 +55,13 @@ impl fmt::Display for Defect {
     }
 }
 
-/// A defect that was repaired, or that could not be.
+/// A defect that was repaired, or that could not be repaired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repair {
     /// The defect.
     pub defect: Defect,
-    /// The path.
+    /// The path of the defective file or directory.
     pub place: BString,
     /// Whether the defect was repaired.
     pub is_done: bool,
@@ -84,12 +84,12 @@ impl Repair {
     }
 }
 
-/// Records the places of the worktrees at `places` (none: the current directory) in the
-/// repository, and the place of the repository in all worktrees. Returns each repair and each
+/// Records the paths of the worktrees at `places` (if empty, of the current directory) in the
+/// repository, and the path of the repository in all worktrees. Returns each repair and each
 /// failure.
 ///
 /// # Errors
-/// A file cannot be written.
+/// Fails if a file cannot be written.
 pub fn repair(repository: &Repository, places: &[BString]) -> Result<Vec<Repair>> {
     let mut told = Vec::new();
     let here = [BString::from(".")];
@@ -139,9 +139,9 @@ fn repair_git_file(repository: &Repository, work_tree: &super::WorkTree) -> Resu
     Ok(Some(Repair::done(defect, top)))
 }
 
-/// Repairs the record of the place of the worktree at `given`.
+/// Repairs the file `gitdir` in the repository for the worktree at `given`.
 fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Repair>> {
-    // Unlike elsewhere, a path is relative to the top of the worktree.
+    // Unlike in other functions, a path is relative to the top of the worktree.
     if given.is_empty() {
         let message = "The empty string is not a valid path";
         return Err(Error::new(ErrorKind::InvalidInput, message));
@@ -157,8 +157,8 @@ fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Rep
     let impossible = |defect| Ok(Some(Repair::impossible(defect, &file)));
     let inferred = inferred(repository, &file);
     let own_dir = match (read_git_file(&file, repository.environment()), inferred) {
-        // Another repository has a worktree of this name, too: both were copied, and the file still points
-        // to the original.
+        // Repository and worktree were copied: another repository also has a worktree of this name,
+        // and the `.git` file still points to the original repository.
         (Ok(back), Some(inferred))
             if !super::is_same_path(
                 repository,
@@ -210,8 +210,8 @@ fn is_main_place(repository: &Repository, place: &Path) -> bool {
     }
 }
 
-/// Returns the directory of the worktree of this repository that has the name that the file `.git` of a
-/// worktree says: repository and worktree may have been moved or copied together.
+/// Returns the administrative directory in this repository with the name that the `.git` file of a
+/// worktree contains, because repository and worktree may have been moved or copied together.
 fn inferred(repository: &Repository, file: &Path) -> Option<PathBuf> {
     let text = pronto_io::untrusted::content(file).ok()?;
     let target = text.strip_prefix(b"gitdir:")?;

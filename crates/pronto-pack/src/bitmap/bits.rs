@@ -1,4 +1,4 @@
-//! Sets of objects, one bit each.
+//! Sets of objects with one bit for each object.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// The empty set of numbers below `len`. Takes one bit for each.
+    /// Returns an empty set of numbers below `len`. Allocates one bit for each number.
     pub fn new(len: u32) -> Bits {
         Bits {
             len,
@@ -29,20 +29,21 @@ impl Bits {
         &mut self.words
     }
 
-    /// Removes bits beyond the limit.
+    /// Clears the bits beyond the limit.
     pub(crate) fn trim(&mut self) {
         if let (Some(last), rest @ 1..) = (self.words.last_mut(), self.len % 64) {
             *last &= (1 << rest) - 1;
         }
     }
 
-    /// Whether `number` is in the set.
+    /// Returns whether `number` is in the set.
     pub fn contains(&self, number: u32) -> bool {
         let word = self.words.get(number as usize / 64).copied().unwrap_or(0);
         word >> (number % 64) & 1 == 1
     }
 
-    /// Adds `number`; whether it was new. One that is not below the limit is left out.
+    /// Adds `number` and returns whether it was absent. Ignores a number that is not below the
+    /// limit.
     pub fn insert(&mut self, number: u32) -> bool {
         if number >= self.len || self.contains(number) {
             return false;
@@ -51,14 +52,14 @@ impl Bits {
         true
     }
 
-    /// Adds all of `other`.
+    /// Adds all members of `other`.
     pub fn union(&mut self, other: &Bits) {
         let pairs = self.words.iter_mut().zip(&other.words);
         pairs.for_each(|(own, other)| *own |= other);
         self.trim();
     }
 
-    /// Adds all of a set that was [compressed](Self::compress); what is no such set is left out.
+    /// Adds all members of a [compressed](Self::compress) set; ignores malformed data.
     pub fn union_compressed(&mut self, other: &[u8]) {
         if let Some(other) = Ewah::parse(&mut &other[..], self.len.into()) {
             other.or_into(&mut self.words);
@@ -66,13 +67,13 @@ impl Bits {
         }
     }
 
-    /// Removes all of `other`.
+    /// Removes all members of `other`.
     pub fn subtract(&mut self, other: &Bits) {
         let pairs = self.words.iter_mut().zip(&other.words);
         pairs.for_each(|(own, other)| *own &= !other);
     }
 
-    /// Keeps what is in `other`, too.
+    /// Removes all members that are not in `other`.
     pub fn intersect(&mut self, other: &Bits) {
         let others = other.words.iter().copied().chain(std::iter::repeat(0));
         self.words
@@ -81,15 +82,15 @@ impl Bits {
             .for_each(|(own, other)| *own &= other);
     }
 
-    /// Appends the set, compressed, to `out`, up to the last word that has a bit.
+    /// Appends the compressed set to `out`, up to the last word that is not zero.
     pub fn compress(&self, out: &mut Vec<u8>) {
         let used = self.used_words();
         let builder = build(&self.words[..used.max(1).min(self.words.len())]);
         builder.write((builder.len() * 64) as u32, out);
     }
 
-    /// Like [`compress`](Self::compress), but speaks of no more bits than up to the last in the set:
-    /// how Git stores kinds.
+    /// Does the same as [`compress`](Self::compress), but limits the declared number of bits to the
+    /// last member. Git stores type bitmaps in this form.
     pub(crate) fn compress_set(&self, out: &mut Vec<u8>) {
         let words = &self.words[..self.used_words()];
         let last = words.last().map_or(0, |last| 64 - last.leading_zeros());
@@ -102,7 +103,7 @@ impl Bits {
         last.map_or(0, |last| last + 1)
     }
 
-    /// Whether there are no members.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
@@ -119,13 +120,14 @@ impl Bits {
             .sum()
     }
 
-    /// The members in `range`, in rising order.
+    /// Iterates over the members in `range` in ascending order.
     pub fn iter_in(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         self.words_in(range)
             .flat_map(|(at, word)| members(at, word))
     }
 
-    /// The words that have bits of `range`, each with its place and without other bits.
+    /// Iterates over the words that contain bits of `range`, each with its position and with all
+    /// other bits cleared.
     fn words_in(&self, range: Range<u32>) -> impl Iterator<Item = (usize, u64)> + '_ {
         let (start, end) = (range.start as usize, range.end.min(self.len) as usize);
         let words = start / 64..end.div_ceil(64).max(start / 64);
@@ -141,14 +143,14 @@ impl Bits {
         })
     }
 
-    /// The numbers in rising order.
+    /// Iterates over the members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let words = self.words.iter().enumerate();
         words.flat_map(|(at, word)| members(at, *word))
     }
 }
 
-/// The members that the word in place `at` has.
+/// Iterates over the members in the word at position `at`.
 fn members(at: usize, mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros();

@@ -1,4 +1,4 @@
-//! Writing a file of bitmaps.
+//! Writes a bitmap file.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -14,46 +14,48 @@ use super::{
 use crate::idx::IndexPosition;
 use crate::trailing::Trailing;
 
-/// The number of preceding bitmaps that are tried for combination.
+/// The number of preceding bitmaps that are tried as XOR bases.
 const TRIED: usize = 10;
 
-/// All that a commit leads to.
+/// All objects that are reachable from a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
     /// The position of the commit in the index.
     pub position: IndexPosition,
-    /// The bits of reachable objects, compressed by [`Bits::compress`].
+    /// The bits of the reachable objects, compressed by [`Bits::compress`].
     pub bitmap: Vec<u8>,
 }
 
-/// The content of a file of bitmaps.
+/// The content of a bitmap file.
 #[derive(Clone, Copy, Debug)]
 pub struct Contents<'a> {
     /// The checksum of the pack or multi-pack-index.
     pub checksum: ObjectId,
-    /// The commits, trees, blobs and tags among its objects.
+    /// The commits, trees, blobs and tags among the objects.
     pub kinds: &'a [Bits; 4],
-    /// The commits that have a bitmap, in the order in which they are to be stored. Bitmaps of
-    /// neighbours are combined, so they should have much in common.
+    /// The commits that have a bitmap, in the order of the file. Bitmaps of neighbours are combined
+    /// by XOR, so they should be similar.
     pub commits: &'a [Reach],
-    /// For each object in the order of the index the hash of its name.
+    /// The name hash of each object, in the order of the index (`pack.writeBitmapHashCache`).
     pub name_hashes: Option<&'a [u32]>,
-    /// Whether to write a table by which bitmaps are found without passing over others.
+    /// Write a lookup table, with which a bitmap is found without a scan
+    /// (`pack.writeBitmapLookupTable`).
     pub lookup_table: bool,
 }
 
-/// A bitmap as it is stored.
+/// A bitmap in its stored form.
 struct Stored {
-    /// The distance to the earlier entry with which it is combined; zero if it is whole.
+    /// The XOR offset: the distance to the earlier entry with which the bitmap is combined; zero if
+    /// it is not combined.
     distance: u8,
     bitmap: Vec<u8>,
 }
 
-/// Writes a file of bitmaps to `out`, which need not be buffered, and returns its checksum. Costs
-/// combining each bitmap with the ten before it; all processors share in that.
+/// Writes a bitmap file to `out`, which need not be buffered, and returns its checksum. Combines
+/// each bitmap with the ten preceding ones, on all processors.
 ///
 /// # Errors
-/// Those of writing; `InvalidInput` when a bitmap is none.
+/// Fails if writing fails, and with `InvalidInput` if a bitmap is malformed.
 pub fn write(out: &mut dyn Write, kind: Kind, contents: &Contents<'_>) -> io::Result<ObjectId> {
     let stored = combine(contents.commits)?;
     let mut flags = FULL_DAG;
@@ -95,7 +97,7 @@ pub fn write(out: &mut dyn Write, kind: Kind, contents: &Contents<'_>) -> io::Re
     out.finish()
 }
 
-/// Writes where each bitmap is, in the order of the index.
+/// Writes the lookup table: the position of each bitmap, in the order of the index.
 fn write_table(
     out: &mut Trailing<'_>,
     commits: &[Reach],
@@ -122,7 +124,7 @@ fn write_table(
     Ok(())
 }
 
-/// Stores each bitmap whole or as what differs from one before it, whichever is shortest.
+/// Stores each bitmap as it is or combined with a preceding one, whichever is shortest.
 fn combine(commits: &[Reach]) -> io::Result<Vec<Stored>> {
     let parsed: Option<Vec<Ewah<'_>>> = commits
         .iter()

@@ -1,15 +1,16 @@
-//! Bloom filters of the paths that a commit may have changed relative to its first parent. Format:
-//! `gitformat-commit-graph(5)`; the hash is MurmurHash3 (32 bits).
+//! Changed-path filters: Bloom filters of the paths that a commit may have changed relative to its
+//! first parent. Format: `gitformat-commit-graph(5)`; the hash is MurmurHash3 (32 bits).
 
 /// The settings of changed-path filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// 1 or 2: they differ for paths with bytes above 127, which version 1 sign-extends.
+    /// The version of the hash, 1 or 2. The versions differ for paths with bytes above 127, which
+    /// version 1 sign-extends.
     pub hash_version: u32,
     /// The number of bits that each path sets.
     pub hash_count: u32,
-    /// The number of bits of a filter for each path.
+    /// The number of bits of the filter for each path.
     pub bits_per_entry: u32,
 }
 
@@ -23,10 +24,12 @@ impl Default for Settings {
     }
 }
 
-/// A commit that changes more paths than this gets a filter that says yes to everything.
+/// The largest number of changed paths for which a filter is computed. The filter of a commit that
+/// changes more paths matches every path.
 pub const MAX_CHANGED_PATHS: usize = 512;
 
-/// The limit of hashes. Filters use far fewer, and a larger number would cost the reader time.
+/// The largest accepted number of hashes. Filters use far fewer; a larger number would slow down
+/// the reader.
 const MOST_HASHES: u32 = 1 << 10;
 
 const SEEDS: [u32; 2] = [0x293a_e76f, 0x7e64_6e2c];
@@ -39,7 +42,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of `path`, which has no slash at its end.
+    /// Returns the key of `path`, which has no trailing slash.
     pub fn new(path: &[u8], settings: &Settings) -> Key {
         let hash = |seed| match settings.hash_version {
             2 => murmur3::<false>(seed, path),
@@ -60,8 +63,8 @@ impl Key {
         })
     }
 
-    /// Whether the path may be among those `filter` was made of. An empty filter is none: it
-    /// says yes.
+    /// Returns whether `filter` may contain the path. An empty filter was not computed and may
+    /// contain every path.
     pub fn may_be_in(self, filter: &[u8]) -> bool {
         filter.is_empty()
             || self
@@ -69,7 +72,7 @@ impl Key {
                 .all(|(at, bit)| filter[at] & bit != 0)
     }
 
-    /// Adds the path to `filter`, if that has any bits.
+    /// Adds the path to `filter`, unless the filter is empty.
     pub fn add_to(self, filter: &mut [u8]) {
         if !filter.is_empty() {
             self.bits(filter.len())
@@ -78,8 +81,8 @@ impl Key {
     }
 }
 
-/// The filter of a commit that changes `paths`: those of files and of all directories above them,
-/// each once.
+/// Returns the filter of a commit that changes `paths`: the paths of files and of all their parent
+/// directories, each once.
 pub fn filter_of<'a>(
     paths: impl ExactSizeIterator<Item = &'a [u8]>,
     settings: &Settings,
@@ -95,7 +98,7 @@ pub fn filter_of<'a>(
     filter
 }
 
-/// MurmurHash3 of `data`, each byte taken as signed or not.
+/// Returns the MurmurHash3 of `data`; each byte is interpreted as signed if `SIGNED`.
 fn murmur3<const SIGNED: bool>(seed: u32, data: &[u8]) -> u32 {
     let byte = |byte: u8| match SIGNED {
         true => byte as i8 as i32 as u32,
@@ -134,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_murmur3() {
-        // Values that are published with the algorithm.
+        // The expected values were published with the algorithm.
         assert_eq!(murmur3::<false>(0, b""), 0);
         assert_eq!(murmur3::<false>(1, b""), 0x514e_28b7);
         assert_eq!(murmur3::<false>(0, b"Hello world!"), 0x627b_0c2c);

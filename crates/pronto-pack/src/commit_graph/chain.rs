@@ -1,4 +1,4 @@
-//! Finds the files of a commit-graph, and checks that those of a chain belong together.
+//! Finds the files of a commit-graph, and checks that the files of a chain belong together.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use pronto_io::view::View;
 use super::layer::Layer;
 use super::{CommitGraph, Options, Remark};
 
-/// The file of a graph that is no chain, within an object directory.
+/// Returns the path of a commit-graph with a single file, in an object directory.
 pub fn single_path(objects: &Path) -> PathBuf {
     objects.join("info/commit-graph")
 }
 
-/// The file that lists the files of a chain.
+/// Returns the path of the file that lists the layers of a chain.
 pub fn chain_path(objects: &Path) -> PathBuf {
     objects.join("info/commit-graphs/commit-graph-chain")
 }
 
-/// The file of the layer `id`, a full id in hexadecimal digits.
+/// Returns the path of the layer `id`, a full id in hexadecimal digits.
 pub fn layer_path(objects: &Path, id: &str) -> PathBuf {
     objects.join(format!("info/commit-graphs/graph-{id}.graph"))
 }
@@ -31,8 +31,8 @@ pub(super) fn open(
     (0..directories.len()).find_map(|number| open_in(directories, number, options, remarks)?.0)
 }
 
-/// The graph of the directory with this number, and whether all files of its chain could be used.
-/// `None` if there are no files.
+/// Opens the commit-graph of the directory with this number. Also returns whether all files of its
+/// chain are usable. Returns `None` if there are no files.
 pub(super) fn open_in(
     directories: &[impl AsRef<Path>],
     number: usize,
@@ -49,7 +49,7 @@ pub(super) fn open_in(
     Some(open_chain(&text, directories, options, remarks))
 }
 
-/// The file at `path`, unless it is not there or cannot be opened.
+/// Opens the file at `path`; `None` if the file is missing or cannot be opened.
 pub(super) fn open_layer(
     path: &Path,
     options: &Options,
@@ -59,7 +59,7 @@ pub(super) fn open_layer(
     Layer::parse(view, path, options, remarks)
 }
 
-/// The list of the files of a chain. An empty one is as none.
+/// Reads the list of the layers of a chain. An empty list counts as a missing one.
 pub(super) fn read_chain(
     path: &Path,
     options: &Options,
@@ -76,8 +76,8 @@ pub(super) fn read_chain(
     Some(text)
 }
 
-/// Opens the files listed in `text`, the lowest first, as far as they exist and belong together.
-/// Also returns whether all do.
+/// Opens the layers listed in `text`, lowest first, up to the first layer that is missing or does
+/// not belong to the chain. Also returns whether all layers were opened.
 pub(super) fn open_chain(
     text: &[u8],
     directories: &[impl AsRef<Path>],
@@ -86,7 +86,7 @@ pub(super) fn open_chain(
 ) -> (Option<CommitGraph>, bool) {
     let mut layers: Vec<Layer> = Vec::new();
     let mut complete = true;
-    // As many lines as the size allows: a truncated last line is ignored.
+    // The number of lines follows from the size: an incomplete last line is ignored.
     let count = text.len() / (options.kind.len_in_hex() + 1);
     for line in text.split(|byte| *byte == b'\n').take(count) {
         let hex_len = options.kind.len_in_hex();
@@ -130,7 +130,7 @@ fn find_layer(
         })
 }
 
-/// Adds `layer` on top of `layers`, if it fits.
+/// Adds `layer` on top of `layers`, if it belongs to them.
 fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark>) -> bool {
     let mut refuse = |problem| {
         remarks.push(problem);
@@ -164,7 +164,8 @@ fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark
     true
 }
 
-/// Generations count only if all layers have the same sort, filters only if they are made alike.
+/// Discards generation numbers unless all layers have the same version, and filters unless their
+/// settings are equal.
 fn agree(layers: &mut [Layer], remarks: &mut Vec<Remark>) {
     if layers.iter().any(|layer| layer.generations.is_none()) {
         for layer in &mut *layers {

@@ -1,4 +1,4 @@
-//! A file of a commit-graph: its header and its chunks.
+//! A layer of a commit-graph: one file with its header and its chunks.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(super) const VERSION: u8 = 1;
 pub(super) const HEADER_LEN: usize = 8;
 /// The length of a row of `CDAT` after the id of the tree.
 pub(super) const ROW_REST_LEN: usize = 16;
-/// The length of the header of a chunk of Bloom filters.
+/// The length of the header of the chunk of Bloom filters (`BDAT`).
 const BLOOM_HEADER_LEN: u64 = 12;
 
 pub(super) const NO_PARENT: u32 = 0x7000_0000;
@@ -26,28 +26,30 @@ pub(super) const MORE_PARENTS: u32 = 1 << 31;
 pub(super) const LAST_EDGE: u32 = 1 << 31;
 pub(super) const OVERFLOW: u32 = 1 << 31;
 
-/// Returns the number of a hash in the formats.
+/// Returns the number of a hash function in the file formats.
 pub(super) fn hash_version(kind: Kind) -> u8 {
     format_id(kind) as u8
 }
 
-/// An open file. Positions in it are its own; those it writes down count the layers below too.
+/// An open layer. Row numbers are relative to the layer; stored positions also count the layers
+/// below.
 #[derive(Debug)]
 pub(super) struct Layer {
     pub(super) path: PathBuf,
-    /// The checksum of the file, which is its name too.
+    /// The checksum of the file, which is also part of its name.
     pub(super) id: ObjectId,
     /// The number of commits in the layers below.
     pub(super) below: u32,
-    /// Which of the object directories it was found in.
+    /// The index of the object directory that contains the file.
     pub(super) directory: usize,
     view: View,
     fanout: Fanout,
     ids: Table,
     rows: u64,
-    /// The generation data, if there are any and they may be used.
+    /// The position of the generation data, if they exist and may be used.
     pub(super) generations: Option<u64>,
-    /// Whether other layers have no generation data, so that those here may not be compared.
+    /// Whether other layers have no generation data, so that those of this layer must not be
+    /// compared.
     pub(super) levels_only: bool,
     overflow: Range<u64>,
     edges: Range<u64>,
@@ -55,7 +57,7 @@ pub(super) struct Layer {
     pub(super) bloom: Option<Bloom>,
 }
 
-/// The position of the changed-path filters.
+/// The positions of the changed-path filters.
 #[derive(Clone, Debug)]
 pub(super) struct Bloom {
     indexes: u64,
@@ -63,7 +65,7 @@ pub(super) struct Bloom {
     pub(super) settings: Settings,
 }
 
-/// A row of the table of commits.
+/// A row of the commit data (`CDAT`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) tree: ObjectId,
@@ -74,8 +76,8 @@ pub(super) struct Row {
 }
 
 impl Layer {
-    /// Parses `view` as a commit-graph; problems are added to `remarks`. The cost does not depend
-    /// on the size.
+    /// Parses `view` as a layer of a commit-graph, and adds problems to `remarks`. The cost does
+    /// not depend on the size.
     pub(super) fn parse(
         view: View,
         path: &Path,
@@ -166,13 +168,13 @@ impl Layer {
         }
     }
 
-    /// The id in `row`, which must be one of the file.
+    /// Returns the id in `row`, which must exist in this layer.
     pub(super) fn id_at(&self, row: u32) -> Result<ObjectId, Error> {
         let id = self.ids.id(&self.view, row);
         id.map_err(|error| error.at_path(&self.path))
     }
 
-    /// Decodes `row`, which must be one of the file.
+    /// Decodes `row`, which must exist in this layer.
     pub(super) fn row(&self, row: u32) -> Result<Row, Error> {
         let hash_len = self.ids.kind.len_in_bytes();
         let row_len = hash_len + ROW_REST_LEN;
@@ -192,7 +194,8 @@ impl Layer {
         Ok(row)
     }
 
-    /// Returns the offset of the generation of `row` from its time, if the file contains it.
+    /// Returns the difference between the generation and the commit date of `row`, if the file
+    /// contains it.
     pub(super) fn generation_offset(&self, row: u32) -> Result<Option<u64>, Error> {
         let Some(start) = self.generations else {
             return Ok(None);
@@ -219,7 +222,7 @@ impl Layer {
         self.fanout.bucket(first_byte).end
     }
 
-    /// Whether the checksum is that of the content.
+    /// Returns whether the checksum matches the content.
     pub(super) fn checksum_holds(&self) -> Result<bool, Error> {
         let len = self.view.len() - self.ids.kind.len_in_bytes() as u64;
         let found = digest(&self.view, len, self.ids.kind);
@@ -227,7 +230,8 @@ impl Layer {
         Ok(found == self.id)
     }
 
-    /// The entry `number` of the list of further parents.
+    /// Returns the entry `number` of the extra edge list (`EDGE`), which contains the further
+    /// parents of octopus merges.
     pub(super) fn edge(&self, number: u32) -> Result<u32, Error> {
         let at = self.edges.start + u64::from(number) * 4;
         if at + 4 > self.edges.end {
@@ -239,7 +243,7 @@ impl Layer {
         Ok(edge)
     }
 
-    /// The ids of the layers below, the lowest first, as far as the file names them.
+    /// Returns the id of the layer `number` below, counted from the lowest, if the file names it.
     pub(super) fn base(&self, number: usize) -> Option<Result<ObjectId, Error>> {
         let chunk = self.bases.as_ref()?;
         let hash_len = self.ids.kind.len_in_bytes() as u64;
@@ -252,14 +256,14 @@ impl Layer {
         Some(read.map(ObjectId::from_bytes_or_panic))
     }
 
-    /// Returns the number of lower layers that the file has room to name; `None` if it has no such
-    /// chunk.
+    /// Returns the number of lower layers that the base graphs chunk (`BASE`) can name; `None` if
+    /// the chunk does not exist.
     pub(super) fn base_count(&self) -> Option<u64> {
         let chunk = self.bases.as_ref()?;
         Some((chunk.end - chunk.start) / self.ids.kind.len_in_bytes() as u64)
     }
 
-    /// The filter of changed paths of `row`. Offsets that cannot be count as no filter.
+    /// Reads the changed-path filter of `row`. If offsets are invalid, there is no filter.
     pub(super) fn filter(&self, row: u32, out: &mut Vec<u8>) -> Result<bool, Error> {
         let Some(bloom) = &self.bloom else {
             return Ok(false);
@@ -282,7 +286,7 @@ impl Layer {
         Ok(true)
     }
 
-    /// Whether what was read is what the file holds.
+    /// Checks that the bytes read so far are the contents of the file.
     #[inline]
     fn intact(&self) -> Result<(), Error> {
         intact(&self.view).map_err(|error| error.at_path(&self.path))

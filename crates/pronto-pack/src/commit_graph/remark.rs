@@ -1,4 +1,4 @@
-//! Problems of commit-graphs that can be done without.
+//! Problems of commit-graphs, which are not fatal because a commit-graph is optional.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use pronto_hash::ObjectId;
 
 use crate::chunks::TableFault;
 
-/// A problem of a graph that can be done without. [`Display`](fmt::Display) gives Git's message.
+/// A problem of a commit-graph, which is not fatal. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remark {
@@ -16,47 +16,47 @@ pub enum Remark {
     Signature {
         /// The signature of the file.
         found: u32,
-        /// That of a commit-graph.
+        /// The signature of a commit-graph.
         expected: u32,
     },
-    /// The file has another version of the format.
+    /// The version of the file is not supported.
     Version {
         /// The version of the file.
         found: u8,
-        /// The known version.
+        /// The supported version.
         expected: u8,
     },
-    /// The file is of another hash function.
+    /// The file was written for another hash function.
     HashVersion {
-        /// The number of its hash function.
+        /// The number of the hash function of the file.
         found: u8,
-        /// That of the repository.
+        /// The number of the hash function of the repository.
         expected: u8,
     },
-    /// The file is too small for its table of chunks.
+    /// The file is too small for its table of contents.
     TooSmallForChunks {
-        /// The number of chunks that it announces.
+        /// The declared number of chunks.
         count: u8,
     },
-    /// The table of chunks is malformed.
+    /// The table of contents is malformed.
     Chunks(TableFault),
     /// The fanout has the wrong size.
     FanoutSize,
-    /// The fanout does not ascend.
+    /// The values of the fanout are not in ascending order.
     FanoutOrder,
-    /// The fanout is missing, or invalid for the reason before.
+    /// The fanout is missing, or invalid for a reason reported before.
     NoFanout,
     /// The table of ids has the wrong size.
     IdsSize,
-    /// The table of ids is missing, or invalid for the reason before.
+    /// The table of ids is missing, or invalid for a reason reported before.
     NoIds,
     /// The commit data have the wrong size.
     CommitsSize,
-    /// The commit data are missing, or invalid for the reason before.
+    /// The commit data are missing, or invalid for a reason reported before.
     NoCommits,
-    /// The checksum cannot be read.
+    /// The trailing checksum cannot be read.
     Checksum {
-        /// The reason of the operating system.
+        /// The message of the operating system.
         reason: String,
     },
     /// The generation data have the wrong size.
@@ -65,32 +65,32 @@ pub enum Remark {
     FilterIndexSize,
     /// The data of the changed-path filters are too small.
     FilterDataSize {
-        /// Their size in bytes.
+        /// The size of the filters in bytes.
         len: u64,
-        /// The least size in bytes.
+        /// The smallest valid size in bytes.
         least: u64,
     },
-    /// The list of a chain is too small.
+    /// The list of the layers is too small.
     ChainTooSmall,
-    /// A line of the list of a chain is no id.
+    /// A line of the list of the layers is not an id.
     ChainLine {
-        /// The line.
+        /// The malformed line.
         line: String,
     },
-    /// A file of a chain is missing, or does not fit to those below it.
+    /// A layer is missing, or does not match the layers below.
     ChainFileMissing,
-    /// A file of a chain does not name those below it.
+    /// A layer has no base graphs chunk.
     NoBaseGraphs,
-    /// A file of a chain names too few of those below it.
+    /// The base graphs chunk of a layer is too small.
     BaseGraphsTooSmall,
-    /// A file of a chain names others than those below it.
+    /// The base graphs chunk of a layer does not match the layers below.
     ChainMismatch,
-    /// The files of a chain have too many commits.
+    /// The layers have too many commits.
     TooManyCommits {
-        /// The commits in the files below.
+        /// The number of commits in the layers below.
         below: u32,
     },
-    /// The changed-path filters of a layer are made in another way than those above.
+    /// The settings of the changed-path filters of a layer differ from those of the layers above.
     FiltersIncompatible {
         /// The id of the layer.
         layer: ObjectId,
@@ -98,7 +98,7 @@ pub enum Remark {
 }
 
 impl Remark {
-    /// Whether Git reports it as an error and not as a warning.
+    /// Returns whether Git reports the problem as an error instead of a warning.
     pub fn is_error(&self) -> bool {
         !matches!(
             self,
@@ -115,7 +115,7 @@ impl Remark {
         )
     }
 
-    /// The message, if it is always the same.
+    /// Returns the message, if it has no parameters.
     fn fixed(&self) -> Option<&'static str> {
         Some(match self {
             Remark::TooSmall => "commit-graph file is too small",

@@ -1,4 +1,4 @@
-//! Writing a file of a commit-graph.
+//! Writes a file of a commit-graph.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -15,43 +15,46 @@ use crate::chunks::{write_fanout, write_table};
 use crate::fanout::FANOUT_LEN;
 use crate::trailing::Trailing;
 
-/// The greatest level that a file can hold: what is longer is cut off.
+/// The largest topological level that a file can contain; greater levels are truncated.
 pub const MOST_LEVELS: u32 = 0x3fff_ffff;
 
-/// The largest distance of a generation from its time that fits into 32 bits.
+/// The largest difference between generation and commit date that fits into 31 bits.
 const GREATEST_OFFSET: u64 = (1 << 31) - 1;
 
-/// A commit to be written.
+/// A commit to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its id.
+    /// The id of the commit.
     pub id: ObjectId,
-    /// Its tree.
+    /// The id of the tree of the commit.
     pub tree: ObjectId,
-    /// When it was committed, in seconds since 1970.
+    /// The commit date in seconds since 1970.
     pub time: u64,
-    /// The length of the longest way to a root, counted in commits.
+    /// The topological level: the length of the longest path to a root, counted in commits.
     pub level: u32,
-    /// Its time, or one more than the greatest generation of its parents if that is above.
+    /// The corrected commit date: the commit date, or one more than the greatest generation of the
+    /// parents if that is greater.
     pub generation: u64,
-    /// The range of its parents in [`Contents::parents`].
+    /// The range of the parents of the commit in [`Contents::parents`].
     pub parents: Range<usize>,
 }
 
 /// The content of a new file.
 #[derive(Clone, Copy, Debug)]
 pub struct Contents<'a> {
-    /// The hash of the ids.
+    /// The hash function of object ids.
     pub kind: Kind,
     /// The commits, sorted by id, each once.
     pub commits: &'a [Entry],
     /// The positions of parents, counted from the lowest layer.
     pub parents: &'a [u32],
-    /// Whether generations are written down, and not levels alone.
+    /// Write corrected commit dates in addition to topological levels
+    /// (`commitGraph.generationVersion=2`).
     pub generations: bool,
-    /// A filter of changed paths for each commit, and how they are made.
+    /// The changed-path filter of each commit, with the settings of the filters
+    /// (`--changed-paths`).
     pub filters: Option<(bloom::Settings, &'a [Vec<u8>])>,
-    /// The ids of the layers below, the lowest first.
+    /// The ids of the layers below, lowest first (`--split`).
     pub bases: &'a [ObjectId],
 }
 
@@ -106,12 +109,12 @@ fn overflows(commit: &Entry) -> bool {
     offset(commit) > GREATEST_OFFSET
 }
 
-/// Writes `contents` to `out`, which need not be buffered, and returns the checksum, which is the
-/// id of the file. `meter` counts the commits once for each chunk. Costs a few system calls for
-/// each MiB.
+/// Writes `contents` to `out`, which need not be buffered. Returns the checksum, which is the id of
+/// the file. `meter` counts the commits once for each chunk. Costs a few system calls for each MiB.
 ///
 /// # Errors
-/// Those of writing; `InvalidInput` when there are more layers than the format can say.
+/// Fails if writing fails, and with `InvalidInput` if there are more layers than the format
+/// supports.
 pub fn write(out: &mut dyn Write, contents: &Contents<'_>, meter: &Meter) -> io::Result<ObjectId> {
     let chunks = contents.chunks();
     let base_count = u8::try_from(contents.bases.len())

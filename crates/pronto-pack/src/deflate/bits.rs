@@ -1,6 +1,6 @@
-//! An output of bits, the lowest first (RFC 1951, 3.1.1).
+//! Writes bits, lowest first (RFC 1951, 3.1.1).
 
-/// A position of the output. Output after it can be discarded by returning to it.
+/// A position in the output, to which the output can be truncated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     at: usize,
@@ -15,10 +15,10 @@ impl Mark {
     }
 }
 
-/// Writes bits to `out`, which has to have room for eight bytes more than are written.
+/// Writes bits to `out`, which must have room for eight bytes more than are written.
 ///
 /// # Panics
-/// If it has not.
+/// Panics if `out` is too small.
 pub(super) struct Bits<'a> {
     out: &'a mut [u8],
     at: usize,
@@ -36,14 +36,15 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Adds the lowest `count` bits of `bits`, of which the others are zero. At most 56 may wait.
+    /// Appends the lowest `count` bits of `bits`; all other bits must be zero. At most 56 bits may
+    /// be pending.
     #[inline(always)]
     pub(super) fn put(&mut self, bits: u32, count: u32) {
         self.waiting |= u64::from(bits) << self.count;
         self.count += count;
     }
 
-    /// Writes whole bytes, so that fewer than eight bits wait.
+    /// Writes the complete pending bytes, so that fewer than eight bits are pending.
     #[inline(always)]
     pub(super) fn flush(&mut self) {
         let bytes = self.waiting.to_le_bytes();
@@ -62,12 +63,12 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Gives up what was written since `mark`.
+    /// Truncates the output to `mark`.
     pub(super) fn go_back(&mut self, mark: Mark) {
         (self.at, self.waiting, self.count) = (mark.at, mark.waiting, mark.count);
     }
 
-    /// Continues at the next whole byte.
+    /// Pads the output to the next byte boundary.
     pub(super) fn align(&mut self) {
         self.flush();
         if self.count > 0 {
@@ -75,7 +76,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Adds whole bytes, where [`align`](Self::align) has been.
+    /// Appends whole bytes. Requires an [aligned](Self::align) output.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();

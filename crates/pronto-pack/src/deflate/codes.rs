@@ -1,4 +1,4 @@
-//! The codes of a block for literals, lengths and distances.
+//! The Huffman codes of a block for literals, lengths and distances.
 
 use std::sync::LazyLock;
 
@@ -20,14 +20,14 @@ impl Counts {
         distances: [0; DISTANCES + 2],
     };
 
-    /// Halves all, so that what comes counts more than what was.
+    /// Halves all frequencies, so that later symbols have more weight than earlier ones.
     pub(super) fn fade(&mut self) {
         let all = self.literals.iter_mut().chain(&mut self.distances);
         all.for_each(|count| *count /= 2);
     }
 }
 
-/// Bits and how many there are.
+/// A sequence of bits and its length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Word {
     pub(super) bits: u32,
@@ -48,24 +48,24 @@ impl Word {
 pub(super) struct Codes {
     pub(super) literals: [Word; 256],
     pub(super) end: Word,
-    /// The codes of lengths, by length less the shortest, with their extra bits.
+    /// The codes of lengths with their extra bits, indexed by the length minus the shortest length.
     pub(super) lengths: [Word; 256],
     pub(super) distances: [Word; DISTANCES + 2],
-    /// Of literals, the end and lengths.
+    /// The code lengths of literals, the end of block, and lengths.
     code_lengths: [u8; LITERALS],
-    /// The encoded form of the codes.
+    /// The encoded description of the codes.
     header: Vec<Word>,
 }
 
-/// Blocks that tell their codes (RFC 1951, 3.2.3).
+/// The type of blocks with dynamic codes (RFC 1951, 3.2.3).
 const DYNAMIC: u32 = 2;
 
-/// Codes for text: of programs, most of all.
+/// Codes for text, primarily source code.
 pub(super) static TEXT_CODES: LazyLock<Codes> =
     LazyLock::new(|| Codes::of(&TEXT_LITERALS, &TEXT_DISTANCES));
 
 impl Codes {
-    /// Codes for what is like `counts`, of all symbols.
+    /// Returns codes for symbols with the frequencies `counts`. Every symbol gets a code.
     pub(super) fn for_counts(counts: &Counts) -> Codes {
         let at_least_once = |count: &u32| (*count).max(1);
         let literals = counts.literals.each_ref().map(at_least_once);
@@ -107,7 +107,7 @@ impl Codes {
         codes
     }
 
-    /// Begins a block.
+    /// Writes the header of a block.
     pub(super) fn begin(&self, is_last: bool, bits: &mut Bits<'_>) {
         bits.put(u32::from(is_last) | DYNAMIC << 1, 3);
         for word in &self.header {
@@ -116,8 +116,8 @@ impl Codes {
         }
     }
 
-    /// Returns the number of bits that the counted literals and lengths take, without the extra
-    /// bits of lengths.
+    /// Returns the number of bits of the counted literals and lengths, without the extra bits of
+    /// lengths.
     pub(super) fn cost_bits(&self, counts: &Counts) -> u64 {
         let pairs = counts.literals.iter().zip(&self.code_lengths);
         let cost: u32 = pairs.map(|(count, len)| count * u32::from(*len)).sum();
@@ -166,7 +166,7 @@ fn header(literals: &[u8], distances: &[u8]) -> Vec<Word> {
     header
 }
 
-/// Adds the symbols for a run of `length`, with their extra bits.
+/// Appends the symbols for a run of `length`, with their extra bits.
 fn push_run(steps: &mut Vec<(u8, Word)>, length: u8, mut times: usize) {
     let mut repeat = |symbol, (least, most): (usize, usize), bits, times: &mut usize| {
         while *times >= least {

@@ -1,14 +1,14 @@
-//! Fast deflation: the first match is taken and written at once.
+//! A fast DEFLATE encoder: takes the first match and writes it immediately.
 //!
 //! Other encoders are slow for small contents because they process each block twice: to count its
-//! symbols, and to write them in a code made for it. This one writes a block in the code of the
-//! previous block, and the first block in a code for text. Nothing is stored between finding and
-//! writing. If the first block would be much smaller in a code of its own, it is written again in
-//! that. A block that does not become smaller is stored.
+//! symbols, and to write them with a code computed for the block. This encoder writes a block with
+//! the code of the previous block, and the first block with a code for text. No symbols are
+//! buffered. If the first block would be much smaller with its own code, the block is written again
+//! with that code. A block that does not become smaller is stored.
 //!
-//! Cost: for each byte outside of a match a hash, a lookup in a table and a write of eight bytes;
-//! for each match three of these and the comparison. 64 KiB of memory, of which small contents use
-//! less.
+//! Cost: for each byte outside of a match one hash, one table lookup and one write of eight bytes;
+//! for each match three of these and the comparison. Uses 64 KiB of memory, or less for small
+//! contents.
 
 use super::bits::Bits;
 use super::codes::{Codes, Counts, TEXT_CODES};
@@ -16,12 +16,13 @@ use super::tables::{FIRST_LENGTH, LENGTH, LONGEST, SHORTEST, WINDOW, distance};
 
 const TABLE_BITS: u32 = 14;
 const TABLE: usize = 1 << TABLE_BITS;
-/// Smaller contents use less of the table.
+/// The smallest table in bits; small contents use only a part of the table.
 const LEAST_TABLE_BITS: u32 = 9;
 
 /// The size of a block.
 const BLOCK: usize = 64 << 10;
-/// The size of the first block, if there are more. The code of the others is made from it.
+/// The size of the first block, if there are several. The codes of later blocks are computed from
+/// its symbols.
 const FIRST_BLOCK: usize = 16 << 10;
 /// The part of a block whose symbols are counted.
 const COUNTED: usize = 8 << 10;
@@ -29,25 +30,27 @@ const COUNTED: usize = 8 << 10;
 const LAST_BLOCK: usize = 8 << 10;
 /// The number of bytes that are read at once.
 const WORD: usize = 8;
-/// Matches are searched up to this many bytes before the end.
+/// The number of bytes at the end of the content in which no match is searched.
 const MARGIN: usize = WORD + 4;
-/// After this many bytes without a match every second position is tried, and fewer from there on.
+/// The number of bytes without a match after which only every second position is tried, and then
+/// fewer.
 const PATIENCE: usize = 64;
 /// The largest size of a stored block.
 const STORED: usize = 0xffff;
 
-/// Smaller contents are not accepted: their code would take about 80 bytes.
+/// The smallest content that is accepted; smaller contents do not outweigh the description of a
+/// code, of about 80 bytes.
 pub(super) const LEAST_BYTES: usize = 512;
-/// Larger contents are not taken.
+/// The largest content that is accepted.
 pub(super) const MOST_BYTES: usize = 1 << 30;
 
-/// State that is kept between contents.
+/// The state that is reused for the next content.
 #[derive(Debug)]
 pub(super) struct Fast {
-    /// The last position of each hash, counted through all contents, so that the table need not be
-    /// cleared between them.
+    /// The last position of each hash. Positions are counted across all contents, so that the table
+    /// need not be cleared.
     table: Box<[u32; TABLE]>,
-    /// The number of bytes that were deflated before.
+    /// The number of bytes of all earlier contents.
     base: u32,
     /// The shift that reduces a hash to an index of the table.
     shift: u32,
@@ -68,17 +71,17 @@ impl Fast {
         }
     }
 
-    /// The room that the deflate stream of `content` needs.
+    /// Returns the size of the buffer that the deflate stream of `content` requires.
     pub(super) fn room_for(content: &[u8]) -> usize {
         let len = content.len();
         len + len / 1024 + 2 * len.min(BLOCK + LAST_BLOCK + LONGEST) + 512
     }
 
-    /// Writes the deflate stream of `content`, which is not empty and of [`MOST_BYTES`] at most, to
-    /// `out`, and gives its length.
+    /// Writes the deflate stream of `content` to `out` and returns its length. `content` must not
+    /// be empty or larger than [`MOST_BYTES`].
     ///
     /// # Panics
-    /// If there is not the [room](Self::room_for) that it needs.
+    /// Panics if `out` is smaller than the [required size](Self::room_for).
     pub(super) fn deflate(&mut self, content: &[u8], out: &mut [u8]) -> usize {
         self.begin(content);
         let mut bits = Bits::new(out);
@@ -124,7 +127,7 @@ impl Fast {
     }
 
     fn begin(&mut self, content: &[u8]) {
-        // The first block may be written twice.
+        // The first block may be processed twice.
         if u64::from(self.base) + 2 * content.len() as u64 > u64::from(u32::MAX) {
             self.table.fill(0);
             self.base = 1;
@@ -139,8 +142,8 @@ impl Fast {
         self.base += content.len() as u32;
     }
 
-    /// Writes a block of `content`, from `from` to about `end`, where the last one ends, and gives
-    /// where it ends.
+    /// Writes a block of `content`, from `from` to about `end`, extended to the end of the last
+    /// match. Returns the end of the block.
     #[inline(never)]
     fn write<'o, const COUNTS: bool>(
         &mut self,
@@ -196,7 +199,7 @@ impl Fast {
     }
 }
 
-/// The stage in which symbols are counted and written as bits.
+/// Counts symbols and writes them as bits.
 struct Sink<'a, 'o, const COUNTS: bool> {
     codes: &'a Codes,
     counts: &'a mut Counts,
@@ -219,7 +222,7 @@ impl<const COUNTS: bool> Sink<'_, '_, COUNTS> {
         bytes.iter().for_each(|byte| self.literal(*byte));
     }
 
-    /// A match of `len` bytes that were `back` bytes before.
+    /// Writes a match of `len` bytes at the distance `back`.
     #[inline(always)]
     fn matched(&mut self, len: usize, back: usize) {
         let at = (len - SHORTEST) & 0xff;
@@ -245,17 +248,18 @@ fn block_end(from: usize, len: usize) -> usize {
     if end + LAST_BLOCK > len { len } else { end }
 }
 
-/// Eight bytes of `content`.
+/// Loads eight bytes of `content`.
 #[inline(always)]
 fn load(content: &[u8], at: usize) -> u64 {
     let word = content[at..at + WORD].first_chunk();
     word.map_or(0, |word| u64::from_le_bytes(*word))
 }
 
-/// The place in the table for what begins with the lowest five bytes of `word`.
+/// Returns the table index for the lowest five bytes of `word`.
 #[inline(always)]
 fn slot_of(word: u64, shift: u32) -> usize {
-    // The constant is the golden ratio's, as Knuth has it; the highest bits are the best mixed.
+    // The multiplier is derived from the golden ratio (Fibonacci hashing); the highest bits are
+    // mixed best.
     let hash = (word << 24).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift;
     hash as usize & (TABLE - 1)
 }
@@ -278,8 +282,8 @@ fn same(content: &[u8], mut before: usize, at: usize) -> usize {
     now - at
 }
 
-/// Returns whether `counts` would take much less space in a code of their own, including its
-/// description.
+/// Returns whether symbols with the frequencies `counts` would take much less space with their own
+/// code, including its description.
 fn is_ill_suited(codes: &Codes, counts: &Counts) -> bool {
     let total: u32 = counts.literals.iter().sum();
     let whole = log2(total);
@@ -291,13 +295,14 @@ fn is_ill_suited(codes: &Codes, counts: &Counts) -> bool {
     codes.cost_bits(counts) > least + least / 12 + 256
 }
 
-/// The logarithm, to a tenth: the exponent, and the fraction as if it were linear between powers.
+/// Returns the approximate binary logarithm with an error below a tenth: the exponent plus the
+/// fraction, as if linear between powers.
 #[inline(always)]
 fn log2(number: u32) -> f32 {
     (number as f32).to_bits() as f32 / (1 << 23) as f32 - 127.0
 }
 
-/// Writes `content` as it is.
+/// Writes `content` as stored blocks.
 fn store(content: &[u8], is_last: bool, bits: &mut Bits<'_>) {
     let mut pieces = content.chunks(STORED).peekable();
     while let Some(piece) = pieces.next() {

@@ -1,14 +1,15 @@
 //! Huffman codes of limited length.
 
-/// Codes are no longer than this.
+/// The largest length of a code in bits.
 pub(super) const LONGEST_CODE: usize = 15;
 
-/// The lengths of a prefix code for symbols that occur so often, each at most `limit` bits. Where
-/// fewer than two occur, two have codes all the same, as some readers want it.
+/// Computes the lengths of a prefix code for symbols with the frequencies `counts`, each at most
+/// `limit` bits. If fewer than two symbols occur, two symbols get codes anyway, because some
+/// decoders require this.
 ///
-/// The lengths are found in place (Moffat and Katajainen, "In-place calculation of minimum-redundancy
-/// codes", 1995); what is too long is shortened at the cost of the longest codes that are short
-/// enough, which is not the best possible but nearly.
+/// The lengths are computed in place (Moffat and Katajainen, "In-place calculation of
+/// minimum-redundancy codes", 1995). Codes that are too long are shortened by lengthening the
+/// longest codes within the limit, which is nearly optimal.
 pub(super) fn code_lengths(counts: &[u32], limit: usize, lengths: &mut [u8]) {
     lengths.fill(0);
     let mut room = [(0, 0); 288];
@@ -48,10 +49,10 @@ pub(super) fn code_lengths(counts: &[u32], limit: usize, lengths: &mut [u8]) {
     }
 }
 
-/// From weights in ascending order, at least two, to the lengths of their codes.
+/// Converts at least two weights in ascending order to the lengths of their codes.
 fn depths(nodes: &mut [u32]) {
     let len = nodes.len();
-    // Each inner node takes the place of a weight, and becomes the number of the node above it.
+    // Each inner node replaces a weight, and then becomes the number of its parent node.
     let (mut root, mut leaf) = (0, 0);
     for next in 0..len - 1 {
         let mut weight = 0;
@@ -67,7 +68,7 @@ fn depths(nodes: &mut [u32]) {
         }
         nodes[next] = weight;
     }
-    // The uppermost is the last but one; from there downwards numbers become depths.
+    // The root is the last but one; from there downwards, parent numbers become depths.
     nodes[len - 2] = 0;
     for at in (0..len - 2).rev() {
         nodes[at] = nodes[nodes[at] as usize] + 1;
@@ -88,7 +89,8 @@ fn depths(nodes: &mut [u32]) {
     }
 }
 
-/// Makes a code of what has lost its longest codes: `of_length` says how many there are of each.
+/// Restores a valid prefix code after codes that are too long were cut to the limit. `of_length` is
+/// the number of codes of each length.
 fn shorten(of_length: &mut [usize]) {
     let limit = of_length.len() - 1;
     let taken = |of_length: &[usize]| -> usize {
@@ -100,7 +102,8 @@ fn shorten(of_length: &mut [usize]) {
     while over > 0 {
         let longest = (1..limit).rev().find(|length| of_length[*length] > 0);
         let Some(length) = longest else { return };
-        // One becomes longer, and beside it there is room for one of the longest.
+        // One code becomes one bit longer, and its sibling takes the place of one of the longest
+        // codes.
         of_length[length] -= 1;
         of_length[length + 1] += 2;
         of_length[limit] -= 1;
@@ -108,8 +111,8 @@ fn shorten(of_length: &mut [usize]) {
     }
 }
 
-/// The words of a canonical code (RFC 1951, 3.2.2), with their bits in the order in which they are
-/// written.
+/// Computes the words of a canonical code (RFC 1951, 3.2.2), with their bits in the order of
+/// writing.
 pub(super) fn code_words(lengths: &[u8], words: &mut [u16]) {
     let mut of_length = [0; LONGEST_CODE + 1];
     lengths
@@ -140,7 +143,8 @@ mod tests {
             .sum()
     }
 
-    /// The least sum of counts times lengths: joins the two lightest until one is left.
+    /// Returns the smallest sum of frequencies times lengths, by joining the two lightest nodes
+    /// repeatedly.
     fn least_cost(counts: &[u32]) -> u64 {
         let mut weights: Vec<u64> = counts.iter().map(|count| u64::from(*count)).collect();
         weights.retain(|weight| *weight > 0);

@@ -1,10 +1,10 @@
 //! The tables of lengths and distances (RFC 1951, 3.2.5 and 3.2.7).
 
-/// Literals, the end of a block, and lengths.
+/// The number of symbols for literals, the end of block, and lengths.
 pub(super) const LITERALS: usize = 286;
-/// Kinds of distances.
+/// The number of symbols for distances.
 pub(super) const DISTANCES: usize = 30;
-/// The end of a block.
+/// The symbol for the end of a block.
 pub(super) const END: usize = 256;
 /// The symbol of the first length.
 pub(super) const FIRST_LENGTH: usize = 257;
@@ -17,7 +17,7 @@ pub(super) const WINDOW: usize = 32 << 10;
 /// The number of symbols for lengths.
 const LENGTHS: usize = LITERALS - FIRST_LENGTH;
 
-/// The order of the lengths of codes of lengths.
+/// The order in which the lengths of the code length codes are written.
 pub(super) const HEADER_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
@@ -31,7 +31,8 @@ const fn extra_bits(slot: usize) -> u8 {
     }
 }
 
-/// Symbol, first length and bits that follow, for each length less the shortest.
+/// The symbol, the first length and the number of extra bits, for each length minus the shortest
+/// length.
 #[derive(Clone, Copy)]
 pub(super) struct Length {
     pub(super) slot: u8,
@@ -48,7 +49,7 @@ pub(super) static LENGTH: [Length; LONGEST - SHORTEST + 1] = {
     let mut table = [none; LONGEST - SHORTEST + 1];
     let (mut slot, mut at) = (0, 0);
     while slot < LENGTHS {
-        // The longest length has a separate symbol.
+        // The longest length has its own symbol.
         if slot == LENGTHS - 1 {
             at = table.len() - 1;
         }
@@ -67,7 +68,8 @@ pub(super) static LENGTH: [Length; LONGEST - SHORTEST + 1] = {
     table
 };
 
-/// The symbol of the distance `before + 1`, and how many of the lowest bits of `before` follow it.
+/// Returns the symbol of the distance `before + 1`, and the number of the lowest bits of `before`
+/// that follow the symbol.
 #[inline(always)]
 pub(super) fn distance(before: u32) -> (u32, u32) {
     let extra_bits = 30 - (before | 3).leading_zeros();

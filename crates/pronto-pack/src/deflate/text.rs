@@ -1,6 +1,6 @@
-//! Code lengths for text. They were computed from the symbols that greedy matching makes of source
-//! code in a dozen languages, documentation in plain text, Markdown, reStructuredText and HTML, and
-//! translations, each kind with the same weight. Each symbol has a code.
+//! Code lengths for text. They were computed from the symbols of greedy matching in source code in
+//! a dozen languages, documentation in plain text, Markdown, reStructuredText and HTML, and
+//! translations, each category with the same weight. Each symbol has a code.
 
 use super::tables::{DISTANCES, LITERALS};
 

@@ -1,20 +1,21 @@
-//! Makes deltas: finds the parts of an object that a base contains.
+//! Creates deltas: finds the parts of an object that a base contains.
 //!
-//! A base is cut into blocks of 16 bytes, whose hashes go into a table. A window of the same size
-//! moves over the target. If its hash is in the table, the two are compared, and what is equal in
-//! both directions becomes a copy. Costs 8 bytes of memory for each block and 4 for each slot, and
-//! time in proportion to both sizes; of equal blocks up to 64 are compared.
+//! The base is divided into blocks of 16 bytes, whose hashes are stored in a table. A window of the
+//! same size moves over the target. If the hash of the window is in the table, the contents are
+//! compared, and the equal part is extended in both directions and becomes a copy instruction.
+//! Costs 8 bytes of memory for each block and 4 for each slot, and time in proportion to both
+//! sizes; of blocks with the same hash, up to 64 are compared.
 
-/// Bytes of a block, and of the window over the target.
+/// The size in bytes of a block and of the window over the target.
 const BLOCK: usize = 16;
 
 /// The largest number of blocks with the same hash that are kept.
 const MOST_ALIKE: usize = 64;
 
-/// A match of this length is taken without looking for a longer one.
+/// The length from which a match is accepted without a search for a longer one.
 const LONG_ENOUGH: usize = 4096;
 
-/// A shorter match costs about as much as it saves.
+/// The shortest match; a shorter copy instruction takes as many bytes as it replaces.
 const SHORTEST: usize = 4;
 
 /// The largest size of one copy instruction.
@@ -23,10 +24,10 @@ const LONGEST_COPY: usize = 0x10000;
 /// The largest size of one insertion.
 const LONGEST_INSERT: usize = 127;
 
-/// Larger bases are not used: offsets have 32 bits.
+/// The largest base in bytes: copy offsets have 32 bits.
 pub const LARGEST_BASE_BYTES: usize = u32::MAX as usize;
 
-/// The number of apparently new bytes that may still become the end of a match.
+/// The number of bytes kept pending as new, because they may still become the end of a match.
 const SLACK: usize = 256;
 
 const FACTOR: u32 = 0x0100_0193;
@@ -50,7 +51,8 @@ fn hash(window: &[u8]) -> u32 {
 
 #[inline(always)]
 fn enter(hash: u32, byte: u8) -> u32 {
-    // Never zero for a byte, so that runs of zeros of other lengths differ.
+    // The summand is never zero, so that runs of zeros with different lengths have different
+    // hashes.
     hash.wrapping_mul(FACTOR)
         .wrapping_add(u32::from(byte).wrapping_add(1))
 }
@@ -60,18 +62,18 @@ fn leave(hash: u32, byte: u8) -> u32 {
     hash.wrapping_sub(u32::from(byte).wrapping_add(1).wrapping_mul(LEAVING))
 }
 
-/// The blocks of a base, by their hashes.
+/// The blocks of a base, indexed by their hashes.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
-    /// The start of the blocks of each slot in `entries`; one more than there are slots.
+    /// The start of the blocks of each slot in `entries`, and the end of the last slot.
     slots: Vec<u32>,
-    /// Hash and offset, slot by slot.
+    /// The hash and the offset of each block, slot by slot.
     entries: Vec<(u32, u32)>,
     shift: u32,
 }
 
 impl Blocks {
-    /// Makes the table of `base`; `None` if it is shorter than a block or too large.
+    /// Returns the table of `base`; `None` if `base` is shorter than a block or too large.
     pub fn new(base: &[u8]) -> Option<Blocks> {
         if base.len() < BLOCK || base.len() > LARGEST_BASE_BYTES {
             return None;
@@ -82,7 +84,7 @@ impl Blocks {
         let mut found: Vec<(u32, u32)> = Vec::with_capacity(count);
         for (number, block) in base.chunks_exact(BLOCK).enumerate() {
             let hash = hash(block);
-            // Of repeated blocks only the first counts: a match continues from there.
+            // Of repeated blocks, only the first is stored: a match is extended from there.
             if found.last().is_none_or(|last| last.0 != hash) {
                 found.push((hash, (number * BLOCK) as u32));
             }
@@ -96,7 +98,7 @@ impl Blocks {
         Some(blocks)
     }
 
-    /// Sorts by slot, and leaves out evenly what is too much in one.
+    /// Sorts the blocks by slot. If a slot has too many blocks, discards some at regular intervals.
     fn fill(&mut self, found: &[(u32, u32)]) {
         for (hash, _) in found {
             let slot = self.slot(*hash);
@@ -142,13 +144,13 @@ impl Blocks {
         (hash.wrapping_mul(0x9e37_79b1) >> self.shift) as usize
     }
 
-    /// Returns its memory in bytes.
+    /// Returns the memory of the table in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.entries.capacity() * 8 + self.slots.capacity() * 4
     }
 
-    /// The longest part of `base` that `target` begins with, if its first block has this hash:
-    /// offset and length.
+    /// Returns the offset and the length of the longest part of `base` with which `target` begins;
+    /// `hash` is the hash of the first block of `target`.
     #[inline]
     fn longest(&self, base: &[u8], target: &[u8], hash: u32) -> (usize, usize) {
         let slot = self.slot(hash);
@@ -159,7 +161,7 @@ impl Blocks {
             if *known != hash {
                 continue;
             }
-            // One that does not reach further is not worth comparing.
+            // A match that is not longer than the best one need not be compared.
             if best.1 > 0 && base.get(from + best.1) != target.get(best.1) {
                 continue;
             }
@@ -197,14 +199,14 @@ fn common(one: &[u8], other: &[u8]) -> usize {
     at
 }
 
-/// Makes a delta that turns `base`, whose blocks are `blocks`, into `target`, into `out`, whose
-/// former content is lost. Says whether it takes at most `limit` bytes; if not, `out` holds a part
-/// of it. Gives up as soon as that is known.
+/// Writes a delta that builds `target` from `base`, whose blocks are `blocks`, to `out`, replacing
+/// its content. Returns whether the delta takes at most `limit` bytes. Stops as soon as the limit
+/// is exceeded; `out` then contains a part of the delta.
 pub fn make(base: &[u8], blocks: &Blocks, target: &[u8], limit: usize, out: &mut Vec<u8>) -> bool {
     out.clear();
     put_size(base.len(), out);
     put_size(target.len(), out);
-    // What has not been copied yet begins here.
+    // The start of the bytes that no instruction covers yet.
     let mut pending = 0;
     let mut at = 0;
     while at + BLOCK <= target.len() {
@@ -260,7 +262,7 @@ fn copy(mut from: usize, mut len: usize, out: &mut Vec<u8>) {
                 out.push(byte);
             }
         }
-        // No length at all stands for the longest.
+        // A length of zero encodes the longest copy.
         for (bit, byte) in (piece as u16).to_le_bytes().into_iter().enumerate() {
             if byte != 0 {
                 out[at] |= 0x10 << bit;
@@ -292,7 +294,7 @@ mod tests {
         ((*state >> 33) as usize) % below.max(1)
     }
 
-    /// Pieces of `base`, now and then with something new between.
+    /// Returns pieces of `base` with new bytes between some of them.
     fn changed(state: &mut u64, base: &[u8]) -> Vec<u8> {
         let mut target = Vec::new();
         for _ in 0..random(state, 12) {

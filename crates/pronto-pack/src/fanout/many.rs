@@ -1,5 +1,5 @@
-//! Searches many ids in any order, side by side. Each needs as many memory accesses as a single
-//! search, but the accesses of a group are started before the first is awaited.
+//! Searches many ids in any order in parallel. Each id needs as many memory accesses as in a single
+//! search, but the accesses of a whole group are started before the first result is needed.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use pronto_hash::oid;
 use super::rows::{Ids, corrections, first_guess};
 use super::{Fanout, Search, prefix64};
 
-/// The number of ids that are searched together: more than a core can have cache misses in
-/// progress.
+/// The number of ids that are searched together: more than the number of concurrent cache misses of
+/// a core.
 pub(super) const GROUP: usize = 16;
 
 /// The state of the search for one id.
@@ -21,8 +21,8 @@ struct Step {
     left: u32,
 }
 
-/// Searches `group`, of at most [`GROUP`] ids. Each result is at the place of its id. `hint` is
-/// called with the row of each id that is found, before any row is used.
+/// Searches `group`, which has at most [`GROUP`] ids. Each result is at the position of its id.
+/// `hint` is called with the row of each id that is found, before any row is used.
 #[inline]
 pub(super) fn search(
     table: Ids<'_>,

@@ -1,4 +1,4 @@
-//! The search in rows that are in memory.
+//! The search in rows in memory.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,15 +11,17 @@ use super::{Search, prefix64};
 /// The size of a cache line in bytes.
 const LINE_LEN: usize = 64;
 
-/// The number of rows that are searched without further guesses: a power of two. Guesses for a
-/// bucket of fewer than [`MANY_ROWS`] evenly spread rows miss by 4 rows on average. Twice as many
-/// cost more memory than they save guesses.
+/// The number of rows that are searched without further interpolation; a power of two. In a bucket
+/// of fewer than [`MANY_ROWS`] evenly distributed rows, the interpolated position is wrong by 4
+/// rows on average. Twice as many rows would cost more memory accesses than they save interpolation
+/// steps.
 const FEW_ROWS: u32 = 16;
 
 /// The number of rows that are compared one by one for the next of many ids.
 const NEAR_ROWS: u32 = 4;
 
-/// From how many rows of a bucket on it takes one more guess to come as near.
+/// The number of rows of a bucket from which another interpolation step is necessary for the same
+/// accuracy.
 const MANY_ROWS: u32 = 64 << 10;
 
 /// Rows in memory.
@@ -54,10 +56,10 @@ impl<'a> Ids<'a> {
         self.search_near(rows, guess, id)
     }
 
-    /// Searches `id` among `rows`, where it should be near `guess`. A few rows are halved without a
-    /// branch that depends on them, so the processor continues with the following code (for example
-    /// another search) while it waits for memory. An uneven table costs steps of doubling width and
-    /// bisection, but never gives a wrong answer.
+    /// Searches `id` in `rows`, near `guess`. A few rows are bisected without a branch that depends
+    /// on their content, so that the processor can execute the following code (such as another
+    /// search) while it waits for memory. In an unevenly distributed table, the search takes steps
+    /// of doubling width and bisects, and the result is always correct.
     #[inline]
     pub(super) fn search_near(&self, rows: Range<u32>, guess: u32, id: &oid) -> Search {
         let wanted = prefix64(id.as_bytes());
@@ -68,8 +70,8 @@ impl<'a> Ids<'a> {
         self.decide(row..rows.end, wanted, id)
     }
 
-    /// Whether `id` stands among `rows`, whose first is the first with a prefix that is not below
-    /// `wanted`, that of `id`.
+    /// Returns whether `id` is in `rows`, whose first row is the first row with a prefix that is
+    /// not less than `wanted`, the prefix of `id`.
     #[inline]
     fn decide(&self, rows: Range<u32>, wanted: u64, id: &oid) -> Search {
         let Range {
@@ -86,15 +88,16 @@ impl<'a> Ids<'a> {
         Err(row)
     }
 
-    /// Like [`search`](Self::search), without guesses: for rows that are not all of a bucket.
+    /// Does the same as [`search`](Self::search) by bisection, for rows that are not a whole
+    /// bucket.
     pub(super) fn search_by_halves(&self, rows: Range<u32>, id: &oid) -> Search {
         let wanted = prefix64(id.as_bytes());
         let row = self.bisect(rows.start, rows.end, wanted);
         self.decide(row..rows.end, wanted, id)
     }
 
-    /// Like [`search`](Self::search), of an id that is not before `row`, where the search before it
-    /// ended.
+    /// Does the same as [`search`](Self::search) for an id that is not before `row`, the result of
+    /// the previous search.
     #[inline]
     pub(super) fn search_from(&self, rows: Range<u32>, row: u32, id: &oid) -> Search {
         let near = match rows.contains(&row) {
@@ -104,7 +107,7 @@ impl<'a> Ids<'a> {
         near.unwrap_or_else(|| self.search(rows, id, |_| ()))
     }
 
-    /// Compares `rows` one after another; `None` if `id` is behind them.
+    /// Compares `rows` one by one; `None` if `id` is after all of them.
     #[inline]
     fn search_few(&self, rows: Range<u32>, id: &oid) -> Option<Search> {
         let wanted = prefix64(id.as_bytes());
@@ -119,8 +122,8 @@ impl<'a> Ids<'a> {
         None
     }
 
-    /// The first of `rows`, [`FEW_ROWS`] at least, whose prefix is not below `wanted`; it should be
-    /// near `guess`.
+    /// Returns the first of `rows` whose prefix is not less than `wanted`, which should be near
+    /// `guess`. There must be at least [`FEW_ROWS`] rows.
     #[inline]
     fn settle(&self, rows: &Range<u32>, guess: u32, wanted: u64) -> u32 {
         let first = first_of_few(rows, guess);
@@ -133,7 +136,7 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// Returns a better guess than `guess`, computed from the distance of the prefix there to
+    /// Returns a better position than `guess`, computed from the difference between its prefix and
     /// `wanted`. Prefetches the memory of the next step: the next correction, or after the last one
     /// [`search_near`](Self::search_near).
     #[inline]
@@ -145,7 +148,7 @@ impl<'a> Ids<'a> {
         is_last: bool,
     ) -> u32 {
         let guess = guess.min(rows.end - 1);
-        // Both begin with the same byte, so the distance fits, and the other seven count.
+        // Both prefixes start with the same byte, so the difference of the other seven bytes fits.
         let distance = (wanted.wrapping_sub(self.prefix(guess)) as i64) << 8;
         let step = (i128::from(distance) * i128::from(rows.end - rows.start)) >> 64;
         let guess = (i64::from(guess) + step as i64)
@@ -167,8 +170,8 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// Returns the number of the [`FEW_ROWS`] rows from `first` on whose prefixes are below
-    /// `wanted`. No branch.
+    /// Returns the number of the [`FEW_ROWS`] rows from `first` on whose prefixes are less than
+    /// `wanted`, without a branch.
     #[inline]
     fn count_below(&self, first: u32, wanted: u64) -> u32 {
         let place = first as usize * self.row_len + self.id_offset;
@@ -184,8 +187,8 @@ impl<'a> Ids<'a> {
         (below + usize::from(is_below(below))) as u32
     }
 
-    /// The first row of `rows` whose prefix is not below `wanted`, which is not among the few from
-    /// `first` on.
+    /// Returns the first row of `rows` whose prefix is not less than `wanted`, and which is not
+    /// among the few rows from `first` on.
     #[cold]
     fn search_beside(&self, rows: Range<u32>, first: u32, wanted: u64) -> u32 {
         let (low, high) = self.enclose(rows, first, wanted);
@@ -253,13 +256,13 @@ pub(super) fn corrections(rows: &Range<u32>) -> u32 {
     }
 }
 
-/// Returns the expected position of a prefix among `rows`, if they were evenly spread.
+/// Returns the expected position of a prefix in `rows`, assuming an even distribution.
 #[inline]
 pub(super) fn first_guess(rows: &Range<u32>, wanted: u64) -> u32 {
     rows.start + share(wanted, rows.end - rows.start)
 }
 
-/// The first of the few rows around `guess`, of at least as many.
+/// Returns the first of the few rows around `guess`; `rows` must have at least as many.
 #[inline]
 fn first_of_few(rows: &Range<u32>, guess: u32) -> u32 {
     guess
@@ -267,9 +270,9 @@ fn first_of_few(rows: &Range<u32>, guess: u32) -> u32 {
         .clamp(rows.start, rows.end - FEW_ROWS)
 }
 
-/// Returns the expected number of rows among the `count` rows of a bucket within a distance of
-/// `keys`, if they were evenly spread. All keys of a bucket start with the same byte, so the other
-/// seven count.
+/// Returns the expected number of rows within a difference of `keys`, among the `count` rows of a
+/// bucket, assuming an even distribution. All keys of a bucket start with the same byte, so only
+/// the other seven bytes count.
 #[inline]
 fn share(keys: u64, count: u32) -> u32 {
     ((u128::from(keys << 8) * u128::from(count)) >> 64) as u32

@@ -1,6 +1,6 @@
-//! The search in a file that is read by position: windows of rows around the guess, of which the
-//! last one is kept for the next id. Ids that rise closely beside each other find the table read once,
-//! from front to back, in ever larger pieces.
+//! The search in a file that is read by position. Windows of rows around the expected position are
+//! read, and the last window is kept for the next id. For ascending ids that are close to one
+//! another, the table is read once from front to back, in increasingly large pieces.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use super::rows::Ids;
 use super::{Fanout, Search, Table, prefix64, unreadable};
 use crate::error::Error;
 
-/// The number of rows that are read around a guess.
+/// The number of rows that are read around an expected position.
 const LEAST_ROWS: u32 = 96;
 
-/// The number of rows that are read at once in sequence.
+/// The largest number of rows that are read at once in sequential order.
 const MOST_ROWS: u32 = 4096;
 
-/// The number of guesses before the rest is halved.
+/// The number of interpolation steps before bisection.
 const GUESSES: u32 = 4;
 
 /// A table that is read by position.
@@ -25,7 +25,7 @@ pub(super) struct Windows<'a> {
     table: &'a Table,
     view: &'a View,
     fanout: &'a Fanout,
-    /// The row that the window begins with, and how many it has.
+    /// The first row of the window.
     first: u32,
     count: u32,
     bytes: Vec<u8>,
@@ -46,8 +46,8 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// The row of `id`, or the row before which it would stand: one read of the file or two, none if
-    /// it belongs where the search before it ended.
+    /// Returns the row of `id`, or the row before which `id` would be inserted. Costs one or two
+    /// reads of the file, or none if the result is in the current window.
     pub(super) fn search(&mut self, id: &oid) -> Result<Search, Error> {
         let rows = self.fanout.bucket(id.first_byte());
         if let Place::Here(found) = self.place(&rows, id) {
@@ -63,7 +63,7 @@ impl<'a> Windows<'a> {
                 0..GUESSES => interpolate(low..high, low_key, high_key, wanted),
                 _ => low + (high - low) / 2,
             };
-            // What stands shortly behind the window is read from its end on.
+            // Rows shortly after the window are read sequentially from its end.
             let goes_on = steps == 0
                 && (low..high).contains(&behind)
                 && guess.wrapping_sub(behind) < self.wanted / 2;
@@ -91,7 +91,7 @@ impl<'a> Windows<'a> {
         Ok(Err(low))
     }
 
-    /// Returns the position of `id`, which belongs among `rows`, relative to the window.
+    /// Returns the position of `id`, which is within `rows`, relative to the window.
     fn place(&self, rows: &Range<u32>, id: &oid) -> Place {
         let end = self.first + self.count;
         let (start, stop) = (rows.start.max(self.first), rows.end.min(end));
@@ -147,14 +147,14 @@ enum Place {
     Behind,
 }
 
-/// The least and the greatest prefix that start with the first byte of `wanted`.
+/// Returns the smallest and the largest prefix that start with the first byte of `wanted`.
 fn bucket_keys(wanted: u64) -> (u64, u64) {
     const REST: u64 = u64::MAX >> 8;
     (wanted & !REST, wanted | REST)
 }
 
-/// Returns the expected position of `wanted` among `rows`, which is not empty, if the keys were
-/// evenly spread between `low_key` and `high_key`.
+/// Returns the expected position of `wanted` in the non-empty `rows`, assuming that the keys are
+/// evenly distributed between `low_key` and `high_key`.
 fn interpolate(rows: Range<u32>, low_key: u64, high_key: u64, wanted: u64) -> u32 {
     let span = u128::from(high_key.saturating_sub(low_key)) + 1;
     let into = u128::from(wanted.saturating_sub(low_key)).min(span - 1);

@@ -1,4 +1,4 @@
-//! Reading an index from front to back.
+//! Reads an index sequentially.
 
 use std::ops::Range;
 
@@ -15,21 +15,23 @@ const CHUNK_ROWS: u32 = 4096;
 /// One row of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// Its number in the order of ids.
+    /// The position of the row in the order of ids.
     pub position: IndexPosition,
-    /// The object.
+    /// The id of the object.
     pub id: ObjectId,
-    /// The start of its entry in the pack.
+    /// The start of the entry in the pack.
     pub offset: PackOffset,
 }
 
 impl Index {
-    /// Calls `visit` with each row of `rows` (clamped to those there are), in the order of ids:
-    /// the fastest way to read all of an index. Split by rows, it can be shared among threads.
+    /// Calls `visit` with each row of `rows` (clamped to the existing rows) in the order of ids.
+    /// This is the fastest method to read a whole index; threads can process different ranges of
+    /// rows.
     ///
     /// # Errors
-    /// `Corrupt` when a large offset is not in the file, `Io` when the file cannot be read,
-    /// `Truncated` when it was cut short under its map: then some rows may have been zeros.
+    /// Fails with `ErrorKind::Corrupt` if a large offset is not in the file, with `ErrorKind::Io`
+    /// if the file cannot be read, and with `ErrorKind::Truncated` if a mapped file was truncated;
+    /// `visit` may then have received rows of zeros.
     pub fn scan(
         &self,
         rows: Range<u32>,
@@ -86,10 +88,10 @@ impl Index {
         self.intact()
     }
 
-    /// Like [`scan`](Self::scan), of the ids alone.
+    /// Does the same as [`scan`](Self::scan) for the ids only.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Io` if the file cannot be read.
     pub fn scan_ids(&self, rows: Range<u32>, mut visit: impl FnMut(&oid)) -> Result<(), Error> {
         let end = rows.end.min(self.len());
         let row_len = self.ids.row_len as usize;
@@ -116,7 +118,7 @@ impl Index {
         self.intact()
     }
 
-    /// All rows in the order of ids.
+    /// Iterates over all rows in the order of ids.
     pub fn iter(&self) -> Entries<'_> {
         Entries {
             index: self,
@@ -135,7 +137,7 @@ impl<'a> IntoIterator for &'a Index {
     }
 }
 
-/// The rows of an index, from [`Index::iter`]. Ends after the first error.
+/// An iterator over the rows of an index, from [`Index::iter`]. Ends after the first error.
 #[derive(Debug)]
 pub struct Entries<'a> {
     index: &'a Index,

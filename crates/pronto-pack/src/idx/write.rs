@@ -1,4 +1,4 @@
-//! Writing pack indexes.
+//! Writes pack indexes.
 
 use super::{Index, Version};
 use crate::chunks::write_fanout;
@@ -8,33 +8,33 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 use std::io::{self, Write};
 
-/// The rows of an index. Tables are in the order of the pack; `order` gives the order of their rows
-/// by id.
+/// The rows of an index. The tables are in pack order; `order` sorts their rows by id.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
-    /// The hash of the pack.
+    /// The hash function of object ids.
     pub kind: Kind,
-    /// Ids, one behind the other.
+    /// The concatenated ids.
     pub ids: &'a [u8],
-    /// The start of each entry in the pack; ascending.
+    /// The start of each entry in the pack, in ascending order.
     pub offsets: &'a [u64],
     /// The CRC-32 of each entry; not used in version 1.
     pub crcs: &'a [u32],
-    /// Places in the other tables, by rising id.
+    /// The row numbers of the other tables, sorted by id.
     pub order: &'a [u32],
 }
 
 impl<'a> Rows<'a> {
-    /// The id at a place of the pack.
+    /// Returns the id in row `place`.
     ///
     /// # Panics
-    /// If there is no such place.
+    /// Panics if the row does not exist.
     pub fn id(&self, place: u32) -> &'a [u8] {
         let len = self.kind.len_in_bytes();
         &self.ids[place as usize * len..][..len]
     }
 
-    /// The version that will do: `wanted`, unless an offset is too large for it.
+    /// Returns the version to write: `wanted`, or version 2 if an offset is too large for version
+    /// 1.
     pub fn version(&self, wanted: Version, offset_limit: u64) -> Version {
         self.version_where(wanted, &|offset| offset > offset_limit)
     }
@@ -47,18 +47,18 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Offsets from here on always take 64 bits.
+/// The smallest offset that always takes 64 bits.
 const LARGE_OFFSET: u64 = 1 << 31;
 
-/// Which offsets are stored in 64 bits beside those that need it.
+/// A predicate for further offsets that are stored in 64 bits.
 type Large<'a> = &'a dyn Fn(u64) -> bool;
 
 /// Writes an index to `out`, which need not be buffered, and returns its checksum. Offsets above
-/// `offset_limit` are stored in 64 bits even where they would fit 31; `u64::MAX` for none.
-/// Streams: no table is copied.
+/// `offset_limit` are stored in 64 bits even if they fit into 31 bits; `u64::MAX` disables this.
+/// Does not copy any table.
 ///
 /// # Errors
-/// Those of writing.
+/// Fails if writing fails.
 pub fn write(
     out: &mut dyn Write,
     rows: &Rows<'_>,
@@ -70,11 +70,11 @@ pub fn write(
     write_where(out, rows, wanted, &is_large, pack_checksum)
 }
 
-/// Writes the index that `model` should be if it is one of `rows`: of its version, and with the
-/// same offsets in 64 bits.
+/// Writes an index of `rows` with the version of `model` and with the same offsets in 64 bits, to
+/// be compared with `model`.
 ///
 /// # Errors
-/// Those of writing, and of reading `model`.
+/// Fails if writing fails, or if `model` cannot be read.
 pub(crate) fn write_again(
     out: &mut dyn Write,
     rows: &Rows<'_>,

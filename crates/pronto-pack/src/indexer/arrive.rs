@@ -1,6 +1,6 @@
-//! A worker while the pack arrives: digests whole objects, resolves deltas whose base is still in
-//! memory, and keeps the other deltas for later. Every entry goes to the worker that has its base,
-//! so workers share nothing.
+//! A worker of the first phase, while the pack arrives: hashes objects that are not deltas,
+//! resolves deltas whose base is still in memory, and keeps the other deltas for the second phase.
+//! Every delta is sent to the worker that has its base, so workers share no state.
 
 use super::Surroundings;
 use super::batch::{Batch, Item};
@@ -21,18 +21,19 @@ pub(super) struct Pending {
     pub(super) kept: Kept,
 }
 
-/// Contents are digested together once there are this many bytes, …
+/// The number of content bytes from which contents are hashed together, …
 const FRESH_BYTES: usize = 2 << 20;
-/// … or this many batches hold them.
+/// … or the number of batches that contain them.
 const FRESH_BATCHES: usize = 8;
-/// Longer contents wait for others of their length: beside short ones they would go alone.
+/// The length from which contents wait for others of similar length. Hashed together with short
+/// ones, they would occupy a single lane.
 const LARGE_BYTES: usize = 48 << 10;
-/// Twice the largest number of lanes.
+/// The number of long contents that are hashed together: twice the largest number of lanes.
 const LARGE_ITEMS: usize = 32;
-/// The largest number of their bytes that may wait.
+/// The largest number of bytes of waiting long contents.
 const LARGE_LIMIT_BYTES: usize = 16 << 20;
 
-/// One worker while the pack arrives.
+/// A worker of the first phase.
 pub(super) struct Arrivals<'a> {
     surroundings: &'a Surroundings<'a>,
     budget: &'a Budget,
@@ -41,7 +42,7 @@ pub(super) struct Arrivals<'a> {
     digests: Digests,
     arena: Arena,
     pending: Vec<Pending>,
-    /// Batches with entries that are not digested yet.
+    /// The batches that contain entries that are not hashed yet.
     held: Vec<Batch>,
     fresh: Vec<Fresh>,
     fresh_bytes: usize,
@@ -50,14 +51,14 @@ pub(super) struct Arrivals<'a> {
     resolved: u64,
 }
 
-/// The state of a worker when the pack has arrived.
+/// The results of a worker at the end of the first phase.
 pub(super) struct Arrived {
     pub(super) ids: Ids,
     pub(super) arena: Arena,
     pub(super) pending: Vec<Pending>,
 }
 
-/// An object that is to be digested.
+/// An object that is not hashed yet.
 struct Fresh {
     index: u32,
     kind: ObjectKind,
@@ -65,7 +66,7 @@ struct Fresh {
 }
 
 enum Where {
-    /// In an entry of a batch that is held.
+    /// A content in an entry of a held batch.
     Batch {
         batch: usize,
         item: usize,
@@ -74,7 +75,7 @@ enum Where {
 }
 
 impl<'a> Arrivals<'a> {
-    /// A worker whose cache holds `cache_bytes` of contents.
+    /// Returns a worker whose cache holds up to `cache_bytes` of contents.
     pub(super) fn new(
         surroundings: &'a Surroundings<'a>,
         budget: &'a Budget,
@@ -98,7 +99,7 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    /// Deals with the entries of one batch. Batches that are done with go to `free`.
+    /// Processes the entries of one batch. Completed batches are passed to `free`.
     pub(super) fn process(&mut self, batch: Batch, free: &dyn Fn(Batch)) -> Result<(), Error> {
         self.surroundings.check()?;
         for (number, item) in batch.items.iter().enumerate() {
@@ -120,7 +121,7 @@ impl<'a> Arrivals<'a> {
         Ok(())
     }
 
-    /// Ends the arrival; caches and spare buffers go.
+    /// Ends the first phase; frees caches and spare buffers.
     pub(super) fn finish(mut self) -> Result<Arrived, Error> {
         self.digest_fresh(&drop)?;
         self.digest_large()?;
@@ -131,7 +132,8 @@ impl<'a> Arrivals<'a> {
         })
     }
 
-    /// Takes a whole object, which may become a base if it is of a kind that often does.
+    /// Processes an object that is not a delta. Caches the object if its type is often used as a
+    /// base.
     fn whole(&mut self, batch: &Batch, number: usize, item: &Item) {
         let kind = item.kind.unwrap_or(ObjectKind::Blob);
         let bytes = batch.bytes(item);
@@ -161,7 +163,7 @@ impl<'a> Arrivals<'a> {
         );
     }
 
-    /// Makes the object of a delta. False if its base is not at hand.
+    /// Resolves a delta. Returns `false` if its base is not in the cache.
     fn resolve(&mut self, batch: &Batch, item: &Item) -> Result<bool, Error> {
         let base = item.base.index().and_then(|base| self.cache.get(base));
         let Some(base) = base else {
@@ -214,7 +216,7 @@ impl<'a> Arrivals<'a> {
         Ok(())
     }
 
-    /// Digests contents and lets go of them; the list comes back empty.
+    /// Hashes contents and releases them; returns the emptied list.
     fn digest(&mut self, mut list: Vec<Fresh>) -> Result<Vec<Fresh>, Error> {
         let objects: Vec<Object<'_>> = list
             .iter()
@@ -243,8 +245,8 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// Recent contents by entry number. The oldest is evicted first, unless it was used since the last
-/// pass.
+/// A cache of recent contents by entry number. The oldest content is evicted first, unless it was
+/// used since the last pass.
 struct Cache {
     limit: usize,
     used: usize,
@@ -267,7 +269,8 @@ impl Cache {
         }
     }
 
-    /// One object may not fill the cache.
+    /// Returns whether an object of `len` bytes may be cached; a single object must not fill the
+    /// cache.
     fn admits(&self, len: usize) -> bool {
         len <= self.limit / 4
     }
@@ -303,7 +306,7 @@ impl Cache {
     }
 }
 
-/// Spreads numbers of entries, which are small and dense, over all bits.
+/// A hasher that distributes entry numbers, which are small and dense, over all bits.
 #[derive(Default)]
 struct NumberHasher(u64);
 

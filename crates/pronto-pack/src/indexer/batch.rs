@@ -1,4 +1,4 @@
-//! Inflated entries on their way from the receiver to a worker.
+//! Batches of inflated entries, which the receiver sends to workers.
 
 use super::tables::Base;
 use gix_object::Kind as ObjectKind;
@@ -12,7 +12,7 @@ const BATCH_ITEMS: usize = 2048;
 /// The number of unused blocks and lists that are kept.
 const MOST_SPARE: usize = 32;
 
-/// Memory for inflated entries, of [`BATCH_BYTES`] unless it holds one that is larger.
+/// A buffer for inflated entries, of [`BATCH_BYTES`] unless it contains a larger entry.
 pub(super) type Block = Vec<u8>;
 
 /// One inflated entry.
@@ -22,9 +22,10 @@ pub(super) struct Item {
     /// The start of the entry in the pack.
     pub(super) offset: u64,
     pub(super) base: Base,
-    /// The type, or for a delta that of its root; unknown if a base is named by id.
+    /// The type of the object; for a delta, the type of the end of its chain. `None` if a base in
+    /// the chain is named by its id.
     pub(super) kind: Option<ObjectKind>,
-    /// The range of its bytes in the block.
+    /// The range of the inflated bytes in the block.
     pub(super) range: Range<usize>,
 }
 
@@ -53,18 +54,18 @@ pub(super) struct Filling {
 }
 
 impl Filling {
-    /// Whether an entry of `size` bytes may be added.
+    /// Returns whether an entry of `size` bytes fits into the batch.
     pub(super) fn has_room(&self, size: usize) -> bool {
         self.filled + size <= BATCH_BYTES && self.items.len() < BATCH_ITEMS
     }
 
-    /// Returns the space for the next entry, of `size` bytes; there must be [room](Self::has_room).
+    /// Returns the buffer for the next entry of `size` bytes. Requires [room](Self::has_room).
     pub(super) fn room(&mut self, size: usize, pool: &Pool) -> &mut [u8] {
         let block = self.block.get_or_insert_with(|| pool.block());
         &mut block[self.filled..self.filled + size]
     }
 
-    /// Adds the entry that was put there.
+    /// Adds the entry whose bytes were written to the buffer.
     pub(super) fn push(&mut self, size: usize, item: impl FnOnce(Range<usize>) -> Item) {
         let range = self.filled..self.filled + size;
         self.filled += size;
@@ -85,7 +86,7 @@ impl Filling {
     }
 }
 
-/// Memory that was used before, for all threads. A lock is taken once for each half MiB.
+/// Buffers for reuse, shared by all threads. A lock is taken once for each half MiB.
 #[derive(Default)]
 pub(super) struct Pool {
     spare: Mutex<Spare>,
@@ -104,7 +105,7 @@ impl Pool {
         spare.unwrap_or_else(|| vec![0; BATCH_BYTES])
     }
 
-    /// An empty list.
+    /// Returns an empty list.
     pub(super) fn list(&self) -> Vec<Item> {
         self.spare().lists.pop().unwrap_or_default()
     }

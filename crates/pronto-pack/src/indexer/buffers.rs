@@ -1,16 +1,16 @@
-//! Memory for the contents of objects, used over and over: buffers come in a few sizes per power
-//! of two, are zeroed once when they are made, and go back to the pool of the thread that lets go
-//! of them last.
+//! Reusable buffers for the contents of objects. Buffers have a few sizes for each power of two,
+//! are zeroed once on allocation, and are returned to the pool of the thread that releases them
+//! last.
 
 use gix_object::Kind as ObjectKind;
 use pronto_io::view::View;
 use std::sync::Arc;
 
-/// Smaller contents live in buffers of this size.
+/// The size of the smallest buffers.
 const SMALLEST_BYTES: usize = 256;
 /// The limit for unused buffers in a pool.
 const SPARE_LIMIT_BYTES: usize = 16 << 20;
-/// A spare buffer this many classes larger will do: less than twice the size.
+/// The number of size classes by which a spare buffer may be too large: less than twice the size.
 const LARGER_CLASSES: usize = 3;
 
 /// The content of one object.
@@ -21,14 +21,14 @@ pub(super) struct Content {
 }
 
 enum Bytes {
-    /// A buffer of the size of its class.
+    /// A buffer whose length is that of its size class.
     Buffer(Vec<u8>),
-    /// A file without a name.
+    /// An unnamed file.
     Mapped(View),
 }
 
 impl Content {
-    /// A content that is not held in memory.
+    /// Returns a content that is in a mapped file instead of memory.
     pub(super) fn mapped(view: View, kind: ObjectKind) -> Self {
         let len = view.bytes().map_or(0, <[u8]>::len);
         let bytes = Bytes::Mapped(view);
@@ -42,7 +42,7 @@ impl Content {
         }
     }
 
-    /// To fill it, when it was just taken from a pool.
+    /// Returns the bytes for writing. Requires a content that was just taken from a pool.
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
         match &mut self.bytes {
             Bytes::Buffer(bytes) => &mut bytes[..self.len],
@@ -50,7 +50,7 @@ impl Content {
         }
     }
 
-    /// The memory it takes, which is a little more than its length.
+    /// Returns the used memory, which is slightly more than the length.
     pub(super) fn footprint(&self) -> usize {
         match &self.bytes {
             Bytes::Buffer(bytes) => bytes.len(),
@@ -59,16 +59,16 @@ impl Content {
     }
 }
 
-/// Spare buffers of one thread, by size.
+/// The spare buffers of one thread, by size class.
 #[derive(Default)]
 pub(super) struct Pool {
     classes: Vec<Class>,
     spare_bytes: usize,
-    /// Counts taken buffers, which shows the size classes that are in use.
+    /// The number of buffers taken so far, which shows which size classes are in use.
     taken: u64,
 }
 
-/// Spare buffers of one size.
+/// The spare buffers of one size class.
 #[derive(Default)]
 struct Class {
     spare: Vec<Vec<u8>>,
@@ -76,7 +76,7 @@ struct Class {
 }
 
 impl Pool {
-    /// A content of `len` bytes, whatever they are.
+    /// Returns a content of `len` bytes with unspecified values.
     pub(super) fn take(&mut self, len: usize, kind: ObjectKind) -> Content {
         let (number, size) = class_of(len);
         self.taken += 1;
@@ -97,14 +97,14 @@ impl Pool {
         Content { bytes, len, kind }
     }
 
-    /// Gives up a share in `content`; the last one to do so gets the buffer.
+    /// Releases a reference to `content`; the last release returns the buffer to this pool.
     pub(super) fn release(&mut self, content: Arc<Content>) {
         if let Some(content) = Arc::into_inner(content) {
             self.put(content);
         }
     }
 
-    /// Takes the buffer of `content` back.
+    /// Returns the buffer of `content` to the pool.
     pub(super) fn put(&mut self, content: Content) {
         let Bytes::Buffer(bytes) = content.bytes else {
             return;
@@ -125,7 +125,7 @@ impl Pool {
         &mut self.classes[number]
     }
 
-    /// Frees a buffer of the size that was not asked for for the longest time.
+    /// Frees a buffer of the least recently used size class.
     #[cold]
     fn shrink(&mut self) {
         let stale = self
@@ -140,7 +140,8 @@ impl Pool {
     }
 }
 
-/// The class of buffers that hold `len` bytes and their size: four classes to a power of two.
+/// Returns the class and the size of buffers for `len` bytes; there are four classes for each power
+/// of two.
 fn class_of(len: usize) -> (usize, usize) {
     let last = len.max(SMALLEST_BYTES) - 1;
     let top = last.ilog2();

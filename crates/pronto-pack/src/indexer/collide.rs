@@ -1,4 +1,5 @@
-//! Objects of the pack that the destination has already must be the same to the byte.
+//! Checks for collisions: objects of the pack that exist in the destination must have the same
+//! content.
 
 use super::Existing;
 use super::buffers::Pool;
@@ -11,8 +12,8 @@ use pronto_hash::{Kind, ObjectId};
 /// The number of ids in one query.
 const ASKED_AT_ONCE: usize = 1 << 16;
 
-/// Compares received objects with existing ones. An object that does not exist costs only a place
-/// in a sorted list of ids.
+/// Compares received objects with existing objects of the same id. An object that does not exist
+/// costs only an entry in a sorted list of ids.
 pub(super) fn check(
     kind: Kind,
     limits: Limits<'_>,
@@ -37,7 +38,7 @@ pub(super) fn check(
                 .filter_map(|at| Some((*places.get(*at)?, *ids.get(*at)?))),
         );
     }
-    // Added bases came from there: they need not be asked about again.
+    // Appended bases were read from the destination, so they need not be compared.
     let added_from = indexed.tables.len() - indexed.added as usize;
     suspects.retain(|(place, _)| (*place as usize) < added_from);
     if suspects.is_empty() {

@@ -1,4 +1,4 @@
-//! The objects of a pack that has arrived, by id, before its files have names.
+//! Access by id to the objects of a received pack, before its files have their final names.
 
 use super::buffers::Pool;
 use super::indexed::Indexed;
@@ -10,20 +10,20 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, oid};
 use std::cell::RefCell;
 
-/// All objects of a complete pack, for the inspector.
+/// Gives the inspector access to all objects of a complete pack.
 pub trait Contents {
-    /// Returns the kind of the object; `None` if the pack does not have it.
+    /// Returns the type of the object; `None` if the pack does not contain it.
     fn kind(&self, id: &oid) -> Option<ObjectKind>;
 
-    /// Reads an object into `out`, whose former content is lost. None if the pack does not have
-    /// it.
+    /// Reads the object `id` into `out`, replacing its content. Returns `None` if the pack does not
+    /// contain the object.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Fails if reading fails.
     fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error>;
 }
 
-/// The access of [`Contents`] to the pack.
+/// Implements [`Contents`] for a complete pack.
 pub(super) struct Complete<'a> {
     indexed: &'a Indexed,
     order: &'a [u32],

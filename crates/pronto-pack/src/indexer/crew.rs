@@ -1,5 +1,5 @@
 //! The threads of the first phase besides the receiver: workers that process inflated entries, and
-//! look ahead when there are none.
+//! look ahead while they are idle.
 
 use super::arrive::{Arrivals, Arrived};
 use super::batch::{Batch, Pool};
@@ -11,21 +11,21 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// The largest number of batches that wait for each worker.
+/// The largest number of queued batches for each worker.
 const BATCHES_WAITING: usize = 8;
-/// The number of segments that are read ahead besides one for each thread.
+/// The number of segments that are read ahead, in addition to one for each thread.
 const SEGMENTS_BESIDE: usize = 6;
 
 /// A task for a worker.
 enum Task {
     Take(Batch),
-    /// There may be something to look ahead at.
+    /// A segment may be available for looking ahead.
     LookAhead,
 }
 
 type Handle<'scope> = ScopedJoinHandle<'scope, Result<Arrived, Error>>;
 
-/// Workers on threads of their own.
+/// Workers on separate threads.
 pub(super) struct Crew<'a> {
     tasks: Vec<SyncSender<Task>>,
     ahead: &'a Ahead,
@@ -33,8 +33,8 @@ pub(super) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    /// Starts a thread for each of `members`. The receiver looks ahead as `scout` when it would
-    /// have to wait.
+    /// Starts a thread for each of `members`. The receiver uses `scout` to look ahead when it would
+    /// block.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         pool: &'scope Pool,
@@ -90,7 +90,7 @@ impl Deliver for Crew<'_> {
         let mut task = Task::Take(batch);
         loop {
             let sent = match tasks.try_send(task) {
-                // Rather than wait, look ahead.
+                // The receiver looks ahead instead of waiting.
                 Err(TrySendError::Full(unsent)) if self.scout.look() => {
                     task = unsent;
                     continue;
@@ -110,7 +110,7 @@ impl Deliver for Crew<'_> {
     fn offer(&mut self, segment: &Arc<Segment>) {
         self.ahead.offer(Arc::clone(segment));
         for tasks in &self.tasks {
-            // A worker with a full queue is busy, and looks for segments itself later.
+            // A worker with a full queue is busy, and searches for segments itself later.
             let _ = tasks.try_send(Task::LookAhead);
         }
     }
@@ -120,7 +120,7 @@ impl Deliver for Crew<'_> {
     }
 }
 
-/// One worker on the receiver's own thread.
+/// A worker on the thread of the receiver.
 pub(super) struct Alone<'a> {
     worker: Arrivals<'a>,
     pool: &'a Pool,

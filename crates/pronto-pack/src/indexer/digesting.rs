@@ -1,14 +1,14 @@
-//! Ids for contents, many at a time, and what goes with each: the inspection and the record.
+//! Computes the ids of contents, many at a time, and passes objects to the inspector.
 
 use super::{Inspect, Surroundings};
 use crate::error::{Error, ErrorKind};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Collision, Kind, ManyDigester, Message, ObjectId};
 
-/// Long enough for `commit`, a blank, 20 digits and a NUL.
+/// The largest length of the header: a type, a space, 20 digits and a NUL.
 const HEADER_BYTES: usize = 32;
 
-/// A content to be digested.
+/// An object whose id is to be computed.
 #[derive(Clone, Copy)]
 pub(super) struct Object<'a> {
     pub(super) index: u32,
@@ -16,7 +16,7 @@ pub(super) struct Object<'a> {
     pub(super) content: &'a [u8],
 }
 
-/// The ids found by one worker: a number and an id each, packed.
+/// The ids computed by one worker: packed pairs of an entry number and an id.
 pub(super) struct Ids {
     id_len: usize,
     bytes: Vec<u8>,
@@ -40,7 +40,8 @@ impl Ids {
         self.bytes.len() / (4 + self.id_len)
     }
 
-    /// The numbers of entries with their ids as bytes, in the order they were found.
+    /// Iterates over the entry numbers with their ids as bytes, in the order in which they were
+    /// computed.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.bytes.chunks_exact(4 + self.id_len).map(|record| {
             let (index, id) = record.split_at(4);
@@ -50,7 +51,7 @@ impl Ids {
     }
 }
 
-/// Digests for one worker.
+/// The hashing state of one worker.
 pub(super) struct Digests {
     digester: ManyDigester,
     headers: Vec<([u8; HEADER_BYTES], usize)>,
@@ -100,13 +101,13 @@ impl Digests {
         Ok(())
     }
 
-    /// The ids of the objects digested last, in their order.
+    /// Iterates over the ids of the objects that were hashed last, in their order.
     pub(super) fn last(&self) -> impl Iterator<Item = &ObjectId> {
         self.results.iter().flatten()
     }
 }
 
-/// The header that is digested before the content of a loose object as well.
+/// Returns the header that is hashed before the content, as in a loose object.
 pub(super) fn header(kind: ObjectKind, len: u64) -> ([u8; HEADER_BYTES], usize) {
     let mut header = [0; HEADER_BYTES];
     let name = kind.as_bytes();
@@ -129,7 +130,7 @@ pub(super) fn header(kind: ObjectKind, len: u64) -> ([u8; HEADER_BYTES], usize) 
     (header, end + 1)
 }
 
-/// The error for content that was made to collide.
+/// Returns the error for content that is part of a known collision attack.
 pub(super) fn attack(collision: Collision) -> Error {
     Error::new(
         ErrorKind::Collision,

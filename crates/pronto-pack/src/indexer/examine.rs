@@ -1,4 +1,4 @@
-//! Examines all objects of an arriving pack without storing it.
+//! Examines all objects of a received pack without storing the pack.
 
 use super::spool::Store;
 use super::tables::Base;
@@ -13,11 +13,11 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A pack whose objects have all been examined. Dropping it removes the file.
+/// A pack whose objects have all been examined. Dropping the value removes the temporary file.
 pub struct Examined {
     outcome: Outcome,
     pack: Arc<Pack>,
-    /// Ids and offsets of what is not a delta, by rising id.
+    /// The ids and offsets of the entries that are not deltas, sorted by id.
     whole: Vec<(ObjectId, PackOffset)>,
     _temporary: Temporary,
 }
@@ -28,17 +28,17 @@ impl Examined {
         &self.outcome
     }
 
-    /// Like [`outcome`](Self::outcome), where the pack is needed no longer.
+    /// Returns the outcome and removes the temporary file.
     pub fn into_outcome(self) -> Outcome {
         self.outcome
     }
 
-    /// Reads an object of the pack piece by piece: one that was
-    /// [too large](super::Inspect::large_blob) to be held. `None` for what is not in the pack, or
-    /// is a delta there.
+    /// Returns a reader of an object of the pack that was [too large](super::Inspect::large_blob)
+    /// to be held in memory. Returns `None` if the pack does not contain the object, or stores it
+    /// as a delta.
     ///
     /// # Errors
-    /// `Io` when the temporary file cannot be read.
+    /// Fails with `ErrorKind::Io` if the temporary file cannot be read.
     pub fn reader(&self, id: &oid) -> Result<Option<EntryReader>, Error> {
         match self
             .whole
@@ -50,29 +50,29 @@ impl Examined {
     }
 }
 
-/// Checks that a pack from `input` is well formed, and keeps nothing. Deltas are not applied;
-/// [`Context::inspect`] sees all other objects.
+/// Checks that a pack from `input` is well formed, and stores nothing. Deltas are not resolved;
+/// [`Context::inspect`] receives all other objects.
 ///
 /// # Errors
-/// Like [`index_stream`](super::index_stream), but for those about deltas.
+/// Fails as [`index_stream`](super::index_stream) does, except for errors about deltas.
 pub fn scan_stream(
     input: &mut dyn Read,
     options: &Options,
     context: &Context<'_>,
 ) -> Result<Outcome, Error> {
     let mut options = options.clone();
-    // A delta is applied on arrival if its base is at hand, which none shall be.
+    // Without a cache, no base is available, so no delta is resolved on arrival.
     options.base_cache_bytes = 0;
     options.kept_deltas_bytes = 0;
     run(&options, context).scan(input)
 }
 
-/// Like [`index_stream`](super::index_stream), for the sake of [`Context::inspect`] alone: the pack
-/// is written to `directory` under a temporary name only, without waiting for the disk, and gets
-/// no index.
+/// Does the same as [`index_stream`](super::index_stream), only for the calls of
+/// [`Context::inspect`]: the pack is written to a temporary file in `directory` without flushing,
+/// and gets no index.
 ///
 /// # Errors
-/// As [`index_stream`](super::index_stream).
+/// Fails as [`index_stream`](super::index_stream) does.
 pub fn examine_stream(
     input: &mut dyn Read,
     directory: &Path,

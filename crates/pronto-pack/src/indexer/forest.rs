@@ -1,5 +1,5 @@
-//! The deltas that wait when the pack has arrived, as trees by their bases. Plain arrays indexed by
-//! entry numbers; nothing is allocated for each delta.
+//! The unresolved deltas after the pack has arrived, as trees whose parents are the bases. The
+//! trees are arrays indexed by entry number; nothing is allocated for each delta.
 
 use super::arrive::Pending;
 use super::digesting::Ids;
@@ -18,11 +18,11 @@ const UNCLAIMED: u32 = u32::MAX;
 pub(super) struct Node {
     pub(super) index: u32,
     pub(super) kept: Kept,
-    /// Its object has an id already; it is made again only because others are based on it.
+    /// Whether the object already has an id; it is resolved again only as a base of other deltas.
     pub(super) known: bool,
 }
 
-/// The deltas that name one object as their base by its id.
+/// The deltas that name the same base by its id.
 pub(super) struct Group {
     pub(super) id: ObjectId,
     pub(super) nodes: Range<u32>,
@@ -30,36 +30,37 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Makes `index` the base of the group. False if it has one.
+    /// Sets `index` as the base of the group. Returns `false` if the group already has a base.
     pub(super) fn claim(&self, index: u32) -> bool {
         self.base
             .compare_exchange(UNCLAIMED, index, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The number of the entry that turned out to be the base.
+    /// Returns the entry number of the base, if it is known.
     pub(super) fn base(&self) -> Option<u32> {
         let base = self.base.load(Ordering::Relaxed);
         (base != UNCLAIMED).then_some(base)
     }
 }
 
-/// All trees. Children of one base are together, the one with most descendants last, so that a
-/// walk needs its parent no longer when it goes there.
+/// All trees of deltas. The children of a base are consecutive, and the child with the most
+/// descendants is last, so that a walk can release the base when it enters that child.
 pub(super) struct Forest {
     pub(super) nodes: Vec<Node>,
-    /// The start of the children of each entry. They end at the start of the next.
+    /// The start of the children of each entry. They end at the start of the next entry.
     first: Vec<u32>,
-    /// Whole objects with children; large trees first.
+    /// The bases that are not deltas, ordered with large trees first.
     pub(super) roots: Vec<u32>,
-    /// In the order of their first deltas.
+    /// The groups, in the order of their first deltas.
     pub(super) groups: Vec<Group>,
     group_of: HashMap<ObjectId, u32>,
-    /// The number of deltas without an id.
+    /// The number of deltas whose objects have no id yet.
     pub(super) waiting: usize,
 }
 
-/// From here on a tree is large: its walk begins before those of the others.
+/// The number of descendants from which a tree is large, so that its walk begins before those of
+/// other trees.
 const LARGE_TREE: u32 = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,8 +71,8 @@ enum State {
 }
 
 impl Forest {
-    /// Plants `pending`. Deltas that name their base by an id among `ids` are given its number in
-    /// `tables`.
+    /// Builds the trees of the `pending` deltas. For a delta that names its base by one of `ids`,
+    /// the entry number of the base is stored in `tables`.
     pub(super) fn plant(
         tables: &mut Tables,
         mut pending: Vec<Pending>,
@@ -99,7 +100,7 @@ impl Forest {
                 *slot += 1;
             }
         }
-        // Filling moved each start to its end: move them back.
+        // While the nodes were filled in, each start was moved to its end; this moves them back.
         first.rotate_right(1);
         if let Some(start) = first.first_mut() {
             *start = 0;
@@ -118,7 +119,7 @@ impl Forest {
         forest
     }
 
-    /// The children of an entry, as a range of [`nodes`](Self::nodes).
+    /// Returns the children of an entry, as a range of [`nodes`](Self::nodes).
     pub(super) fn children(&self, index: u32) -> Range<u32> {
         let index = index as usize;
         match (self.first.get(index), self.first.get(index + 1)) {
@@ -127,7 +128,7 @@ impl Forest {
         }
     }
 
-    /// The group of deltas based on the object with this id.
+    /// Returns the group of deltas whose base is the object with this id.
     pub(super) fn group(&self, id: &ObjectId) -> Option<&Group> {
         if self.groups.is_empty() {
             return None;
@@ -191,7 +192,8 @@ impl Forest {
     }
 }
 
-/// Gives deltas whose base is among the objects with `ids` its number; returns the others.
+/// Stores the entry number of the base of each delta whose base is one of `ids`. Returns the other
+/// deltas.
 fn attach(tables: &mut Tables, by_id: Vec<ByBaseId>, ids: &[&Ids]) -> Vec<ByBaseId> {
     if by_id.is_empty() {
         return by_id;
@@ -200,7 +202,7 @@ fn attach(tables: &mut Tables, by_id: Vec<ByBaseId>, ids: &[&Ids]) -> Vec<ByBase
         by_id.iter().map(|delta| (delta.base, None)).collect();
     for (index, id) in ids.iter().flat_map(|ids| ids.iter()) {
         if let Some(found) = wanted.get_mut(pronto_hash::oid::from_bytes_unchecked(id)) {
-            // Of several copies the first serves.
+            // If the base is contained several times, the first copy is used.
             *found = Some(found.map_or(index, |found| found.min(index)));
         }
     }
@@ -215,7 +217,8 @@ fn attach(tables: &mut Tables, by_id: Vec<ByBaseId>, ids: &[&Ids]) -> Vec<ByBase
     unknown
 }
 
-/// Returns the members of the forest: the waiting deltas, and those with ids on the way to them.
+/// Returns the nodes of the forest: the unresolved deltas, and resolved deltas between them and
+/// their bases.
 fn members(tables: &Tables, pending: &[Pending]) -> (Vec<State>, Vec<Node>) {
     let mut states = vec![State::Apart; tables.len()];
     for pending in pending {
@@ -248,8 +251,8 @@ fn members(tables: &Tables, pending: &[Pending]) -> (Vec<State>, Vec<Node>) {
     (states, nodes)
 }
 
-/// Returns the number of deltas that are made from each entry, itself included; exact if bases come
-/// first.
+/// Returns the number of entries in the tree below each entry, including the entry. The result is
+/// exact if bases precede their deltas.
 fn weights(tables: &Tables, states: &[State]) -> Vec<u32> {
     let mut weights = vec![0u32; states.len()];
     for index in (0..states.len()).rev() {
@@ -263,8 +266,8 @@ fn weights(tables: &Tables, states: &[State]) -> Vec<u32> {
     weights
 }
 
-/// Returns the start of the children of each entry, if they are laid out by base, and the end of
-/// all.
+/// Returns the start of the children of each entry if they are ordered by base, and the end of the
+/// last children.
 fn starts(tables: &Tables, states: &[State]) -> Vec<u32> {
     let mut first = vec![0u32; states.len() + 1];
     for (base, state) in tables.bases.iter().zip(states) {

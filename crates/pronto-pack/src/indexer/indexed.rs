@@ -1,4 +1,4 @@
-//! A pack whose objects are all known.
+//! A pack whose objects all have an id.
 
 use super::spool::Store;
 use super::tables::Tables;
@@ -9,7 +9,7 @@ pub(super) struct Indexed {
     pub(super) store: Store,
     pub(super) checksum: ObjectId,
     pub(super) tables: Tables,
-    /// The ids by number of the entry, without gaps.
+    /// The concatenated ids, in the order of entries.
     pub(super) ids: Vec<u8>,
     pub(super) added: u32,
 }

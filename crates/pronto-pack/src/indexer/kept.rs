@@ -1,16 +1,17 @@
-//! Inflated deltas that wait for their base, in large chunks, as far as the budget allows. The
-//! others are inflated again when their base is available.
+//! Inflated deltas that wait for their base, in large chunks within a memory budget. Other deltas
+//! are inflated again when their base is available.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const CHUNK_BYTES: usize = 1 << 20;
-/// Larger ones take little longer to inflate again than to read, for their size: they are kept
-/// only while most of the budget is left. Nineteen deltas in twenty are smaller.
+/// The size up to which deltas are kept while there is any budget. Larger deltas take little longer
+/// to inflate again than to read, relative to their size, and are kept only while most of the
+/// budget is left. Nineteen of twenty deltas are smaller.
 const SMALL_BYTES: usize = 4 << 10;
 /// The size from which deltas are never kept.
 const LARGEST_BYTES: usize = 256 << 10;
 
-/// The position of a kept delta.
+/// The position of a kept delta in the arenas.
 #[derive(Clone, Copy)]
 pub(super) struct Kept {
     arena: u16,
@@ -20,7 +21,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// The delta is not kept.
+    /// The value for a delta that is not kept.
     pub(super) const NOT: Kept = Kept {
         arena: u16::MAX,
         chunk: 0,
@@ -29,7 +30,7 @@ impl Kept {
     };
 }
 
-/// The memory of all arenas together.
+/// The memory budget of all arenas together.
 pub(super) struct Budget {
     left: AtomicUsize,
     /// The part that is reserved for small deltas.
@@ -69,7 +70,7 @@ impl Arena {
         }
     }
 
-    /// Copies `delta` into the arena if there is room.
+    /// Copies `delta` into the arena, if the budget permits.
     pub(super) fn keep(&mut self, delta: &[u8], budget: &Budget) -> Kept {
         if !budget.admits(delta.len()) {
             return Kept::NOT;
@@ -97,7 +98,8 @@ impl Arena {
     }
 }
 
-/// The kept delta, if it is one; `arenas` are in the order of their numbers.
+/// Returns the kept delta; `None` if the delta was not kept. `arenas` are in the order of their
+/// numbers.
 pub(super) fn get(arenas: &[Arena], kept: Kept) -> Option<&[u8]> {
     let arena = arenas.get(usize::from(kept.arena))?;
     let chunk = arena.chunks.get(usize::from(kept.chunk))?;

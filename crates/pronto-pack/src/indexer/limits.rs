@@ -1,4 +1,4 @@
-//! Limits for objects in memory, and the place where larger ones are made.
+//! Limits for objects in memory, and the directory in which larger objects are built.
 
 use super::InFiles;
 use super::buffers::{Content, Pool};
@@ -13,14 +13,14 @@ use std::io::{self, Read as _};
 /// The size limits of objects.
 #[derive(Clone, Copy)]
 pub(super) struct Limits<'a> {
-    /// The largest one that is held whole.
+    /// The largest object that is held in memory.
     pub(super) most_bytes: usize,
     /// The directory for larger blobs.
     pub(super) files: Option<&'a InFiles>,
 }
 
 impl Limits<'_> {
-    /// Whether an object may be held.
+    /// Fails if an object is too large to be held in memory.
     pub(super) fn check(&self, size_bytes: u64) -> Result<(), Error> {
         if size_bytes <= self.most_bytes as u64 {
             return Ok(());
@@ -28,7 +28,7 @@ impl Limits<'_> {
         Err(exceeded(size_bytes, self.most_bytes as u64))
     }
 
-    /// Returns the directory for a blob of this size, if it is not made in memory.
+    /// Returns the directory for a blob of this size; `None` if the blob is built in memory.
     fn files(&self, kind: ObjectKind, size_bytes: u64) -> Result<Option<&InFiles>, Error> {
         let files = self.files.filter(|files| size_bytes > files.from_bytes);
         match files.filter(|_| kind == ObjectKind::Blob) {
@@ -42,7 +42,9 @@ impl Limits<'_> {
     /// Inflates `stream` to an object of `size_bytes`.
     ///
     /// # Errors
-    /// `Corrupt` or `Truncated` if it does not; `Limit`; `Io`.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Truncated` if the stream is malformed or has
+    /// another size, with `ErrorKind::Limit` if the object is too large, and with `ErrorKind::Io`
+    /// if a file cannot be written.
     pub(super) fn inflate(
         &self,
         stream: &[u8],
@@ -59,7 +61,7 @@ impl Limits<'_> {
                     let message = "cannot inflate object";
                     Error::new(ErrorKind::Corrupt, message).because(error)
                 };
-                // One byte more would tell that it is longer.
+                // One byte more than declared, so that surplus content is detected.
                 let most = size_bytes.saturating_add(1);
                 match io::copy(&mut reader.take(most), out).map_err(broken)? {
                     len if len == size_bytes => Ok(()),
@@ -74,10 +76,12 @@ impl Limits<'_> {
         Ok(content)
     }
 
-    /// Applies `instructions` to `base`.
+    /// Applies the delta `instructions` to `base`.
     ///
     /// # Errors
-    /// `Corrupt` if they do not fit; `Limit`; `Io`.
+    /// Fails with `ErrorKind::Corrupt` if the instructions do not match the base, with
+    /// `ErrorKind::Limit` if the object is too large, and with `ErrorKind::Io` if a file cannot be
+    /// written.
     pub(super) fn make(
         &self,
         base: &Content,

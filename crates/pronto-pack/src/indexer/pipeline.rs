@@ -1,4 +1,4 @@
-//! The phases of indexing, and the threads of the first one.
+//! The phases of the indexer, and the threads of the first phase.
 
 use super::arrive::{Arrivals, Arrived};
 use super::batch::Pool;
@@ -25,30 +25,30 @@ use pronto_io::{data, region};
 use std::io::Read;
 use std::sync::mpsc;
 
-/// More workers than this find nothing to do while the pack arrives.
+/// The number of workers above which further workers would be idle in the first phase.
 const MOST_ARRIVAL_WORKERS: usize = 16;
 
-/// One call.
+/// The arguments of one call of the indexer.
 pub(super) struct Run<'a> {
     pub(super) options: &'a Options,
     pub(super) context: &'a Context<'a>,
     pub(super) threads: usize,
 }
 
-/// The results of the first phase, by thread.
+/// The results of the first phase, for each thread.
 struct ReceivedPack {
     received: Received,
     workers: Vec<Arrived>,
     spool: Spool,
 }
 
-/// The result of the first phase, before any file has its name.
+/// The results of indexing, before any file has its final name.
 pub(super) struct Done {
     pub(super) checksum: ObjectId,
     pub(super) tables: Tables,
-    /// The ids by number of the entry, without gaps.
+    /// The concatenated ids, in the order of entries.
     pub(super) ids: Vec<u8>,
-    /// Numbers of entries by rising id.
+    /// The entry numbers, sorted by id.
     pub(super) order: Vec<u32>,
     pub(super) deltas: u64,
     pub(super) added: u32,
@@ -56,7 +56,7 @@ pub(super) struct Done {
 }
 
 impl Run<'_> {
-    /// Indexes `input`. The bytes go to `store`, or are there already.
+    /// Indexes `input`. The bytes are written to `store`, or are there already.
     pub(super) fn index(&self, input: &mut dyn Read, store: Store) -> Result<(Done, Store), Error> {
         let before = self.surroundings(Meter::new("", None));
         let arrival = {
@@ -116,7 +116,7 @@ impl Run<'_> {
         Ok((done, indexed.store))
     }
 
-    /// Takes in what `input` gives and forgets it.
+    /// Checks the pack in `input` without storing it.
     pub(super) fn scan(&self, input: &mut dyn Read) -> Result<Outcome, Error> {
         let nothing = Store::Given(View::from_bytes(Vec::new()));
         let surroundings = self.surroundings(Meter::new("", None));
@@ -164,7 +164,7 @@ impl Run<'_> {
         meter
     }
 
-    /// The first phase: until the last byte has come.
+    /// Runs the first phase: receives the pack up to its last byte.
     fn receive(
         &self,
         input: &mut dyn Read,
@@ -219,7 +219,8 @@ impl Run<'_> {
         Receiver::new(surroundings, self.options, window, deliver, pool, ready).run()
     }
 
-    /// The second phase: until every entry has an id. The pack goes to the disk meanwhile.
+    /// Runs the second phase: resolves deltas until every entry has an id. Meanwhile, the pack is
+    /// flushed to the disk.
     fn resolve(
         &self,
         surroundings: &Surroundings<'_>,
@@ -278,7 +279,7 @@ impl Run<'_> {
         })
     }
 
-    /// Runs `work` while the pack goes to the disk.
+    /// Runs `work` while the pack is flushed to the disk.
     fn with_sync<T>(
         &self,
         store: &Store,
@@ -317,7 +318,7 @@ impl Run<'_> {
     }
 }
 
-/// Notes in `tables` what the bases named by id turned out to be.
+/// Records in `tables` the bases that were named by id and are known now.
 fn adopt(tables: &mut Tables, forest: &Forest) {
     for group in &forest.groups {
         if let Some(base) = group.base() {
@@ -329,7 +330,7 @@ fn adopt(tables: &mut Tables, forest: &Forest) {
     }
 }
 
-/// The ids by number of the entry, one behind the other.
+/// Concatenates the ids in the order of entries.
 fn flatten(found: &[Ids], count: usize, id_len: usize) -> Vec<u8> {
     let mut flat = vec![0; count * id_len];
     for (index, id) in found.iter().flat_map(Ids::iter) {
@@ -338,7 +339,7 @@ fn flatten(found: &[Ids], count: usize, id_len: usize) -> Vec<u8> {
     flat
 }
 
-/// The error for an object that a pack holds twice.
+/// Returns the error for an object that a pack contains twice.
 #[cold]
 pub(super) fn duplicate(id: &ObjectId) -> Error {
     Error::new(ErrorKind::Duplicate, "pack has duplicate objects").on_object(id)

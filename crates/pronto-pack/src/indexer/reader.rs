@@ -1,4 +1,4 @@
-//! Reads entries back from the pack that has just been written.
+//! Reads entries of the pack that has just been written.
 
 use super::buffers::{Content, Pool};
 use super::limits::Limits;
@@ -10,8 +10,8 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
 use pronto_io::view::View;
 
-/// The number of bytes that are read at once from a pack that is read by position. The base of an
-/// object mostly precedes it closely.
+/// The number of bytes that are read at once from a pack that is not mapped. The base of a delta
+/// usually precedes it closely.
 const WINDOW_LEN: u64 = 32 << 10;
 
 /// Reads entries for one thread.
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The content of an entry that is a whole object.
+    /// Returns the content of an entry that is not a delta.
     pub(super) fn whole(&mut self, index: u32, pool: &mut Pool) -> Result<Content, Error> {
         let (offset, len) = self.tables.extent(index);
         let bytes = self.raw.read(offset, len)?;
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
             .map_err(|error| error.at_offset(offset))
     }
 
-    /// The instructions of an entry that is a delta.
+    /// Returns the instructions of an entry that is a delta.
     pub(super) fn delta(&mut self, index: u32) -> Result<&[u8], Error> {
         let (offset, len) = self.tables.extent(index);
         let bytes = self.raw.read(offset, len)?;
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         Ok(&self.delta)
     }
 
-    /// The content of any entry whose bases are known, through all of them.
+    /// Returns the content of any entry whose bases are known, by resolving its chain of deltas.
     pub(super) fn content(&mut self, index: u32, pool: &mut Pool) -> Result<Content, Error> {
         let mut chain = Vec::new();
         let mut root = index;
@@ -85,10 +85,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The bytes of the pack: where they lie if it is mapped, else from the window that was read last.
+/// The bytes of the pack: mapped, or in a window with the bytes that were read last.
 struct Raw<'a> {
     view: &'a View,
-    /// The start of the window in the pack.
+    /// The offset of the window in the pack.
     start: u64,
     window: Vec<u8>,
 }
@@ -107,7 +107,7 @@ impl Raw<'_> {
         match self.view.read(offset, wanted, &mut self.window) {
             Ok(bytes) => Ok(&bytes[..len]),
             Err(error) => {
-                // What the window holds now is of no use.
+                // The content of the window is no longer valid.
                 self.start = u64::MAX;
                 Err(Error::new(ErrorKind::Io, "cannot read back the pack")
                     .because(error)
@@ -116,7 +116,7 @@ impl Raw<'_> {
         }
     }
 
-    /// Returns the position of the bytes in the window, if it has all of them.
+    /// Returns the offset of the bytes in the window, if the window contains all of them.
     fn within(&self, offset: u64, len: usize) -> Option<usize> {
         let within = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         (within.checked_add(len)? <= self.window.len()).then_some(within)

@@ -20,28 +20,29 @@ pub(super) trait Deliver {
     /// Returns the number of workers; at least one, at most 256.
     fn workers(&self) -> usize;
 
-    /// Gives `batch` to a worker.
+    /// Sends `batch` to a worker.
     fn deliver(&mut self, worker: usize, batch: Batch) -> Result<(), Error>;
 
-    /// Returns the number of segments to read ahead, if the input has them; one means none.
+    /// Returns the number of segments to read ahead, if the input is available; 1 disables reading
+    /// ahead.
     fn segments(&self) -> usize;
 
-    /// Offers a segment to idle threads, which look ahead in it.
+    /// Offers a segment to idle threads for looking ahead.
     fn offer(&mut self, segment: &Arc<Segment>);
 
-    /// Looks ahead in a segment that was offered. False if there is none left.
+    /// Looks ahead in an offered segment. Returns `false` if there is none left.
     fn look_ahead(&mut self) -> bool;
 }
 
 /// The data that are known when the last byte has arrived.
 pub(super) struct Received {
     pub(super) tables: Tables,
-    /// The deltas whose base is named by id.
+    /// The deltas that name their base by its id.
     pub(super) by_id: Vec<ByBaseId>,
-    /// Ids of the large blobs that were digested as they came.
+    /// The ids of the large blobs, which were hashed on arrival.
     pub(super) ids: Ids,
     pub(super) trailer: Vec<u8>,
-    /// Input after the pack that had already been read.
+    /// Bytes after the pack that had already been read.
     pub(super) leftover: Vec<u8>,
     pub(super) deltas: u64,
 }
@@ -52,22 +53,22 @@ pub(super) struct ByBaseId {
     pub(super) base: ObjectId,
 }
 
-/// Takes a pack in.
+/// The receiver of a pack.
 pub(super) struct Receiver<'a, 'w> {
     surroundings: &'a Surroundings<'a>,
     options: &'a Options,
     window: Window<'w>,
     deliver: &'a mut dyn Deliver,
     pool: &'a Pool,
-    /// Whether the next byte of the input has come.
+    /// A callback that returns whether the next byte of the input is available.
     ready: Option<&'a (dyn Fn() -> bool + Sync)>,
-    /// One for each worker, being filled.
+    /// The batch under construction for each worker.
     batches: Vec<Filling>,
-    /// The results for the segment of this number; none for the first, in which no thread looks
-    /// ahead.
+    /// The scouted entries of the current segment; empty for the first segment, in which no thread
+    /// looks ahead.
     scouted: Scouted,
     scouted_number: u64,
-    /// The worker that whole objects go to, for now.
+    /// The worker that currently gets the entries that are not deltas.
     turn: u8,
     tables: Tables,
     by_id: Vec<ByBaseId>,
@@ -105,7 +106,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         }
     }
 
-    /// Takes in everything up to the trailer.
+    /// Receives the whole pack including the trailer.
     pub(super) fn run(mut self) -> Result<Received, Error> {
         let count = self.header()?;
         let meter = self
@@ -148,7 +149,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         })
     }
 
-    /// The number of entries that the pack claims to hold.
+    /// Returns the declared number of entries of the pack.
     fn header(&mut self) -> Result<u32, Error> {
         let header: [u8; 12] = self.window.take()?;
         let (signature, rest) = header.split_at(4);
@@ -236,7 +237,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         }
     }
 
-    /// Digests a blob without ever holding it whole.
+    /// Hashes a blob without holding it in memory.
     fn large_blob(&mut self, index: u32, size: u64) -> Result<(), Error> {
         let mut digester = Digester::new(self.surroundings.kind);
         let (header, header_len) = digesting::header(ObjectKind::Blob, size);
@@ -256,7 +257,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         Ok(())
     }
 
-    /// In a new segment: reads ahead, and takes what is known of this one.
+    /// Called at the start of a segment: reads ahead, and takes the scouted entries of the segment.
     fn look_around(&mut self) {
         let Some(ready) = self.ready else {
             return;
@@ -276,14 +277,15 @@ impl<'a, 'w> Receiver<'a, 'w> {
             match segment.arrive() {
                 Lookahead::Known(scouted) => break scouted,
                 Lookahead::Unknown => break Scouted::default(),
-                // Rather than wait, look at what comes after it.
+                // Looks ahead in a later segment instead of waiting.
                 Lookahead::UnderWay if self.deliver.look_ahead() => {}
                 Lookahead::UnderWay => segment.wait(),
             }
         };
     }
 
-    /// The entries that a scout saw from here on in one block, at most `most`.
+    /// Returns the scouted entries from the current position on that are in one block, at most
+    /// `most`.
     fn known(&mut self, most: u32) -> Option<Vec<Found>> {
         let (_, number, at) = self.window.here();
         if number != self.scouted_number {
@@ -300,14 +302,15 @@ impl<'a, 'w> Receiver<'a, 'w> {
         Some(entries.drain(..count).collect())
     }
 
-    /// Takes over entries of one block, which begin here, as those from number `first` on.
+    /// Adopts the scouted entries of one block, which begin at the current position, as the entries
+    /// from number `first` on.
     fn adopt(&mut self, first: u32, entries: &[Found]) -> Result<(), Error> {
         let Some(block) = entries.first().map(|found| found.block) else {
             return Ok(());
         };
         let mut lists: Vec<Vec<Item>> = Vec::new();
         for worker in 0..self.batches.len() {
-            // Bases come before their deltas.
+            // Bases must be sent before their deltas.
             self.flush(worker)?;
             lists.push(self.pool.list());
         }
@@ -335,7 +338,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         Ok(())
     }
 
-    /// Sends the batch that is being filled for `worker`.
+    /// Sends the batch under construction to `worker`.
     fn flush(&mut self, worker: usize) -> Result<(), Error> {
         match self.batches[worker].take(self.pool) {
             Some(batch) => self.deliver(worker, batch),

@@ -1,5 +1,5 @@
-//! Resolves the waiting deltas, tree by tree, on all threads. A walk holds only those contents on
-//! its way that have children still to be resolved: at most one for each halving of the tree.
+//! Resolves the remaining deltas, tree by tree, on all threads. A walk holds only the contents on
+//! its path that have unresolved children: at most one for each halving of the tree.
 
 use super::Surroundings;
 use super::buffers::{Content, Pool};
@@ -14,16 +14,16 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Contents are digested together once there are enough for every lane to have several, …
+/// The number of contents from which they are hashed together, several for each lane, …
 const QUEUE_ITEMS: usize = 64;
-/// … and this much of them, …
+/// … if they also have this many bytes, …
 const QUEUE_BYTES: usize = 1 << 20;
-/// … or this much, however few.
+/// … or the number of bytes from which they are hashed in any case.
 const QUEUE_LIMIT_BYTES: usize = 12 << 20;
-/// No more than this wait, however small.
+/// The largest number of waiting contents, independent of their size.
 const QUEUE_LIMIT_ITEMS: usize = 1024;
 
-/// Part of a tree: a content and those of its children that are to be made.
+/// A part of a tree: a content, and its children that are to be resolved.
 pub(super) struct Frame {
     pub(super) content: Arc<Content>,
     pub(super) children: Range<u32>,
@@ -37,7 +37,7 @@ pub(super) struct Work<'a> {
     pub(super) arenas: &'a [Arena],
     pub(super) view: &'a View,
     next_root: AtomicUsize,
-    /// The number of idle threads, checked between any two deltas without a lock.
+    /// The number of idle threads, which is checked between any two deltas without a lock.
     hungry: AtomicUsize,
     failed: AtomicBool,
     threads: usize,
@@ -45,7 +45,7 @@ pub(super) struct Work<'a> {
     wake: Condvar,
 }
 
-/// Work that threads gave away to hungry ones.
+/// Work that busy threads have passed to idle ones.
 #[derive(Default)]
 struct Given {
     frames: Vec<Frame>,
@@ -76,7 +76,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Walks all trees of the forest with `threads` threads; the ids that each found.
+    /// Resolves all trees of the forest with `threads` threads. Returns the ids that each thread
+    /// has computed.
     pub(super) fn run(&mut self, threads: usize) -> Result<Vec<Ids>, Error> {
         self.threads = threads.max(1);
         let work = &*self;
@@ -102,7 +103,7 @@ impl<'a> Work<'a> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for work that another thread gives away; `None` once no thread has any.
+    /// Waits for work from another thread; `None` if no thread has any work left.
     fn wait(&self) -> Option<Frame> {
         let mut given = self.lock();
         given.waiting += 1;
@@ -147,7 +148,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Should a thread panic, the others end rather than wait for it.
+/// Ends the other threads if this thread panics, so that they do not wait for it.
 struct Alarm<'a>(&'a Work<'a>);
 
 impl Drop for Alarm<'_> {
@@ -158,7 +159,7 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// One thread of the work.
+/// One resolving thread.
 pub(super) struct Walker<'a> {
     work: &'a Work<'a>,
     pool: Pool,
@@ -183,7 +184,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Walks trees until there are none.
+    /// Resolves trees until there are no more.
     fn run(mut self) -> Result<Ids, Error> {
         let _alarm = Alarm(self.work);
         let result = self.walk_all();
@@ -215,7 +216,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Resolves all deltas based on `frame`, for a caller that runs a single walker.
+    /// Resolves all deltas based on `frame`, for a caller with a single walker.
     pub(super) fn walk(&mut self, frame: Frame) -> Result<(), Error> {
         self.stack.push(frame);
         while !self.stack.is_empty() {
@@ -225,7 +226,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// The ids found so far.
+    /// Returns the ids computed so far.
     pub(super) fn into_ids(self) -> Ids {
         self.digests.ids
     }
@@ -260,7 +261,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Makes the object of `node`.
+    /// Resolves the delta `node`.
     fn child(&mut self, base: &Content, node: Node) -> Result<(), Error> {
         let offset = self.work.tables.offsets[node.index as usize];
         let delta = match kept::get(self.work.arenas, node.kept) {
@@ -293,7 +294,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Finds the ids of what was made, and what is based on them by id.
+    /// Computes the ids of resolved objects, and finds the deltas that name them as bases by id.
     fn flush(&mut self) -> Result<(), Error> {
         if self.work.failed.load(Relaxed) {
             return Err(super::stopped());
@@ -328,7 +329,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Gives work to a hungry thread: what is lowest on the stack, or half of the only frame.
+    /// Passes work to an idle thread: the lowest frame of the stack, or half of the only frame.
     #[cold]
     fn share(&mut self) {
         if self.stack.len() > 1 {

@@ -1,11 +1,11 @@
-//! Scouts: idle threads that look ahead and inflate entries that the receiver has not reached.
+//! Scouts: idle threads look ahead and inflate entries that the receiver has not reached.
 //!
-//! A scout does not know where entries begin. But few places look like an entry header followed by
-//! a zlib header, and a stream whose checksum and length match the header is rarely accidental. It
-//! can still be wrong: a blob that contains a pack, stored without compression, looks like a pack.
-//! So a result counts only if the receiver, which knows the starts of entries, reaches exactly the
-//! place where the scout saw an entry begin. All other results are discarded. A wrong guess costs
-//! time, but never gives a wrong result.
+//! A scout does not have the start of any entry. But few positions look like an entry header
+//! followed by a zlib header, and a stream whose checksum and length match the header is rarely
+//! accidental. The guess can still be wrong: a blob that contains a pack, stored without
+//! compression, looks like a pack. So a result is used only if the receiver, which follows the
+//! actual starts of entries, reaches exactly the position of a scouted entry. All other results are
+//! discarded. A wrong guess costs time, but never gives a wrong result.
 
 use super::batch::{BATCH_BYTES, Block, Pool};
 use super::scouted::{Found, Scouted};
@@ -18,19 +18,19 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The distance over which a scout searches the first entry.
+/// The distance over which a scout searches for the first entry.
 const SEARCH_BYTES: usize = 128 << 10;
 /// The largest inflated size of one segment: 16 blocks, 8 MiB.
 const MOST_BLOCKS: usize = 16;
 
-/// Segments without a scout, the nearest first; as many as are read ahead.
+/// The segments without a scout, nearest first; their number is the number of segments read ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
     open: Mutex<VecDeque<Arc<Segment>>>,
 }
 
 impl Ahead {
-    /// Adds a segment, and drops those that the receiver has reached.
+    /// Adds a segment, and removes those that the receiver has reached.
     pub(super) fn offer(&self, segment: Arc<Segment>) {
         let mut open = self.open();
         while open.front().is_some_and(|segment| !segment.is_open()) {
@@ -39,7 +39,7 @@ impl Ahead {
         open.push_back(segment);
     }
 
-    /// The next segment to look at.
+    /// Returns the next segment to scout.
     fn next(&self) -> Option<Arc<Segment>> {
         self.open().pop_front()
     }
@@ -49,18 +49,18 @@ impl Ahead {
     }
 }
 
-/// One who looks ahead.
+/// A scout.
 pub(super) struct Scout<'a> {
     ahead: &'a Ahead,
     pool: &'a Pool,
     kind: Kind,
-    /// Larger entries are left to the receiver.
+    /// The size of the largest scouted entry; larger entries are left to the receiver.
     most_bytes: u64,
     decoder: Box<Decoder>,
 }
 
 impl<'a> Scout<'a> {
-    /// One that inflates entries of at most `most_bytes`, and never more than fit a batch.
+    /// Returns a scout for entries of at most `most_bytes` that fit into a batch.
     pub(super) fn new(ahead: &'a Ahead, pool: &'a Pool, kind: Kind, most_bytes: u64) -> Self {
         Scout {
             ahead,
@@ -71,7 +71,7 @@ impl<'a> Scout<'a> {
         }
     }
 
-    /// Examines one segment, if there is one without a scout.
+    /// Scouts one segment. Returns `false` if no segment is available.
     pub(super) fn look(&mut self) -> bool {
         while let Some(segment) = self.ahead.next() {
             if let Some(claim) = segment.claim() {
@@ -82,8 +82,8 @@ impl<'a> Scout<'a> {
         false
     }
 
-    /// The entries that lie in `bytes` as a whole, but for those before the first that is
-    /// recognised and those behind one that is too large.
+    /// Returns the complete entries in `bytes`, from the first recognised entry up to an entry that
+    /// is too large.
     fn scout(&mut self, bytes: &[u8]) -> Scouted {
         let mut finds = Finds::new(self.pool);
         let last_start = bytes.len().min(SEARCH_BYTES);
@@ -95,7 +95,7 @@ impl<'a> Scout<'a> {
         finds.finish()
     }
 
-    /// Returns the end of the entry that begins at `at`, if there is one.
+    /// Inflates the entry at `at` and returns its end; `None` if there is no entry.
     fn entry(&mut self, bytes: &[u8], at: usize, finds: &mut Finds<'_>) -> Option<usize> {
         let rest = &bytes[at..];
         if !may_be_entry(rest, self.kind.len_in_bytes()) {
@@ -124,7 +124,8 @@ impl<'a> Scout<'a> {
     }
 }
 
-/// Whether `bytes` begin like an entry: a header, and the two bytes that a zlib stream begins with.
+/// Returns whether `bytes` look like the start of an entry: an entry header, then the two bytes of
+/// a zlib header.
 fn may_be_entry(bytes: &[u8], id_len: usize) -> bool {
     let Some(first) = bytes.first() else {
         return false;
@@ -149,7 +150,7 @@ fn may_be_entry(bytes: &[u8], id_len: usize) -> bool {
     }
 }
 
-/// The entries that were found so far.
+/// The entries that have been found in a segment.
 struct Finds<'a> {
     pool: &'a Pool,
     scouted: Scouted,
@@ -167,8 +168,8 @@ impl<'a> Finds<'a> {
         }
     }
 
-    /// Returns the space for a content of `size` bytes, at most [`BATCH_BYTES`], unless too much is
-    /// held already.
+    /// Returns the buffer for a content of `size` bytes, at most [`BATCH_BYTES`]; `None` if the
+    /// limit of held bytes is reached.
     fn room(&mut self, size: usize) -> Option<&mut [u8]> {
         if self.block.is_some() && self.filled + size > BATCH_BYTES {
             self.close();

@@ -6,18 +6,18 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An entry that a scout saw.
+/// An entry that a scout has found.
 pub(super) struct Found {
     /// The range of the entry in the segment.
     pub(super) extent: Range<usize>,
     pub(super) header: Header,
     pub(super) crc: u32,
-    /// The position of its content: the block, and the range in it.
+    /// The position of the content: the block, and the range in the block.
     pub(super) block: usize,
     pub(super) range: Range<usize>,
 }
 
-/// The entries that a scout found in one segment, each beginning at the end of the one before.
+/// The consecutive entries that a scout has found in one segment.
 #[derive(Default)]
 pub(super) struct Scouted {
     pub(super) entries: VecDeque<Found>,

@@ -1,12 +1,12 @@
-//! A segment of the stream, shared by its users: the receiver that parses it, scouts that look
-//! ahead, and the writer.
+//! A segment of the stream, shared by the receiver that parses it, the scouts that look ahead, and
+//! the writer.
 
 use super::scouted::Scouted;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The largest number of bytes of the stream that are read, or written, at once.
 pub(super) const SEGMENT_BYTES: usize = 256 << 10;
-/// The remaining space below which a segment is handed on, because reads would become small.
+/// The remaining space below which a segment is passed on, because reads would become small.
 const LEAST_ROOM_BYTES: usize = 16 << 10;
 
 /// A piece of the stream.
@@ -17,25 +17,25 @@ pub(super) struct Segment {
     settled: Condvar,
 }
 
-/// The state of reading ahead.
+/// The state of scouting a segment.
 enum Scouting {
     /// No thread has looked ahead.
     Open,
-    /// A scout is at it.
+    /// A scout is processing the segment.
     UnderWay,
-    /// A scout has been there.
+    /// A scout has processed the segment.
     Done(Scouted),
-    /// The receiver has come, or the scout was lost: there is nothing more to be had.
+    /// The receiver has reached the segment, or the scout has failed: there are no results.
     Over,
 }
 
-/// The state of looking ahead when the receiver reaches a segment.
+/// The state of scouting when the receiver reaches a segment.
 pub(super) enum Lookahead {
-    /// No thread looked ahead, and none will.
+    /// No thread has looked ahead, and no thread will.
     Unknown,
-    /// A scout is not done yet.
+    /// A scout is still processing the segment.
     UnderWay,
-    /// This is what a scout found.
+    /// The results of a scout.
     Known(Scouted),
 }
 
@@ -55,7 +55,7 @@ impl Segment {
         &self.buffer[..self.filled]
     }
 
-    /// Whether it is worth while to read more into it.
+    /// Returns whether the segment has enough space for another read.
     pub(super) fn has_room(&self) -> bool {
         self.buffer.len() - self.filled >= LEAST_ROOM_BYTES
     }
@@ -69,17 +69,17 @@ impl Segment {
         self.filled += len;
     }
 
-    /// The memory, for the next one.
+    /// Returns the buffer for reuse.
     pub(super) fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
 
-    /// Returns whether a thread may still begin to look ahead here.
+    /// Returns whether a thread may still begin to look ahead in the segment.
     pub(super) fn is_open(&self) -> bool {
         matches!(*self.scouting(), Scouting::Open)
     }
 
-    /// Claims the segment for looking ahead, unless another thread has.
+    /// Claims the segment for a scout, unless another thread has claimed it.
     pub(super) fn claim(&self) -> Option<Claim<'_>> {
         let mut scouting = self.scouting();
         matches!(*scouting, Scouting::Open).then(|| {
@@ -102,7 +102,7 @@ impl Segment {
         }
     }
 
-    /// Waits for the scout that is under way, if any.
+    /// Waits for the scout of the segment, if there is one.
     pub(super) fn wait(&self) {
         let mut scouting = self.scouting();
         while matches!(*scouting, Scouting::UnderWay) {
@@ -121,7 +121,7 @@ impl Segment {
     }
 }
 
-/// The right, and the duty, to report what a segment holds.
+/// The claim of a scout, which must report its results for the segment.
 pub(super) struct Claim<'a> {
     segment: &'a Segment,
 }
@@ -135,7 +135,7 @@ impl Claim<'_> {
 }
 
 impl Drop for Claim<'_> {
-    /// A scout that failed does not block the receiver.
+    /// Releases the receiver if the scout has failed.
     fn drop(&mut self) {
         self.segment.settle(Scouting::Over);
     }

@@ -1,4 +1,4 @@
-//! Writes the arriving pack under a temporary name and digests it, on a thread of its own if one is
+//! Writes the received pack to a temporary file and hashes it, on a separate thread if one is
 //! available.
 
 use super::segment::Segment;
@@ -15,13 +15,13 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 /// The largest number of segments that wait to be written.
 pub(super) const QUEUE_LEN: usize = 4;
-/// The number of segments that are written with one call: one MiB, which suits network file systems
-/// best.
+/// The number of segments that are written with one call: one MiB, which is optimal for network
+/// file systems.
 const WRITTEN_TOGETHER: usize = 4;
 
 /// The receiver of parsed segments.
 pub(super) trait Sink {
-    /// Takes a segment of which the first `len` bytes are to be written.
+    /// Takes a segment whose first `len` bytes must be written.
     fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error>;
 
     /// Returns the memory of a segment that is no longer needed, if there is one.
@@ -30,14 +30,14 @@ pub(super) trait Sink {
 
 /// The storage of the bytes of the pack.
 pub(super) enum Store {
-    /// A file that is being written.
+    /// A new temporary file.
     New(Temporary),
-    /// A file that already existed.
+    /// An existing file.
     Given(View),
 }
 
 impl Store {
-    /// The bytes that have been written, for reading back.
+    /// Returns a view of the written bytes.
     pub(super) fn view(&self) -> Result<Viewed<'_>, Error> {
         match self {
             Store::New(temporary) => View::open(&temporary.path, Access::Auto)
@@ -47,7 +47,7 @@ impl Store {
         }
     }
 
-    /// Waits for what was written.
+    /// Flushes the written bytes to the disk.
     pub(super) fn sync(&self, how: SyncMethod) -> Result<(), Error> {
         match self {
             Store::New(temporary) => temporary.sync(how),
@@ -56,7 +56,7 @@ impl Store {
     }
 }
 
-/// A view that may have been opened for the purpose.
+/// A view that is borrowed or opened for the caller.
 pub(super) enum Viewed<'a> {
     Owned(View),
     Borrowed(&'a View),
@@ -73,7 +73,7 @@ impl std::ops::Deref for Viewed<'_> {
     }
 }
 
-/// The pack as far as it is written.
+/// The written part of the pack.
 pub(super) struct Spool {
     store: Store,
     digester: TrailerDigester,
@@ -108,7 +108,7 @@ impl Spool {
         }
     }
 
-    /// Writes the trailer, which must be the checksum of all before it.
+    /// Writes the trailer, and checks that it is the checksum of all preceding bytes.
     pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(Store, ObjectId), Error> {
         let checksum = self.digester.clone().finish();
         if checksum.as_slice() != trailer {
@@ -121,7 +121,7 @@ impl Spool {
         Ok((self.store, checksum))
     }
 
-    /// Writes what comes through `segments` and sends the memory back.
+    /// Writes the segments from the channel and sends their buffers back.
     pub(super) fn run(
         mut self,
         segments: &Receiver<(Arc<Segment>, usize)>,
@@ -139,7 +139,7 @@ impl Spool {
             self.write(&mut pieces)?;
             for (segment, _) in together {
                 if let Some(segment) = Arc::into_inner(segment) {
-                    // The receiver may be gone; then the memory is not needed.
+                    // If the receiver has ended, the buffer is not needed.
                     let _ = spare.send(segment.into_buffer());
                 }
             }
@@ -147,7 +147,7 @@ impl Spool {
     }
 }
 
-/// Writes all of `pieces`, one behind the other.
+/// Writes all of `pieces` consecutively.
 fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
     IoSlice::advance_slices(&mut pieces, 0);
     while !pieces.is_empty() {
@@ -161,7 +161,7 @@ fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> 
     Ok(())
 }
 
-/// A [`Spool`] on the receiver's own thread.
+/// A [`Spool`] on the thread of the receiver.
 pub(super) struct Local {
     spool: Spool,
     spare: Option<Vec<u8>>,
@@ -190,7 +190,7 @@ impl Sink for Local {
     }
 }
 
-/// Hands segments to a [`Spool`] that runs on another thread.
+/// Sends segments to a [`Spool`] on another thread.
 pub(super) struct Remote {
     pub(super) full: SyncSender<(Arc<Segment>, usize)>,
     pub(super) empty: Receiver<Vec<u8>>,

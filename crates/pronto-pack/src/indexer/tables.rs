@@ -1,18 +1,19 @@
-//! Data of every entry of the pack, by entry number. The tables grow as entries arrive: 18 bytes
-//! for each, and nothing for entries that the pack only claims to contain.
+//! Tables with the data of every entry of the pack, indexed by entry number. The tables grow as
+//! entries arrive: 18 bytes for each entry. Nothing is allocated for entries that are only
+//! declared.
 
 use gix_object::Kind as ObjectKind;
 
-/// The base of an entry: the number of an earlier entry, or one of two other values.
+/// The base of an entry: the number of an earlier entry, or a special value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Base(u32);
 
 impl Base {
-    /// A whole object.
+    /// The value for an entry that is not a delta.
     pub(super) const NONE: Base = Base(u32::MAX);
-    /// A delta whose base is named by its id.
+    /// The value for a delta that names its base by id.
     pub(super) const BY_ID: Base = Base(u32::MAX - 1);
-    /// No pack may hold more entries than this.
+    /// The largest number of entries of a pack.
     pub(super) const MOST_ENTRIES: u32 = u32::MAX - 2;
 
     pub(super) fn entry(index: u32) -> Base {
@@ -20,22 +21,22 @@ impl Base {
         Base(index)
     }
 
-    /// The number of the entry it is based on, if that is known.
+    /// Returns the entry number of the base, if it is known.
     pub(super) fn index(self) -> Option<u32> {
         (self.0 < Self::MOST_ENTRIES).then_some(self.0)
     }
 }
 
-/// Tables by number of the entry, in pack order.
+/// The tables, in pack order.
 #[derive(Default)]
 pub(super) struct Tables {
-    /// The start of each entry; ascending.
+    /// The start of each entry, in ascending order.
     pub(super) offsets: Vec<u64>,
-    /// The CRC-32 of each entry as it stands in the pack.
+    /// The CRC-32 of each stored entry.
     pub(super) crcs: Vec<u32>,
     pub(super) bases: Vec<Base>,
     kinds: Vec<u8>,
-    /// Which worker each entry went to; those of one root go to one.
+    /// The worker of each entry; all deltas of one tree have the same worker.
     pub(super) workers: Vec<u8>,
     /// The end of the last entry.
     pub(super) end: u64,
@@ -50,7 +51,7 @@ const KINDS: [ObjectKind; 4] = [
 ];
 
 impl Tables {
-    /// Adds the next entry, except for its checksum, which is known only at its end.
+    /// Appends the next entry without its CRC-32, which is known only at the end of the entry.
     pub(super) fn push(&mut self, offset: u64, base: Base, kind: Option<ObjectKind>, worker: u8) {
         self.offsets.push(offset);
         self.bases.push(base);
@@ -62,13 +63,13 @@ impl Tables {
         self.offsets.len()
     }
 
-    /// Returns the kind of the object, if it is whole or its base is known.
+    /// Returns the type of the object, if the entry is not a delta or its base is known.
     pub(super) fn kind(&self, index: u32) -> Option<ObjectKind> {
         let number = self.kinds[index as usize];
         (number != UNKNOWN_KIND).then(|| KINDS[usize::from(number) - 1])
     }
 
-    /// The number of the entry that starts at `offset`.
+    /// Returns the number of the entry that starts at `offset`.
     pub(super) fn find(&self, offset: u64) -> Option<u32> {
         let index = self.offsets.binary_search(&offset).ok()?;
         Some(index as u32)

@@ -19,7 +19,7 @@ use sirocco::Format;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 
-/// The parts needed to complete a thin pack.
+/// The arguments for completing a thin pack.
 pub(super) struct Fix<'a> {
     pub(super) surroundings: &'a Surroundings<'a>,
     pub(super) existing: Option<&'a dyn Existing>,
@@ -28,7 +28,7 @@ pub(super) struct Fix<'a> {
     pub(super) view: &'a View,
 }
 
-/// A base that was added to the pack.
+/// A base that was appended to the pack.
 struct Added {
     offset: u64,
     crc: u32,
@@ -40,13 +40,13 @@ pub(super) struct Fixed {
     /// The ids of the appended bases and of the objects made from them.
     pub(super) ids: Ids,
     pub(super) added: u32,
-    /// The new checksum, if anything was added.
+    /// The new checksum, if any base was appended.
     pub(super) checksum: Option<ObjectId>,
 }
 
 impl Fix<'_> {
-    /// Adds the bases that are missing, makes what is based on them, and mends the pack's header
-    /// and trailer. Bases that do not exist are left out.
+    /// Appends the missing bases, resolves the deltas based on them, and updates the header and the
+    /// trailer of the pack. Bases that do not exist are skipped.
     pub(super) fn run(&self, store: &Store, tables: &mut Tables) -> Result<Fixed, Error> {
         let mut ids = Vec::new();
         let mut added = Vec::new();
@@ -103,7 +103,7 @@ impl Fix<'_> {
         })
     }
 
-    /// The groups without a base that the destination has a base for, in pack order.
+    /// Returns the groups without a base whose base exists in the destination, in pack order.
     fn wanted(&self, existing: &dyn Existing) -> Result<Vec<&Group>, Error> {
         let mut groups: Vec<&Group> = self
             .forest
@@ -124,7 +124,7 @@ impl Fix<'_> {
         Ok(wanted)
     }
 
-    /// Writes a header and a trailer that are right.
+    /// Writes the updated header and trailer.
     fn mend(
         &self,
         tail: &Tail<'_>,
@@ -154,7 +154,7 @@ impl Fix<'_> {
 
 const UNABLE: &str = "unable to complete thin pack";
 
-/// The end of a thin pack: entries are added over the old trailer.
+/// The end of a thin pack, where entries overwrite the old trailer.
 struct Tail<'a> {
     store: &'a Store,
     start: u64,
@@ -190,7 +190,7 @@ impl Tail<'_> {
     }
 }
 
-/// Changes the file, digests all of it, and writes the checksum at the end.
+/// Updates the header of the file, hashes the whole file, and writes the checksum at the end.
 fn rewrite(
     mut file: &std::fs::File,
     kind: Kind,
@@ -212,7 +212,7 @@ fn rewrite(
     Ok(checksum)
 }
 
-/// Appends an entry that holds the whole object.
+/// Appends an entry with the object as a non-delta.
 fn append(kind: ObjectKind, content: &[u8], bytes: &mut Vec<u8>) {
     let entry = Entry {
         header: Header::Object(kind),
@@ -227,7 +227,7 @@ fn append(kind: ObjectKind, content: &[u8], bytes: &mut Vec<u8>) {
     ));
 }
 
-/// Checks that an object of the destination has its claimed id.
+/// Checks that an object of the destination has the expected id.
 fn check_id(hash: Kind, kind: ObjectKind, content: &[u8], id: &ObjectId) -> Result<(), Error> {
     let (header, header_len) = super::digesting::header(kind, content.len() as u64);
     match pronto_hash::digest(hash, &[&header[..header_len], content]) {

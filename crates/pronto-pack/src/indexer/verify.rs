@@ -1,5 +1,5 @@
-//! Verifies existing packs without writing: whether their index is right, and which entries they
-//! have.
+//! Verifies existing packs without writing (`git verify-pack`): checks their indexes, and lists
+//! their entries.
 
 use super::pipeline::{Done, duplicate};
 use super::spool::Store;
@@ -15,7 +15,7 @@ use pronto_io::view::{Access, View};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A pack that is sound.
+/// A valid pack.
 pub struct Checked {
     done: Done,
     store: Store,
@@ -26,26 +26,26 @@ pub struct Checked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listed {
-    /// The object.
+    /// The id of the object.
     pub id: ObjectId,
-    /// The type.
+    /// The type of the object.
     pub kind: ObjectKind,
-    /// The size of what the entry holds once it is inflated: of a delta, that of its instructions.
+    /// The inflated size of the entry: of a delta, the size of its instructions.
     pub size_bytes: u64,
-    /// The size of its entry in the pack in bytes.
+    /// The size of the entry in the pack in bytes.
     pub packed_bytes: u64,
-    /// The start of its entry in the pack.
+    /// The start of the entry in the pack.
     pub offset: u64,
-    /// The length of its chain of deltas.
+    /// The length of the chain of deltas below the entry.
     pub depth: u32,
     /// The delta base.
     pub base: Option<ObjectId>,
 }
 
-/// Indexes the pack in the file `pack` without writing anything.
+/// Indexes the pack in the file `pack` without writing files.
 ///
 /// # Errors
-/// As [`index_file`](super::index_file).
+/// Fails as [`index_file`](super::index_file) does.
 pub fn check_file(pack: &Path, options: &Options, context: &Context<'_>) -> Result<Checked, Error> {
     let (done, store) = index_given(pack, options, context)?;
     Ok(Checked {
@@ -56,7 +56,7 @@ pub fn check_file(pack: &Path, options: &Options, context: &Context<'_>) -> Resu
 }
 
 impl Checked {
-    /// The checksum of the pack.
+    /// Returns the checksum of the pack.
     pub fn checksum(&self) -> &ObjectId {
         &self.done.checksum
     }
@@ -64,7 +64,8 @@ impl Checked {
     /// Returns whether `index` belongs to the pack.
     ///
     /// # Errors
-    /// `Duplicate` if the pack holds an object twice; those of reading.
+    /// Fails with `ErrorKind::Duplicate` if the pack contains an object twice, and if reading
+    /// fails.
     pub fn has_index(&self, index: &Index) -> Result<bool, Error> {
         let rows = rows(&self.done, self.kind);
         if let Some(pair) = rows
@@ -79,11 +80,11 @@ impl Checked {
         Ok(comparison.is_same())
     }
 
-    /// Whether the file `reverse` is the reverse index that belongs to the pack, or is not there: packs
-    /// need none.
+    /// Returns whether the file `reverse` is the correct reverse index of the pack. Also returns
+    /// `true` if the file does not exist, because reverse indexes are optional.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Fails if reading fails.
     pub fn has_reverse_index(&self, reverse: &Path) -> Result<bool, Error> {
         let view = match View::open(reverse, Access::Auto) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
@@ -99,10 +100,10 @@ impl Checked {
         Ok(comparison.is_same())
     }
 
-    /// All entries in the order of the pack.
+    /// Returns all entries in pack order.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Fails if reading fails.
     pub fn entries(&self) -> Result<Vec<Listed>, Error> {
         let tables = &self.done.tables;
         let view = self.store.view()?;
@@ -137,7 +138,8 @@ impl Checked {
         ObjectId::from_bytes_or_panic(&self.done.ids[index as usize * len..][..len])
     }
 
-    /// The whole object under the entry, and how many deltas are between them; `known` remembers.
+    /// Returns the end of the delta chain of the entry, and the length of the chain; `known` caches
+    /// results.
     fn trace(&self, index: u32, known: &mut [Option<(u32, u32)>]) -> (u32, u32) {
         let mut way = Vec::new();
         let mut at = index;
@@ -164,7 +166,7 @@ impl Checked {
     }
 }
 
-/// Compares written bytes with an existing file.
+/// A writer that compares the written bytes with an existing file.
 struct Comparison<'a> {
     view: &'a View,
     at: u64,

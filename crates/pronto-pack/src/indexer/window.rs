@@ -1,5 +1,5 @@
-//! The arriving stream: segments that are parsed in place and then handed to the writer. No byte is
-//! copied except those of a header that crosses the end of a segment.
+//! The received stream: segments that are parsed in place and then passed to the writer. No byte is
+//! copied, except for a header that crosses the end of a segment.
 
 use super::segment::Segment;
 use super::spool::Sink;
@@ -13,38 +13,38 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind as IoKind, Read};
 use std::sync::Arc;
 
-/// The memory that is allocated for a large object before any of it was read.
+/// The memory that is allocated for a large object before any of it has been read.
 const FIRST_CLAIM_BYTES: usize = 4 << 20;
 
-/// The input, from the first byte of the pack on.
+/// The input from the first byte of the pack on.
 pub(super) struct Window<'a> {
     input: &'a mut dyn Read,
     sink: &'a mut dyn Sink,
     decoder: Box<Decoder>,
-    /// Segments that were read and not handed on; never empty. The first is being parsed, all but
-    /// the last are full.
+    /// The segments that were read and not passed on; never empty. The first segment is being
+    /// parsed, and all but the last are full.
     segments: VecDeque<Arc<Segment>>,
-    /// The number of segments that were handed on.
+    /// The number of segments that were passed on.
     number: u64,
     /// The end of the parsed part of the first segment.
     at: usize,
-    /// The start of the part that the checksum of the current entry does not cover yet.
+    /// The start of the bytes that the CRC-32 of the current entry does not cover yet.
     unsummed: usize,
     crc: Option<crc32fast::Hasher>,
     /// The number of parsed bytes of the stream.
     offset: u64,
-    /// The start of the stream of the current entry.
+    /// The start of the zlib stream of the current entry.
     stream_at: u64,
     limit: Option<u64>,
     at_end: bool,
-    /// Why reading ahead stopped.
+    /// The error that ended reading ahead.
     failure: Option<std::io::Error>,
 }
 
 /// The end of the pack after the last entry.
 pub(super) struct Ending {
     pub(super) trailer: Vec<u8>,
-    /// Input after the pack that had already been read.
+    /// Bytes after the pack that had already been read.
     pub(super) leftover: Vec<u8>,
     /// The length of the pack.
     pub(super) len: u64,
@@ -75,12 +75,12 @@ impl<'a> Window<'a> {
         self.offset
     }
 
-    /// The segment that is being parsed, its number, and where in it the next byte is.
+    /// Returns the segment that is being parsed, its number, and the offset of the next byte.
     pub(super) fn here(&self) -> (&Arc<Segment>, u64, usize) {
         (&self.segments[0], self.number, self.at)
     }
 
-    /// The next `N` bytes, which must be few.
+    /// Parses the next `N` bytes; `N` must be small.
     pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let mut bytes = [0; N];
         while self.gather(&mut bytes) < N {
@@ -90,7 +90,7 @@ impl<'a> Window<'a> {
         Ok(bytes)
     }
 
-    /// Begins an entry: its header is parsed, its stream comes next.
+    /// Begins an entry: parses its header; the zlib stream follows.
     pub(super) fn begin_entry(&mut self, kind: Kind) -> Result<Entry, Error> {
         self.refill()?;
         self.crc = None;
@@ -105,7 +105,7 @@ impl<'a> Window<'a> {
         Ok(entry)
     }
 
-    /// Parses a header that the end of a segment, or of what has been read, cuts in two.
+    /// Parses a header that crosses the end of a segment or of the bytes read so far.
     #[cold]
     fn cut_header(&mut self, kind: Kind) -> Result<Entry, Error> {
         loop {
@@ -118,7 +118,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Ends the entry; its CRC-32.
+    /// Ends the entry and returns its CRC-32.
     pub(super) fn end_entry(&mut self) -> u32 {
         let rest = &self.segments[0].bytes()[self.unsummed..self.at];
         match self.crc.take() {
@@ -144,7 +144,7 @@ impl<'a> Window<'a> {
                     }
                     return self.consume(consumed);
                 }
-                // Cut short, or broken: the decoder of pieces can tell.
+                // The stream is incomplete or malformed; the streaming decoder finds out.
                 Err(_) => self.decoder.reset(),
             }
         }
@@ -156,8 +156,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Inflates the stream of the current entry, of `size` bytes, into memory that grows as they
-    /// come.
+    /// Inflates the stream of the current entry, of `size` bytes, into a buffer that grows with the
+    /// received bytes.
     pub(super) fn inflate_large(&mut self, size: usize) -> Result<Vec<u8>, Error> {
         let mut out = vec![0; size.min(FIRST_CLAIM_BYTES)];
         loop {
@@ -173,7 +173,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Inflates the stream of the current entry, of `size` bytes, handing it to `each` in pieces.
+    /// Inflates the stream of the current entry, of `size` bytes, and passes it to `each` in
+    /// pieces.
     pub(super) fn inflate_in_pieces(
         &mut self,
         size: u64,
@@ -203,8 +204,8 @@ impl<'a> Window<'a> {
         self.consume(len)
     }
 
-    /// Reads the trailer. All before it is handed on. With `looks_on`, what is left over is at
-    /// least a byte if there is one.
+    /// Reads the trailer. All preceding bytes are passed on. With `looks_on`, the leftover contains
+    /// at least one byte, if there are bytes after the pack.
     pub(super) fn finish(mut self, trailer_len: usize, looks_on: bool) -> Result<Ending, Error> {
         let mut trailer = vec![0; trailer_len];
         while self.gather(&mut trailer) < trailer_len {
@@ -229,8 +230,8 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Reads ahead until there are `most` segments, or `ready` says that a read may block. Complete
-    /// segments are passed to `full`. An error is reported when its position is reached.
+    /// Reads ahead until there are `most` segments, or `ready` returns that a read may block.
+    /// Complete segments are passed to `full`. An error is reported when its position is reached.
     pub(super) fn read_ahead(
         &mut self,
         most: usize,
@@ -257,7 +258,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Inflates some of the current stream behind what `out` holds of it.
+    /// Inflates a piece of the current stream to `out`.
     fn piece(&mut self, out: &mut [u8]) -> Result<Piece, Error> {
         self.refill()?;
         let available = &self.segments[0].bytes()[self.at..];
@@ -298,12 +299,12 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Returns the part of the first segment that is not parsed.
+    /// Returns the part of the first segment that is not parsed yet.
     fn available(&self) -> &[u8] {
         &self.segments[0].bytes()[self.at..]
     }
 
-    /// Copies what comes next to `out`, as far as it has been read, and says how much that is.
+    /// Copies the next bytes to `out`, as far as they have been read. Returns their number.
     fn gather(&self, out: &mut [u8]) -> usize {
         let rest = self.segments.iter().skip(1).map(|segment| segment.bytes());
         let mut len = 0;
@@ -315,7 +316,7 @@ impl<'a> Window<'a> {
         len
     }
 
-    /// Skips bytes that have been read, in any segment.
+    /// Skips bytes that have been read, across segments.
     fn skip(&mut self, mut len: usize) -> Result<(), Error> {
         while len > self.available().len() {
             let part = self.available().len();
@@ -326,7 +327,7 @@ impl<'a> Window<'a> {
         self.consume(len)
     }
 
-    /// Sees to it that the next byte is in the first segment.
+    /// Ensures that the next byte is in the first segment.
     fn refill(&mut self) -> Result<(), Error> {
         while self.available().is_empty() {
             if self.segments.len() > 1 {
@@ -338,7 +339,7 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    /// Reads at least one byte more.
+    /// Reads at least one more byte.
     fn more(&mut self) -> Result<(), Error> {
         if let Some(error) = self.failure.take() {
             return Err(self.unreadable(error));
@@ -364,7 +365,8 @@ impl<'a> Window<'a> {
         self.segments.push_back(Arc::new(segment));
     }
 
-    /// Reads once into the last segment, which must have room. No other thread has seen it.
+    /// Reads once into the last segment, which must have space. No other thread has this segment
+    /// yet.
     fn read(&mut self) -> std::io::Result<()> {
         let last = self.segments.back_mut().and_then(Arc::get_mut);
         let last = last.expect("a segment with room is not shared");
@@ -387,7 +389,7 @@ impl<'a> Window<'a> {
         error.at_offset(self.offset)
     }
 
-    /// Hands the first segment, which is parsed completely, to the writer, and continues in the
+    /// Passes the first segment, which is parsed completely, to the writer, and continues in the
     /// next one.
     fn hand_on(&mut self) -> Result<(), Error> {
         let Some(first) = self.segments.pop_front() else {
@@ -407,13 +409,14 @@ impl<'a> Window<'a> {
 /// The result of one step of inflation.
 struct Piece {
     done: bool,
-    /// The buffer is: nothing more will come before there is room.
+    /// Whether the buffer is full, so that inflation needs more space.
     full: bool,
-    /// The number of bytes that it added.
+    /// The number of inflated bytes.
     len: usize,
 }
 
-/// Whether a header may be parsed where more than `len` bytes are known.
+/// Returns whether `error` can be caused by a header that was cut off at `len` bytes, although more
+/// bytes exist.
 fn cut_short(error: &Error, len: usize) -> bool {
     *error.kind() == ErrorKind::Truncated && len < MAX_HEADER_LEN
 }
@@ -423,16 +426,17 @@ fn early_end() -> Error {
     Error::new(ErrorKind::Truncated, "early EOF")
 }
 
-/// The stream of an entry is longer than its header claims, or ends before.
+/// Returns the error for a stream that is longer or shorter than its header declares.
 #[cold]
 fn wrong_size(longer: bool) -> Error {
-    // In the words of Git, which says what zlib returned.
+    // The message is Git's, which contains the return code of zlib.
     let returned = if longer { -5 } else { 1 };
     let size = "inflated object is not of the size its header claims";
     Error::new(ErrorKind::Inflate, format!("inflate returned {returned}")).with_hint(size)
 }
 
-/// Returns the error about a stream, of which `start` holds the first bytes if it failed there.
+/// Returns the error for a malformed stream; `start` is the beginning of the stream, if inflation
+/// failed there.
 #[cold]
 fn broken(error: InflateError, start: Option<&[u8]>) -> Error {
     let reason = match (error, start) {

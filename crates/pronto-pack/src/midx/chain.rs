@@ -1,5 +1,5 @@
-//! Chains of multi-pack-indexes. Each layer covers packs that the layers below do not. Format:
-//! Git's technical documentation of the multi-pack-index.
+//! Incremental multi-pack-indexes: chains in which each layer covers packs that the layers below do
+//! not. Format: Git's technical documentation of the multi-pack-index.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,13 @@ use pronto_io::error::IoContext as _;
 
 use crate::error::{Error, ErrorKind};
 
-/// The files of the chain in `directory`, a directory of packs, the lowest first; empty if there
-/// is none. What is listed after a line that is no id is left out, and said in the error that
-/// comes with it.
+/// Returns the files of the chain in `directory`, a directory of packs, lowest layer first; empty
+/// if there is no chain. The lines from the first line that is not an id are skipped, and the
+/// returned error names this line.
 ///
 /// # Errors
-/// `Io` when the list is there and cannot be read, `Truncated` when it is too short for an id.
+/// Fails with `ErrorKind::Io` if the list exists and cannot be read, and with
+/// `ErrorKind::Truncated` if it is too short for an id.
 pub fn files(directory: &Path, kind: Kind) -> Result<(Vec<PathBuf>, Option<Error>), Error> {
     let directory = directory.join("multi-pack-index.d");
     let path = directory.join("multi-pack-index-chain");
@@ -27,10 +28,10 @@ pub fn files(directory: &Path, kind: Kind) -> Result<(Vec<PathBuf>, Option<Error
     parse(&text, &directory, kind).map_err(|error| error.at_path(&path))
 }
 
-/// Like [`files`], of the content of the list.
+/// Does the same as [`files`] for the content of the list.
 ///
 /// # Errors
-/// As [`files`].
+/// Fails as [`files`] does.
 pub fn parse(
     text: &[u8],
     directory: &Path,

@@ -1,4 +1,4 @@
-//! Writing a multi-pack-index.
+//! Writes multi-pack-indexes.
 
 use std::io::{self, Write};
 
@@ -10,22 +10,23 @@ use crate::fanout::FANOUT_LEN;
 use crate::rev::format_id;
 use crate::trailing::Trailing;
 
-/// The version that is written.
+/// The version of the written format.
 const VERSION: u8 = 1;
 
-/// An object and where it lies.
+/// An object and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The object.
+    /// The id of the object.
     pub id: ObjectId,
-    /// The number of its pack among those that are named.
+    /// The number of the pack in the list of pack names.
     pub pack: u32,
-    /// The start of its entry in the pack.
+    /// The start of the entry in the pack.
     pub offset: u64,
 }
 
-/// The order of packs, for bitmaps: for each place the row. The objects of the pack `preferred` come
-/// first, then those of the others by their numbers; those of one pack as they lie in it.
+/// Returns the pseudo-pack order, which bitmaps use: the row of each object. The objects of the
+/// pack `preferred` are first, followed by those of the other packs in the order of their numbers;
+/// the objects of each pack are in pack order.
 pub fn order(entries: &[Entry], preferred: Option<u32>) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..entries.len() as u32).collect();
     rows.sort_unstable_by_key(|row| {
@@ -36,11 +37,12 @@ pub fn order(entries: &[Entry], preferred: Option<u32>) -> Vec<u32> {
 }
 
 /// Writes a multi-pack-index to `out`, which need not be buffered, and returns its checksum.
-/// `pack_names` are those of indexes (`pack-….idx`), sorted; `entries` are sorted by id, each
-/// once; with `order` they are listed in the [order of packs](order), too.
+/// `pack_names` are the sorted file names of indexes (`pack-….idx`); `entries` are sorted by id,
+/// each once. With `order`, the file also contains a reverse index with the [pseudo-pack
+/// order](order).
 ///
 /// # Errors
-/// Those of writing.
+/// Fails if writing fails.
 pub fn write(
     out: &mut dyn Write,
     kind: Kind,
@@ -111,15 +113,15 @@ pub fn write(
     out.finish()
 }
 
-/// The objects of a pack in the order of packs.
+/// The range of the objects of a pack in pseudo-pack order.
 #[derive(Clone, Copy)]
 struct Run {
     start: u32,
     count: u32,
 }
 
-/// Returns where the objects of each pack are in `order`, in which they are neighbours. A pack
-/// without objects starts at `u32::MAX`, as in Git.
+/// Returns the range of each pack in `order`, in which the objects of a pack are consecutive. A
+/// pack without objects starts at `u32::MAX`, as in Git.
 fn runs(entries: &[Entry], order: &[u32], packs: usize) -> Vec<Run> {
     let mut runs = vec![
         Run {

@@ -11,16 +11,16 @@ use super::PackOffset;
 
 const SHARDS: usize = 16;
 
-/// The memory of an entry besides its bytes.
+/// The memory of a cache entry besides its bytes.
 const OVERHEAD: usize = 96;
 
-/// From which size on a base is one of the large ones.
+/// The size from which a base is large.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Large bases get this fraction of a cache.
+/// The fraction of the cache for large bases.
 const LARGE_PART: usize = 4;
 
-/// Names one opened pack in a cache, for as long as the process runs.
+/// The key of an opened pack in a cache, unique for the lifetime of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PackKey(pub(super) u64);
 
@@ -31,20 +31,20 @@ impl PackKey {
     }
 }
 
-/// An object that others are deltas of.
+/// An object that is the base of deltas.
 #[derive(Clone, Debug)]
 pub struct CachedBase {
-    /// The type.
+    /// The type of the object.
     pub kind: ObjectKind,
-    /// Its content.
+    /// The content of the object.
     pub bytes: Arc<Vec<u8>>,
 }
 
-/// A limited cache of delta bases. Share it among all packs and threads in an [`Arc`]. A lookup
-/// takes one short lock of a shard, and another one of all large bases while there are any. Entries
-/// that were not used since the last pass are evicted first. Bases of a MiB and more have a quarter
-/// of the cache: a reader of a chain needs only the last few, and they would evict everything
-/// small.
+/// A size-limited cache of delta bases, to be shared among all packs and threads in an [`Arc`]. A
+/// lookup takes one short lock of a shard, and another one for large bases if there are any.
+/// Entries that were not used since the last pass are evicted first. Bases of one MiB or more have
+/// a quarter of the cache: a reader of a chain needs only the last few bases, and they would evict
+/// all small ones.
 #[derive(Debug)]
 pub struct BaseCache {
     shards: [Mutex<Shard>; SHARDS],
@@ -56,7 +56,7 @@ pub struct BaseCache {
     limit: AtomicUsize,
 }
 
-/// Large bases, those asked for last at the end.
+/// The large bases, most recently used last.
 #[derive(Debug, Default)]
 struct Large {
     bases: VecDeque<(Key, CachedBase)>,
@@ -83,7 +83,8 @@ struct Key {
 }
 
 impl BaseCache {
-    /// A cache of at most `limit` bytes. Zero keeps nothing. Allocates only as it fills.
+    /// Returns a cache of at most `limit` bytes; zero disables caching. Allocates memory only as
+    /// the cache fills.
     pub fn new(limit: usize) -> Self {
         BaseCache {
             shards: Default::default(),
@@ -99,8 +100,9 @@ impl BaseCache {
         self.limit.load(Relaxed)
     }
 
-    /// From now on no more than `limit` bytes are used, if there were more. What is too many goes when
-    /// something is kept the next time. Any thread may ask for it, while others use the cache.
+    /// Lowers the limit to `limit` bytes. Does nothing if the limit is lower already. Excess
+    /// entries are evicted at the next insertion. Any thread may call this function while others
+    /// use the cache.
     pub fn lower_limit(&self, limit: usize) {
         self.limit.fetch_min(limit, Relaxed);
     }
@@ -110,7 +112,7 @@ impl BaseCache {
         self.used.load(Relaxed)
     }
 
-    /// The base at `offset` of `pack`, if it is kept.
+    /// Returns the base at `offset` of `pack`, if it is cached.
     pub fn get(&self, pack: PackKey, offset: PackOffset) -> Option<CachedBase> {
         let key = Key { pack, offset };
         if self.large_used.load(Relaxed) > 0
@@ -125,7 +127,7 @@ impl BaseCache {
         Some(slot.base.clone())
     }
 
-    /// Keeps `base`, should it not be out of proportion, at the cost of others.
+    /// Caches `base`, unless it is too large for the cache, and evicts other bases if necessary.
     pub fn insert(&self, pack: PackKey, offset: PackOffset, base: CachedBase) {
         let cost = base.bytes.len() + OVERHEAD;
         if cost > self.limit() / 2 {
@@ -157,8 +159,8 @@ impl BaseCache {
         }
     }
 
-    /// Keeps a large one at the cost of the large one that was not asked for for the longest time, and
-    /// of small ones where both together are too many.
+    /// Caches a large base. Evicts the least recently used large base if necessary, and small bases
+    /// if the total limit is exceeded.
     fn insert_large(&self, key: Key, base: CachedBase, cost: usize) {
         let mut large = self.large();
         if large.get(key).is_some() {
@@ -183,8 +185,8 @@ impl BaseCache {
         self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One shard alone could not make room: takes it from the others, whichever are free, going
-    /// round twice, for what was asked for is spared the first time.
+    /// Evicts entries of other shards whose locks are free, because one shard alone could not free
+    /// enough memory. Passes twice, because recently used entries are spared in the first pass.
     fn evict_elsewhere(&self, own: usize) {
         for step in 1..=2 * SHARDS {
             let excess = self.used().saturating_sub(self.limit());
@@ -216,8 +218,8 @@ impl Large {
 }
 
 impl Shard {
-    /// Goes round once until `bytes` are freed, sparing what was asked for since the last time.
-    /// Says how many were.
+    /// Passes once over the entries until `bytes` are freed, and spares entries that were used
+    /// since the last pass. Returns the number of freed bytes.
     fn evict(&mut self, bytes: usize) -> usize {
         let mut freed = 0;
         for _ in 0..self.slots.len() {
@@ -254,7 +256,8 @@ fn mix(key: Key) -> u64 {
     hasher.finish()
 }
 
-/// Offsets are not chosen by an adversary who gains by collisions: they cost him a whole pack.
+/// A simple hasher: offsets do not need protection against collisions, because an adversary would
+/// have to build a whole pack.
 #[derive(Default)]
 struct KeyHasher(u64);
 
@@ -323,7 +326,8 @@ mod tests {
             [100, 118, 119]
         );
         assert!(cache.used() <= cache.limit());
-        // One that is alone larger than that is kept alone, and small ones make room for it.
+        // A base that alone exceeds the limit of large bases is cached alone, and small bases are
+        // evicted for it.
         cache.insert(pack, PackOffset(200), base(5 << 20));
         assert!(is_kept(&200) && !is_kept(&119));
         for offset in 1000..2000 {

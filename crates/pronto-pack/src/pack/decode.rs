@@ -1,4 +1,5 @@
-//! Decodes an entry to an object: follows the delta chain to its end and back, without recursion.
+//! Decodes an entry to an object: follows the chain of deltas to its end and back, without
+//! recursion.
 
 use std::sync::Arc;
 
@@ -12,22 +13,24 @@ use crate::entry::{Entry, Header};
 use crate::error::{Error, ErrorKind};
 use crate::inflate::Inflater;
 
-/// The two sizes at the start of a delta take no more bytes than this.
+/// The largest length of the two sizes at the start of a delta.
 const DELTA_SIZES_LEN: usize = 20;
 
-/// A buffer of more bytes than this is not kept for the next large object.
+/// The size above which a buffer is not kept for the next object.
 const LARGEST_SPARE: usize = 1 << 20;
 
-/// The sources of bases for a chain of deltas, besides its pack.
+/// The sources of delta bases, besides the pack.
 #[derive(Clone, Copy)]
 pub struct Bases<'a> {
-    /// The cache of bases.
+    /// The cache of delta bases.
     pub cache: &'a BaseCache,
-    /// Finds the base of a delta that names it by its id: where it is in the same pack.
+    /// A callback that finds the base of a delta that names it by id: returns its offset in the
+    /// same pack.
     pub find: &'a dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
 }
 
-/// Turns entries into objects, reusing its buffers. One for each thread, for any pack.
+/// Decodes entries to objects with reusable buffers. Each thread needs its own decoder, for any
+/// number of packs.
 pub struct Decoder {
     inflater: Inflater,
     delta: Vec<u8>,
@@ -44,15 +47,15 @@ pub(super) struct Link {
     pub(super) size_bytes: u64,
 }
 
-/// The kind of an entry.
+/// The type of an entry in a chain.
 enum Step {
-    /// A delta, and where its base is.
+    /// A delta, with the offset of its base.
     Base(Link, PackOffset),
-    /// An object.
+    /// An object that is not a delta.
     Whole(ObjectKind, Link),
 }
 
-/// The end of a chain: a whole object.
+/// The end of a chain: an object that is not a delta.
 enum End {
     /// A cached object.
     Cached(CachedBase),
@@ -67,7 +70,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder with empty buffers.
+    /// Returns a decoder with empty buffers.
     pub fn new() -> Self {
         Decoder {
             inflater: Inflater::new(),
@@ -78,14 +81,15 @@ impl Decoder {
         }
     }
 
-    /// Decodes the object at `offset` of `pack` into `out`, replacing its content.
+    /// Decodes the object at `offset` of `pack` to `out`, replacing its content.
     ///
-    /// Inflates and applies the parts of its chain that are not cached, and caches intermediate
+    /// Inflates and applies the parts of the chain that are not cached, and caches intermediate
     /// results, but not the object itself.
     ///
     /// # Errors
-    /// `Corrupt` or `Truncated` when the pack is damaged, `Missing` when a base named by id is not
-    /// in the pack, `Limit` when memory cannot hold it, `Io` when the file cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Truncated` if the pack is damaged, with
+    /// `ErrorKind::Missing` if a base named by id is not in the pack, with `ErrorKind::Limit` if
+    /// the object does not fit in memory, and with `ErrorKind::Io` if the file cannot be read.
     pub fn decode(
         &mut self,
         pack: &Pack,
@@ -99,12 +103,12 @@ impl Decoder {
         }
     }
 
-    /// Does the same as [`decode`](Self::decode), but returns `None` if the object, or a base,
-    /// takes at least `below` bytes: then nothing of that size has been allocated. See
+    /// Does the same as [`decode`](Self::decode), but returns `None` if the object or a base takes
+    /// at least `below` bytes, without allocating memory of this size. See
     /// [`Pack::reader`](Pack::reader) and [`Pack::spool`](Pack::spool).
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// Fails as [`decode`](Self::decode) does.
     pub fn decode_below(
         &mut self,
         pack: &Pack,
@@ -119,12 +123,12 @@ impl Decoder {
         result.map_err(|error| error.at_path(pack.path()).at_offset(offset.0))
     }
 
-    /// Returns type and size of the object at `offset` of `pack`. Inflates at most the first bytes
-    /// of a delta, which contain the size. The type is at the end of the chain, or at the first
-    /// base whose type this decoder has determined lately.
+    /// Returns the type and the size of the object at `offset` of `pack`. Inflates at most the
+    /// first bytes of a delta, which contain the size. The type is found at the end of the chain,
+    /// or at the first base whose type this decoder has determined recently.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// Fails as [`decode`](Self::decode) does.
     pub fn header(
         &mut self,
         pack: &Pack,
@@ -139,7 +143,7 @@ impl Decoder {
 
     fn begin(&mut self) {
         self.chain.clear();
-        // It may be that of another pack.
+        // The window may contain bytes of another pack.
         self.window.bytes.clear();
     }
 
@@ -158,7 +162,7 @@ impl Decoder {
             self.inflate(pack, *link, out)?;
             return Ok(Some(*kind));
         }
-        // The object itself goes to `out` and is not kept.
+        // The object itself is decoded to `out` and is not cached.
         let Some(base) = self.climb(pack, end, 1, bases, below)? else {
             return Ok(None);
         };
@@ -174,11 +178,12 @@ impl Decoder {
         Ok(Some(base.kind))
     }
 
-    /// The object at `offset` of `pack`, shared with the cache: for large ones, which are then made
-    /// once though others are made of them. `None` as for [`decode_below`](Self::decode_below).
+    /// Returns the object at `offset` of `pack`, shared with the cache. Large objects are thus
+    /// built only once, even if they are bases of other objects. Returns `None` as
+    /// [`decode_below`](Self::decode_below) does.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// Fails as [`decode`](Self::decode) does.
     pub fn share_below(
         &mut self,
         pack: &Pack,
@@ -217,8 +222,8 @@ impl Decoder {
         Ok((end_bytes.max(largest.unwrap_or(0)) < below).then_some(end))
     }
 
-    /// Makes of `end` what the deltas of the chain make of it, down to the first `left` of them,
-    /// and keeps all of it. `None` if one of them makes at least `below` bytes.
+    /// Applies the deltas of the chain to `end`, except for the last `left` deltas, and caches all
+    /// results. Returns `None` if a result takes at least `below` bytes.
     fn climb(
         &mut self,
         pack: &Pack,
@@ -242,7 +247,7 @@ impl Decoder {
         Ok(Some(base))
     }
 
-    /// Inflates what a chain ends in, and keeps it.
+    /// Inflates the end of a chain, and caches it.
     fn inflate_base(
         &mut self,
         pack: &Pack,
@@ -255,7 +260,7 @@ impl Decoder {
         keep(cache, pack, link.offset, kind, bytes)
     }
 
-    /// Inflates a delta; how many bytes it says that it makes.
+    /// Inflates a delta. Returns the declared size of its result.
     fn inflate_delta(&mut self, pack: &Pack, link: Link) -> Result<u64, Error> {
         let mut delta = std::mem::take(&mut self.delta);
         let inflated = self.inflate(pack, link, &mut delta);
@@ -265,7 +270,7 @@ impl Decoder {
         Ok(sizes.result_bytes)
     }
 
-    /// Makes what the delta that was just inflated describes, and keeps it.
+    /// Applies the delta that was inflated last, and caches the result.
     fn apply_delta(
         &mut self,
         pack: &Pack,
@@ -311,7 +316,8 @@ impl Decoder {
         Ok(gix_object::Header { kind, size })
     }
 
-    /// Walks from `offset` to the first whole entry or cached base, recording the deltas.
+    /// Follows the chain from `offset` to the first non-delta or cached base, and records the
+    /// deltas.
     fn follow(&mut self, pack: &Pack, offset: PackOffset, bases: Bases<'_>) -> Result<End, Error> {
         let mut at = offset;
         loop {
@@ -328,7 +334,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the kind of the entry at `at`, and for a delta the position of its base.
+    /// Returns the type of the entry at `at`, and for a delta the position of its base.
     fn step(
         &mut self,
         pack: &Pack,
@@ -349,7 +355,7 @@ impl Decoder {
         })
     }
 
-    /// Notes a delta of a chain, which cannot have more of them than the pack has entries.
+    /// Records a delta of a chain. Fails if there are more deltas than the pack has entries.
     fn push(&mut self, pack: &Pack, link: Link) -> Result<(), Error> {
         if self.chain.len() >= pack.len() as usize {
             return Err(pack.corrupt("chain of deltas leads back to itself", link.offset.0));
@@ -366,7 +372,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The size of what the delta `link` makes.
+    /// Returns the size of the result of the delta `link`.
     fn result_size(&mut self, pack: &Pack, link: Link) -> Result<u64, Error> {
         let inflater = &mut self.inflater;
         let mut start = [0; DELTA_SIZES_LEN];
@@ -381,12 +387,12 @@ impl Decoder {
     }
 }
 
-/// Says where an error is.
+/// Adds the path and the offset to an error.
 fn at_link(pack: &Pack, link: Link) -> impl Fn(Error) -> Error {
     move |error| error.at_path(pack.path()).at_offset(link.offset.0)
 }
 
-/// The base of the delta `entry` at `offset`.
+/// Returns the offset of the base of the delta `entry` at `offset`.
 pub(super) fn base_of(
     pack: &Pack,
     offset: PackOffset,
@@ -405,7 +411,7 @@ pub(super) fn base_of(
         .ok_or_else(|| pack.corrupt("entry is not a delta", offset.0))
 }
 
-/// Keeps what was read, which must not outlive the finding that the pack was damaged meanwhile.
+/// Caches an object, unless a check shows that the pack was damaged while it was read.
 fn keep(
     cache: &BaseCache,
     pack: &Pack,
@@ -422,8 +428,9 @@ fn keep(
     Ok(base)
 }
 
-/// Calls `inflate` with the deflated bytes of `link`, which inflate to `size`. How many there are
-/// is not known: when the pack is not mapped and those read do not suffice, more are read.
+/// Calls `inflate` with the deflated bytes of `link`, which inflate to `size` bytes. The number of
+/// deflated bytes is unknown: if the pack is not mapped and the bytes read so far are not
+/// sufficient, more are read.
 pub(super) fn with_data<T>(
     pack: &Pack,
     window: &mut Window,
@@ -432,7 +439,7 @@ pub(super) fn with_data<T>(
     mut inflate: impl FnMut(&[u8]) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let rest = pack.end.saturating_sub(link.data_offset);
-    // What zlib makes at most of incompressible bytes, and some to spare.
+    // The largest deflated size of incompressible bytes, with a reserve.
     let mut wanted = size.saturating_add(size / 1000 + 64).min(rest);
     loop {
         let data = pack.bytes_at(window, link.data_offset, wanted as usize)?;

@@ -7,12 +7,13 @@ use crate::entry::Header;
 use crate::error::{Error, ErrorKind};
 use crate::idx::Index;
 
-/// The kinds of all objects of `pack`, in its order. Reads the header of each entry once and
-/// inflates nothing: that of a delta is the kind of its base.
+/// Returns the types of all objects of `pack`, in pack order. Reads the header of each entry once
+/// and inflates nothing: the type of a delta is the type of its base.
 ///
 /// # Errors
-/// `Corrupt` or `Truncated` when an entry is damaged or its base cannot be, `Missing` when a base
-/// named by id is not in the pack, `Io` when the files cannot be read.
+/// Fails with `ErrorKind::Corrupt` or `ErrorKind::Truncated` if an entry is damaged or its base is
+/// invalid, with `ErrorKind::Missing` if a base named by id is not in the pack, and with
+/// `ErrorKind::Io` if the files cannot be read.
 pub fn kinds(pack: &Pack, index: &Index, order: &PackOrder) -> Result<Vec<ObjectKind>, Error> {
     let mut kinds: Vec<Option<ObjectKind>> = vec![None; order.len() as usize];
     let mut chain = Vec::new();
@@ -41,7 +42,7 @@ pub fn kinds(pack: &Pack, index: &Index, order: &PackOrder) -> Result<Vec<Object
 
 enum Step {
     Kind(ObjectKind),
-    /// The place of the base.
+    /// The position of the base.
     Base(u32),
 }
 

@@ -1,14 +1,14 @@
-//! Recently determined types of entries, so that reading the header of a delta above one of them
-//! does not follow the whole chain again.
+//! A cache of recently determined types of entries, so that reading the header of a delta above
+//! such an entry need not follow the whole chain.
 
 use gix_object::Kind as ObjectKind;
 
 use super::{PackKey, PackOffset};
 
-/// The number of remembered entries: 128 KiB, of which only the used part is in memory.
+/// The number of slots: 128 KiB, of which only the used part is in memory.
 const SLOTS: usize = 8192;
 
-/// A table in which each entry has one place, where the last that came stays.
+/// A table in which each entry has one slot, which contains the last inserted entry.
 #[derive(Default)]
 pub(super) struct KnownKinds {
     slots: Vec<Slot>,
@@ -22,24 +22,25 @@ struct Slot {
 }
 
 impl KnownKinds {
-    /// Returns the final kind of the entry at `offset` of `pack`, if it is remembered.
+    /// Returns the type of the object at `offset` of `pack`, if it is cached.
     pub(super) fn get(&self, pack: PackKey, offset: PackOffset) -> Option<ObjectKind> {
         let slot = self.slots.get(place(pack, offset))?;
         (slot.pack == pack && slot.offset == offset).then_some(slot.kind)
     }
 
-    /// Remembers it.
+    /// Caches the type of the object at `offset` of `pack`.
     pub(super) fn insert(&mut self, pack: PackKey, offset: PackOffset, kind: ObjectKind) {
         let slot = Slot { pack, offset, kind };
         match self.slots.get_mut(place(pack, offset)) {
             Some(place) => *place = slot,
-            // Any is as good as an empty one.
+            // The initial value is arbitrary, because any entry is valid.
             None => self.slots = vec![slot; SLOTS],
         }
     }
 }
 
-/// Entries that follow one another are far apart, for they are of any length.
+/// Returns the slot of an entry. The offsets of consecutive entries are spread, because entries
+/// have arbitrary lengths.
 fn place(pack: PackKey, offset: PackOffset) -> usize {
     let mixed = (offset.0 ^ pack.0.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (u64::BITS - SLOTS.ilog2())) as usize

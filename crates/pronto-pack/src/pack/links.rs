@@ -1,15 +1,16 @@
-//! The objects that the trees of a pack name, computed for all trees at once.
+//! The links of the trees of a pack to other objects, computed for all trees at once.
 //!
-//! Each delta of a tree is inflated once, right after its base, and only the entries that it does
-//! not copy are parsed and looked up. Families of different whole trees are processed in parallel.
+//! Each deltified tree is inflated once, directly after its base, and only the entries that the
+//! delta does not copy are parsed and searched. Delta families with different roots are processed
+//! in parallel.
 //!
 //! Costs: for each tree one inflation, one copy of its content, and four bytes for each entry while
-//! it is a base; for each entry that is not copied one search in the index and one in the table of
-//! names. The result takes 16 bytes for each object of the pack, 12 for each entry that is not
-//! copied and for each run of copied entries, and each name once for each thread. In all at most
-//! 192 MiB and 192 bytes for each object of the pack, and 64 MiB of names for each thread; contents
-//! take at most 64 MiB for each thread. A tree that would exceed this is left out: it is *unknown*,
-//! and is read like any other object.
+//! the tree is a base; for each entry that is not copied one search in the index and one in the
+//! table of names. The result takes 16 bytes for each object of the pack, 12 for each entry that is
+//! not copied and for each run of copied entries, and each name once for each thread. In total, the
+//! result is limited to 192 MiB and 192 bytes for each object of the pack, and to 64 MiB of names
+//! for each thread; contents are limited to 64 MiB for each thread. A tree that would exceed these
+//! limits is *unknown*, and must be read like any other object.
 
 mod scan;
 pub(super) mod shape;
@@ -24,46 +25,46 @@ use crate::idx::Index;
 
 pub use scan::Scan;
 
-/// No row.
+/// The value for a missing row.
 const NONE: u32 = u32::MAX;
 
-/// The kind of a tree entry.
+/// The type of a tree entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Child {
-    /// A directory.
+    /// A subdirectory.
     Tree,
-    /// A file, or a symbolic link.
+    /// A file or a symbolic link.
     Blob,
-    /// A commit of another repository.
+    /// A submodule (gitlink).
     Submodule,
 }
 
 /// The target of a tree entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'a> {
-    /// To the object of the pack with this row in the index.
+    /// An object of the pack, with its row in the index.
     Row(u32),
-    /// Out of the pack.
+    /// An object outside the pack.
     Outside(&'a ObjectId),
 }
 
 /// A part of the list of entries of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Entries of the tree that it is a delta of.
+    /// Entries that are copied from the delta base of the tree.
     Copied {
-        /// The number of the first one there.
+        /// The number of the first entry in the base.
         first: u32,
-        /// The number of rows.
+        /// The number of entries.
         count: u32,
     },
-    /// An entry.
+    /// An entry that is not copied.
     Entry {
-        /// The entry.
+        /// The type of the entry.
         child: Child,
         /// The target of the entry.
         to: Found<'a>,
-        /// Its name.
+        /// The name of the entry.
         name: &'a [u8],
     },
 }
@@ -78,8 +79,8 @@ enum Tag {
     OutsideBlob,
 }
 
-/// Of a run: the first and the count. Of an entry: the row or the number of the id outside, and the
-/// number of the name.
+/// The stored form of a piece. For a run: the first entry and the count. For an entry: the row or
+/// the number of the outside id, and the number of the name.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
     tag: Tag,
@@ -92,18 +93,18 @@ struct Stored {
 struct Arena {
     pieces: Vec<Stored>,
     names: Vec<u8>,
-    /// The end of each name.
+    /// The end of each name in the names.
     ends: Vec<u32>,
     outside: Vec<ObjectId>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    /// The number of the arena, or `NONE` if nothing is known.
+    /// The number of the arena, or `NONE` if the tree is unknown.
     arena: u32,
     start: u32,
     len: u32,
-    /// The row of the base.
+    /// The row of the delta base.
     base: u32,
 }
 
@@ -112,16 +113,16 @@ struct Record {
 pub struct PackFiles<'a> {
     /// The pack.
     pub pack: &'a Pack,
-    /// Its index.
+    /// The index of the pack.
     pub index: &'a Index,
-    /// Its entries by offset.
+    /// The entries of the pack in pack order.
     pub order: &'a PackOrder,
 }
 
 /// The links of the trees of a pack.
 #[derive(Debug)]
 pub struct TreeLinks {
-    /// The records by row of the index.
+    /// The records, by row of the index.
     records: Vec<Record>,
     arenas: Vec<Arena>,
 }
@@ -135,7 +136,7 @@ pub struct Tree<'a> {
 }
 
 impl TreeLinks {
-    /// The tree with this row in the index; `None` if it is none, or unknown.
+    /// Returns the tree in this row of the index; `None` if the object is not a tree or is unknown.
     pub fn get(&self, row: u32) -> Option<Tree<'_>> {
         let record = self.records.get(row as usize)?;
         let arena = self.arenas.get(record.arena as usize)?;
@@ -147,10 +148,11 @@ impl TreeLinks {
         })
     }
 
-    /// Calls `visit` with the entries of the tree at `row`, in their order, but for submodules, those
-    /// that lead to a row which `is_seen`, and those copied, by whatever number of deltas, from a
-    /// tree for which `is_done`. Costs no more than the entries and runs that lie between. `false`,
-    /// if the tree is unknown.
+    /// Calls `visit` with the entries of the tree at `row`, in their order. Skips submodules,
+    /// entries that link to a row for which `is_seen` returns `true`, and entries that are copied,
+    /// through any number of deltas, from a tree for which `is_done` returns `true`. Costs one step
+    /// for each entry and run that is not skipped in this way. Returns `false` if the tree is
+    /// unknown.
     pub fn each_new<'a>(
         &'a self,
         row: u32,
@@ -161,14 +163,14 @@ impl TreeLinks {
         let Some(tree) = self.get(row) else {
             return false;
         };
-        // A delta cannot be made of itself, so there are no more levels than trees.
+        // A delta cannot be its own base, so there are no more levels than trees.
         let mut levels = vec![Level::new(tree, 0..u32::MAX)];
         while let Some(level) = levels.last_mut() {
             let (arena, base) = (level.tree.arena, level.tree.base);
             match level.next() {
                 None => _ = levels.pop(),
                 Some(Next::Entry(stored)) => {
-                    // Most of them were seen: their names are not fetched.
+                    // Most entries have been seen, so their names are not read.
                     let is_inside = matches!(stored.tag, Tag::Tree | Tag::Blob);
                     if is_inside && is_seen(stored.target) {
                         continue;
@@ -191,12 +193,12 @@ impl TreeLinks {
 }
 
 impl<'a> Tree<'a> {
-    /// The row in the index of the tree that it is a delta of.
+    /// Returns the row in the index of the delta base of the tree.
     pub fn base(&self) -> Option<u32> {
         (self.base != NONE).then_some(self.base)
     }
 
-    /// Returns the pieces of its list of entries.
+    /// Returns the pieces of the list of entries.
     pub fn pieces(self) -> impl Iterator<Item = Piece<'a>> {
         self.pieces
             .iter()
@@ -242,11 +244,11 @@ impl Arena {
 /// The next item of a tree.
 enum Next<'a> {
     Entry(&'a Stored),
-    /// These entries of the base.
+    /// A range of entries of the base.
     Copied(Range<u32>),
 }
 
-/// A tree of which a range of entries is being traversed.
+/// A tree of which a range of entries is being visited.
 struct Level<'a> {
     tree: Tree<'a>,
     next: usize,
@@ -265,7 +267,7 @@ impl<'a> Level<'a> {
         }
     }
 
-    /// The next piece, as far as it is in the range.
+    /// Returns the next piece within the range.
     #[inline]
     fn next(&mut self) -> Option<Next<'a>> {
         loop {

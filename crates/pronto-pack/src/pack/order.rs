@@ -1,4 +1,4 @@
-//! The entries of a pack in pack order: the end of each, and its row in the index.
+//! The entries of a pack in pack order: their ends, and their rows in the index.
 
 use super::{Pack, PackOffset};
 use crate::error::{Error, ErrorKind};
@@ -9,7 +9,7 @@ use crate::rev::ReverseIndex;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PackPosition(pub u32);
 
-/// For each entry in the order of the pack, its offset and its row in the index. Takes 12 bytes an
+/// The offset and the row in the index of each entry, in pack order. Takes 12 bytes for each
 /// object.
 #[derive(Debug)]
 pub struct PackOrder {
@@ -19,10 +19,10 @@ pub struct PackOrder {
 }
 
 impl PackOrder {
-    /// Sorts the offsets of `index`, which must be that of `pack`.
+    /// Sorts the offsets of `index`, which must belong to `pack`.
     ///
     /// # Errors
-    /// As [`Index::scan`].
+    /// Fails as [`Index::scan`] does.
     pub fn new(pack: &Pack, index: &Index) -> Result<PackOrder, Error> {
         let mut entries: Vec<(u64, u32)> = Vec::new();
         index.scan(0..index.len(), |position, _, offset| {
@@ -37,10 +37,12 @@ impl PackOrder {
         })
     }
 
-    /// Like [`new`](Self::new), of what was sorted before: costs one pass without sorting.
+    /// Does the same as [`new`](Self::new) with the order of a reverse index: costs one pass
+    /// without sorting.
     ///
     /// # Errors
-    /// As [`new`](Self::new); `Corrupt` when `reverse` does not list the entries in their order.
+    /// Fails as [`new`](Self::new) does, and with `ErrorKind::Corrupt` if `reverse` does not list
+    /// the entries in pack order.
     pub fn from_reverse(
         pack: &Pack,
         index: &Index,
@@ -80,25 +82,25 @@ impl PackOrder {
         self.rows.len() as u32
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The entry at `position`: where it starts, and its row in the index.
+    /// Returns the start and the row in the index of the entry at `position`.
     pub fn get(&self, position: PackPosition) -> Option<(PackOffset, IndexPosition)> {
         let at = position.0 as usize;
         let offset = PackOffset(*self.offsets.get(at)?);
         Some((offset, IndexPosition(*self.rows.get(at)?)))
     }
 
-    /// Which entry starts at `offset`, if one does.
+    /// Returns the position of the entry that starts at `offset`, if there is one.
     pub fn position(&self, offset: PackOffset) -> Option<PackPosition> {
         let at = self.offsets.binary_search(&offset.0).ok()?;
         Some(PackPosition(at as u32))
     }
 
-    /// The row in the index of the entry that starts at `offset`, if one does.
+    /// Returns the row in the index of the entry that starts at `offset`, if there is one.
     pub fn row(&self, offset: PackOffset) -> Option<IndexPosition> {
         self.get(self.position(offset)?).map(|(_, row)| row)
     }
@@ -106,7 +108,7 @@ impl PackOrder {
     /// Returns the size of the entry at `offset` in the pack, in bytes.
     ///
     /// # Errors
-    /// `Corrupt` when no entry starts there.
+    /// Fails with `ErrorKind::Corrupt` if no entry starts at the offset.
     pub fn size_on_disk(&self, offset: PackOffset) -> Result<u64, Error> {
         let next = self.offsets.partition_point(|other| *other <= offset.0);
         let end = self.offsets.get(next).copied().unwrap_or(self.end);

@@ -1,5 +1,5 @@
-//! Large deltified objects: each step of the chain is made in a nameless file, which is mapped as
-//! the base of the next step, so memory does not grow with the object.
+//! Builds large deltified objects in files: each step of the chain is written to an unnamed file,
+//! which is mapped as the base of the next step, so memory does not grow with the object.
 
 use std::fs::File;
 use std::io;
@@ -18,12 +18,12 @@ use crate::entry::{Entry, Header};
 use crate::error::{Error, ErrorKind};
 use crate::temporary::{mapped, unnamed};
 
-/// An object in a file without a name, which stands at its start.
+/// An object in an unnamed file, whose file position is at the start.
 #[derive(Debug)]
 pub struct Spooled {
-    /// The type.
+    /// The type of the object.
     pub kind: ObjectKind,
-    /// Its content.
+    /// The file with the content of the object.
     pub file: File,
     /// The size in bytes.
     pub size_bytes: u64,
@@ -37,13 +37,14 @@ struct Link {
 }
 
 impl Pack {
-    /// Makes the object at `offset` in a file without a name in `directory`; `find` is where a base
-    /// that is named by its id lies in this pack. Takes half a MiB of memory whatever its
-    /// size; writes as many times its size as the chain has steps.
+    /// Builds the object at `offset` in an unnamed file in `directory`; `find` returns the offset
+    /// in this pack of a base that is named by its id. Takes half a MiB of memory, independent of
+    /// the size of the object. Writes the object once for each step of its chain.
     ///
     /// # Errors
-    /// `Corrupt`, `Truncated` or `Missing` when the pack is damaged, `Io` when the pack cannot be
-    /// read or the file not be written.
+    /// Fails with `ErrorKind::Corrupt`, `ErrorKind::Truncated` or `ErrorKind::Missing` if the pack
+    /// is damaged, and with `ErrorKind::Io` if the pack cannot be read or the file cannot be
+    /// written.
     pub fn spool(
         self: &Arc<Self>,
         offset: PackOffset,
@@ -76,11 +77,11 @@ impl Pack {
         })
     }
 
-    /// Returns the end of the chain of deltas that begins at `offset`: an object that is stored
-    /// whole. Reads a header for each step.
+    /// Returns the offset of the end of the chain of deltas that begins at `offset`: an object that
+    /// is not a delta. Reads one header for each step.
     ///
     /// # Errors
-    /// Like [`spool`](Self::spool), but for those of writing.
+    /// Fails as [`spool`](Self::spool) does, except for errors of writing.
     pub fn root(
         &self,
         offset: PackOffset,
@@ -89,7 +90,8 @@ impl Pack {
         self.follow(offset, find, &mut |_, _| {})
     }
 
-    /// Walks from `offset` to a whole entry, passing the deltas to the caller.
+    /// Follows the chain from `offset` to an entry that is not a delta, and passes the deltas to
+    /// the caller.
     fn follow(
         &self,
         offset: PackOffset,
@@ -111,7 +113,7 @@ impl Pack {
         }
     }
 
-    /// The result of the delta `link` for the base in `base`.
+    /// Applies the delta `link` to the base in the file `base`. Returns the file with the result.
     fn step(self: &Arc<Self>, base: File, link: &Link, directory: &Path) -> Result<File, Error> {
         let mut stream = self.stream(link.data_offset, link.size_bytes, ObjectKind::Blob);
         let delta = unnamed(directory, |out| self.copy(&mut stream, out, link.offset))?;

@@ -1,4 +1,4 @@
-//! Reads a large object piece by piece.
+//! Reads a large object in pieces.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::error::Error;
 /// The number of bytes that are read at once from a pack that is not mapped.
 const CHUNK_LEN: usize = 128 * 1024;
 
-/// Reads an object that is stored whole, inflating as it goes: 256 KiB of memory whatever its
-/// size. Fails with `InvalidData` when the object is not of the size that its header claims, with
-/// `UnexpectedEof` when the pack was cut short under its map.
+/// Reads an object that is not a delta, and inflates it in pieces: takes 256 KiB of memory,
+/// independent of the size. Reading fails with `InvalidData` if the object does not have the
+/// declared size, and with `UnexpectedEof` if the mapped pack was truncated.
 pub struct EntryReader {
     kind: ObjectKind,
     size_bytes: u64,
@@ -25,10 +25,10 @@ pub struct EntryReader {
 }
 
 impl Pack {
-    /// A reader of the object at `offset`, unless it is a delta.
+    /// Returns a reader of the object at `offset`; `None` if the entry is a delta.
     ///
     /// # Errors
-    /// As [`Pack::entry`].
+    /// Fails as [`Pack::entry`] does.
     pub fn reader(self: &Arc<Self>, offset: PackOffset) -> Result<Option<EntryReader>, Error> {
         let entry = self.entry(offset)?;
         let Header::Object(kind) = entry.header else {
@@ -38,7 +38,7 @@ impl Pack {
         Ok(Some(self.stream(data_offset, entry.size_bytes, kind)))
     }
 
-    /// A reader of what is deflated at `at`, of `size_bytes`.
+    /// Returns a reader of the zlib stream at `at`, which inflates to `size_bytes`.
     pub(super) fn stream(
         self: &Arc<Self>,
         at: u64,
@@ -61,12 +61,12 @@ impl Pack {
 }
 
 impl EntryReader {
-    /// Returns the kind of the object.
+    /// Returns the type of the object.
     pub fn kind(&self) -> ObjectKind {
         self.kind
     }
 
-    /// The size of its content.
+    /// Returns the size of the content.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -94,7 +94,7 @@ impl Read for EntryReader {
     }
 }
 
-/// The deflated bytes of a pack from some place on.
+/// The deflated bytes of a pack from an offset on.
 struct Deflated {
     pack: Arc<Pack>,
     at: u64,

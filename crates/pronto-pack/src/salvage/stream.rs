@@ -1,4 +1,4 @@
-//! The bytes of a possibly damaged pack, and its streams, inflated like zlib does.
+//! Reads a possibly damaged pack, and inflates its streams like zlib does.
 
 use std::io::Read;
 
@@ -8,19 +8,19 @@ use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 use super::Damage;
 use crate::error::{Error, ErrorKind};
 
-/// The number of bytes that are read at once, as by Git. The rest after the end of the pack is
-/// given back.
+/// The number of bytes that are read at once, as in Git. Bytes after the end of the pack are
+/// returned to the caller.
 const BUFFER_BYTES: usize = 4096;
 
-/// The number of bits of a distance in a zlib stream.
+/// The window size of the zlib streams, in bits.
 const WINDOW_BITS: u8 = 15;
 
-/// The code of zlib at the end of a stream.
+/// The return code of zlib at the end of a stream.
 pub(super) const STREAM_END: i32 = 1;
-/// The code for a lack of room or input.
+/// The return code of zlib if there is no output space or no input.
 pub(super) const BUFFER_ERROR: i32 = -5;
 
-/// The bytes of the pack.
+/// The input with the bytes of the pack.
 pub(super) struct Reader<'a> {
     input: &'a mut dyn Read,
     buffer: Box<[u8; BUFFER_BYTES]>,
@@ -32,7 +32,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a pack with a checksum of `kind` from `input`, at most `limit_bytes`.
+    /// Returns a reader of at most `limit_bytes` of a pack with a checksum of `kind` from `input`.
     pub(super) fn new(input: &'a mut dyn Read, kind: Kind, limit_bytes: Option<u64>) -> Reader<'a> {
         Reader {
             input,
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns bytes that were read and not taken, at least `least` bytes.
+    /// Returns the bytes that were read and not consumed, at least `least` bytes.
     pub(super) fn fill(&mut self, least: usize) -> Result<&[u8], Error> {
         if self.end - self.start < least {
             self.digester.update(&self.buffer[..self.start]);
@@ -81,12 +81,12 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// Compares the checksum; what was read behind it.
+    /// Checks the trailing checksum. Returns the bytes that were read after it.
     pub(super) fn finish(mut self, kind: Kind) -> Result<Vec<u8>, Error> {
         self.digester.update(&self.buffer[..self.start]);
         let digest = std::mem::replace(&mut self.digester, TrailerDigester::new(kind)).finish();
         let len = kind.len_in_bytes();
-        // From here on nothing is digested any more.
+        // From here on, bytes are not hashed any more.
         let found = self.fill(len)?[..len] == *digest.as_slice();
         if !found {
             return Err(Error::new(ErrorKind::Corrupt, "final sha1 did not match"));
@@ -100,11 +100,11 @@ impl<'a> Reader<'a> {
 pub(super) struct Stream<'a, 'b> {
     reader: &'a mut Reader<'b>,
     inflate: Inflate,
-    /// The result, as zlib's code.
+    /// The return code of zlib, if the stream has ended.
     pub(super) code: Option<i32>,
-    /// Why it ended so, for zlib.
+    /// The error because of which zlib rejects the stream.
     error: Option<InflateError>,
-    /// An error of [reading](Read).
+    /// The error of the [`Read`] of the pack.
     pub(super) failure: Option<Error>,
 }
 
@@ -125,7 +125,7 @@ impl<'a, 'b> Stream<'a, 'b> {
         }
     }
 
-    /// Inflates what has arrived as far as `out` has room.
+    /// Inflates the available bytes, as far as `out` has space.
     pub(super) fn step(&mut self, out: &mut [u8]) -> Result<Step, Error> {
         let input = self.reader.fill(1)?;
         let (taken, produced) = (self.inflate.total_in(), self.inflate.total_out());
@@ -146,11 +146,11 @@ impl<'a, 'b> Stream<'a, 'b> {
         Ok(Step { produced, code })
     }
 
-    /// Why zlib rejected the stream, if it did.
+    /// Returns the reason why zlib rejects the stream, if it does.
     pub(super) fn damage(&self) -> Option<Damage> {
         let error = named(self.error?).0;
         let reason = match self.inflate.error_message() {
-            // What the port says, other than zlib, when the window has been left.
+            // The message of the port differs from zlib's for a distance beyond the window.
             Some("repeated call with bad state") => "invalid distance too far back",
             reason => reason.unwrap_or("no message"),
         };

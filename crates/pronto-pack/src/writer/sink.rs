@@ -1,4 +1,4 @@
-//! Destinations of pack entries: files of a directory, or a stream.
+//! The destinations of pack entries: the files of a pack, or a stream.
 
 use std::io::Write;
 
@@ -9,20 +9,20 @@ use crate::error::{Error, ErrorKind};
 
 /// Receives the bytes of entries in order, and the start of each entry.
 pub trait Sink {
-    /// Takes the next bytes, which may be those of many entries, or of a part of one.
+    /// Writes the next bytes, which may be of many entries or a part of an entry.
     ///
     /// # Errors
-    /// `Io` when they cannot be written.
+    /// Fails with `ErrorKind::Io` if the bytes cannot be written.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Records an entry that begins at `start`: called once for each, in their order.
+    /// Records an entry that begins at `start`. Called once for each entry, in their order.
     ///
     /// # Errors
-    /// `Limit` when there are more than were announced.
+    /// Fails with `ErrorKind::Limit` if there are more entries than announced.
     fn note(&mut self, id: &oid, start: u64, crc: u32) -> Result<(), Error>;
 
-    /// Whether the CRC-32 of entries matters, and is to be checked against what is known of those
-    /// that are copied.
+    /// Returns whether the CRC-32 of entries is needed. The CRC-32 of copied entries must then be
+    /// checked against their index.
     fn wants_crc(&self) -> bool;
 }
 
@@ -40,8 +40,8 @@ impl Sink for PackWriter {
     }
 }
 
-/// A pack that is written to a stream while it is made. Copies nothing: data are passed on
-/// immediately, so the caller or the stream should gather small pieces.
+/// A pack that is written to a stream while it is created. Data are passed on immediately without a
+/// copy, so the caller or the stream should gather small pieces.
 pub struct PackStream<'a> {
     out: &'a mut dyn Write,
     digester: TrailerDigester,
@@ -50,12 +50,12 @@ pub struct PackStream<'a> {
     bytes: u64,
 }
 
-/// The pack that was written to a stream.
+/// The result of writing a pack to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streamed {
     /// The checksum at the end of the pack.
     pub checksum: ObjectId,
-    /// The number of bytes, header and checksum included.
+    /// The number of bytes, including the header and the checksum.
     pub bytes: u64,
 }
 
@@ -63,7 +63,7 @@ impl<'a> PackStream<'a> {
     /// Writes the header of a pack of `count` entries whose ids are of `kind`.
     ///
     /// # Errors
-    /// `Io` when it cannot be written.
+    /// Fails with `ErrorKind::Io` if the header cannot be written.
     pub fn begin(
         out: &'a mut dyn Write,
         kind: pronto_hash::Kind,
@@ -82,10 +82,10 @@ impl<'a> PackStream<'a> {
         Ok(stream)
     }
 
-    /// Records `count` entries at once, as [`note`](Sink::note) does one.
+    /// Records `count` entries at once, as [`note`](Sink::note) records one entry.
     ///
     /// # Errors
-    /// `Limit` when there are more than were announced.
+    /// Fails with `ErrorKind::Limit` if there are more entries than announced.
     pub fn note_many(&mut self, count: u32) -> Result<(), Error> {
         if count > self.announced - self.count {
             return Err(Error::new(ErrorKind::Limit, "pack has too many entries"));
@@ -97,7 +97,8 @@ impl<'a> PackStream<'a> {
     /// Writes the checksum.
     ///
     /// # Errors
-    /// `Io` when it cannot be written, `Limit` when there were fewer entries than announced.
+    /// Fails with `ErrorKind::Io` if the checksum cannot be written, and with `ErrorKind::Limit` if
+    /// there were fewer entries than announced.
     pub fn finish(self) -> Result<Streamed, Error> {
         if self.count != self.announced {
             let message = format!("pack has {} entries, not as many as announced", self.count);

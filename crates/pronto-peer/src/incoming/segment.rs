@@ -1,7 +1,9 @@
-//! A received segment: indexed while it arrives, or stored in a file until it is complete.
+//! A received segment, which is indexed while it is received, or stored in a file until it is
+//! complete.
 //!
-//! A client indexes at once, in a thread. A server first stores the bytes in a nameless file, so
-//! the memory of the indexer is needed only while this side works, however slow the peer is.
+//! A client indexes immediately, in a thread. A server first stores the bytes in a file without a
+//! name, so that the memory of the indexer is needed only while this side works, however slow the
+//! peer is.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
@@ -24,24 +26,26 @@ use pronto::fsck::{Inspector, Levels, Scope};
 use pronto::{ErrorKind, Repository, Result, packs};
 use pronto_object::CommitLinks;
 
-/// The largest number of pieces that wait for the indexer.
+/// The largest number of pieces that are queued for the indexer.
 const WAITING_PIECES: usize = 4;
 
-/// Blobs above this that are stored whole pass through in pieces, others are made in files without a
-/// name.
+/// The size in bytes above which blobs that are stored whole are processed in pieces, and other
+/// blobs are reconstructed in files without a name.
 const LARGE_BLOB_BYTES: u64 = 8 << 20;
 
-/// The memory of the indexer for contents, and for deltas that wait for their base.
+/// The memory in bytes of the indexer for contents, and for deltas that wait for their base.
 const KEPT_BYTES: usize = 8 << 20;
 
-/// The largest number of threads that index a segment unless another one is asked for. Each takes up
-/// to 24 MiB; the sender, which searches for deltas, needs more time than two threads here.
+/// The largest number of threads that index a segment, unless the options set another number. Each
+/// thread uses up to 24 MiB. The sender, which searches for deltas, needs more time than two
+/// indexing threads.
 const MOST_THREADS: usize = 2;
 
-/// The largest number of parents of a commit. They are held in memory, and a pack states them in very few bytes.
+/// The largest number of parents of a commit. They are held in memory, and a pack can encode many
+/// of them in few bytes.
 pub const MOST_PARENTS: usize = 4096;
 
-/// The largest number of parents of all commits of a segment.
+/// The largest total number of parents of the commits of a segment.
 pub const MOST_PARENTS_OF_ALL: usize = 1 << 20;
 
 /// A segment that is being received.
@@ -53,12 +57,12 @@ pub(super) struct Segment {
 
 /// The destination of the bytes of a segment.
 enum Way {
-    /// To an indexer in a thread.
+    /// An indexer in a thread.
     Thread {
         pieces: Option<SyncSender<Vec<u8>>>,
         indexer: Option<JoinHandle<Indexed>>,
     },
-    /// To a file, which is indexed when it is complete.
+    /// A file, which is indexed when it is complete.
     File { spool: File, indexer: Box<Indexer> },
 }
 
@@ -83,7 +87,8 @@ pub(super) struct Indexer {
 }
 
 impl Segment {
-    /// Starts a segment with `objects` objects. With `spools` it is written to a file first.
+    /// Starts a segment with `objects` objects. With `spools`, the segment is written to a file
+    /// first.
     pub(super) fn begin(indexer: Indexer, objects: u64, spools: bool) -> Result<Segment> {
         let bytes = indexer.bytes;
         let way = match spools {
@@ -112,7 +117,7 @@ impl Segment {
         })
     }
 
-    /// Takes the next bytes.
+    /// Processes the next bytes.
     pub(super) fn data(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         match &mut self.way {
             Way::Thread { pieces, .. } => {
@@ -120,7 +125,7 @@ impl Segment {
                 if let Some(Ok(())) = sent {
                     return Ok(());
                 }
-                // The indexer has stopped; it returns the reason.
+                // The indexer has stopped, and returns the reason.
                 let why = self.finish().err();
                 Err(why.unwrap_or_else(|| refused("data behind a pack")))
             }
@@ -172,7 +177,7 @@ impl Drop for Segment {
     }
 }
 
-/// A file that goes with its last handle.
+/// Creates a file without a name, which is deleted when its last handle is closed.
 fn nameless(directory: &Path) -> Result<File> {
     let path = directory.join("tmp_segment");
     let make = || {
@@ -185,7 +190,7 @@ fn nameless(directory: &Path) -> Result<File> {
 }
 
 impl Indexer {
-    /// Indexes a pack, checked as `transfer.fsckObjects` has it checked, whatever is configured.
+    /// Indexes a pack, with the checks of `transfer.fsckObjects`, whatever the configuration is.
     fn run(&self, input: impl Read) -> Indexed {
         let (options, levels) = self.options().map_err(failed)?;
         let scope = Scope {
@@ -265,7 +270,7 @@ struct Look<'a> {
     inspector: Inspector<'a>,
     bases: &'a Bases,
     links: Mutex<Vec<Link>>,
-    /// The number of parents in the links.
+    /// The total number of parents in the links.
     parents: Mutex<usize>,
 }
 
@@ -310,8 +315,8 @@ impl Inspect for Look<'_> {
     }
 }
 
-/// The objects of a pack, and those that the peer knows. Other objects of this repository are not
-/// visible, so no answer depends on them.
+/// The objects of a pack, and the objects that are visible to the peer. Other objects of this
+/// repository are hidden, so that no response depends on them.
 struct Visible<'a> {
     contents: &'a dyn Contents,
     bases: SegmentBases<'a>,
@@ -330,7 +335,7 @@ impl Contents for Visible<'_> {
     }
 }
 
-/// Pieces of a pack as one stream, which ends when the sender is dropped.
+/// A stream of the pieces of a pack, which ends when the sender is dropped.
 struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,
@@ -362,12 +367,12 @@ impl Read for Pieces {
     }
 }
 
-/// A stream whose last bytes are kept: the checksum.
+/// A stream that keeps its last bytes, which are the checksum of the pack.
 struct Ending<R> {
     input: R,
-    /// The length of a checksum.
+    /// The length of the checksum in bytes.
     id_bytes: usize,
-    /// The last bytes of the stream, at most as many.
+    /// The last bytes of the stream, at most `id_bytes` of them.
     last: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Admits sessions: asks the host, and waits for a place.
+//! Admits sessions: consults the host, and waits for a slot.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::lobby::Network;
 use super::places::{Place, Signal, Who};
 use crate::failed;
 
-/// The delta bases that a session keeps in memory.
+/// The size in bytes of the delta bases that a session keeps in memory.
 const BASE_CACHE_BYTES: usize = 8 << 20;
 
 /// A connection whose peer has not sent its request yet.
@@ -23,15 +23,15 @@ pub(super) struct Connection {
     pub(super) visit: Arc<dyn Visit>,
     pub(super) number: u64,
     pub(super) network: Network,
-    /// The socket, to see whether the peer is still there.
+    /// The socket, for checking whether the peer is still connected.
     pub(super) socket: Arc<TcpStream>,
     pub(super) signal: Arc<Signal>,
-    /// Receives the name of the requested repository.
+    /// The name of the requested repository, after the peer has sent it.
     pub(super) asked: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
 impl Connection {
-    /// Returns the check that decides about the request of the peer, which is called `name`.
+    /// Returns the check that decides about the request of the peer with this `name`.
     pub(super) fn admission(self, name: Result<String, Error>) -> Admit<Gated> {
         Box::new(move |hello| {
             let name = name?;
@@ -55,7 +55,7 @@ impl Connection {
         })
     }
 
-    /// Waits for a place.
+    /// Waits for a slot.
     fn place(&self, name: &str) -> Result<Place, Error> {
         let server = &self.server;
         if !server.lobby.leave(self.number) {
@@ -73,7 +73,8 @@ impl Connection {
     }
 }
 
-/// Whether the other end of a socket was closed. A peer that has said hello waits for the answer.
+/// Returns whether the remote end of a socket was closed. A peer that has sent its greeting waits
+/// for the response.
 fn has_gone(socket: &TcpStream) -> bool {
     let mut fds = [PollFd::new(socket, PollFlags::RDHUP)];
     let now = Timespec {

@@ -1,19 +1,19 @@
-//! Memory for work: reading, packing and indexing need it only while this side works.
+//! Memory for work. Reading, packing and indexing need this memory only while this side works.
 //!
-//! No work waits for a peer, or for other work, so each permit becomes free again.
+//! No work waits for a peer, or for other work, so that each permit is released again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The memory of one piece of work: the largest object, its delta bases, and the cached parts of
-/// others.
+/// The memory in bytes for a unit of work: the largest object, its delta bases, and the cached
+/// parts of other objects.
 pub(super) const WORK_BYTES: u64 = 48 << 20;
 
 /// The interval at which a waiting session checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A number of permits.
+/// A semaphore that shares its permits among peers.
 pub(super) struct Gate {
     permits: usize,
     state: Mutex<State>,
@@ -23,12 +23,12 @@ pub(super) struct Gate {
 #[derive(Default)]
 struct State {
     tickets: u64,
-    /// The number of permits of each peer.
+    /// The number of permits that each peer holds.
     running: BTreeMap<String, usize>,
     waiting: BTreeMap<u64, String>,
 }
 
-/// The permission to work, until this is dropped.
+/// The permission to work. Dropping it releases the permit.
 pub(super) struct Permit {
     gate: Arc<Gate>,
     name: String,
@@ -49,7 +49,8 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a permit. The peer that has the fewest comes first. None once `is_over`.
+    /// Waits for a permit. The peer with the fewest permits is first. Returns `None` once `is_over`
+    /// returns true.
     pub(super) fn enter(
         self: &Arc<Self>,
         name: &str,

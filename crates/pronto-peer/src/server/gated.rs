@@ -1,4 +1,5 @@
-//! A repository whose work waits for a permit, so that it holds memory only while this side works.
+//! A repository whose operations wait for a permit, so that it uses memory only while this side
+//! works.
 
 use std::sync::Arc;
 
@@ -12,20 +13,20 @@ use super::gate::{Gate, Permit};
 use super::places::Place;
 use crate::PeerRepository;
 
-/// The memory for a sent object: its id.
+/// The memory in bytes for the id of a sent object.
 const OBJECT_BYTES: u64 = 48;
 
-/// The memory for a commit that is to be sent: its id, its date and its parents.
+/// The memory in bytes for a commit to send: its id, its date and its parents.
 const COMMIT_BYTES: u64 = 160;
 
-/// The repository beneath a session, and the place of the session.
+/// The repository of a session, and the slot of the session.
 pub(super) struct Gated {
     inner: PeerRepository,
     place: Place,
     gate: Arc<Gate>,
     name: String,
     stop: Interrupt,
-    /// The memory of the session, and the memory for sending.
+    /// The memory in bytes of the session, and the memory for sending.
     held_bytes: u64,
     sent_bytes: u64,
 }
@@ -56,7 +57,7 @@ impl Gated {
         permit.ok_or_else(|| Error::new(ErrorKind::Busy, "the server has no time for this session"))
     }
 
-    /// Records that sending holds so much more.
+    /// Records that sending uses additional memory.
     fn sending(&mut self, bytes: u64) -> Result<(), Error> {
         self.sent_bytes += bytes;
         self.place.hold(self.held_bytes + self.sent_bytes)
@@ -102,7 +103,8 @@ impl Repository for Gated {
     }
 
     fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
-        // It waits for another session of the same peer to end: without a permit.
+        // This call waits without a permit, because it may wait for another session of the same
+        // peer to end.
         self.place.work()?;
         self.inner.prepare(offers, eligible)
     }

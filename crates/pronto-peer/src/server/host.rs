@@ -1,5 +1,5 @@
-//! The questions of a server about its peers: who they are, what they may do, and which repository they
-//! mean.
+//! The policy of a server about its peers: their identity, their permissions, and their
+//! repositories.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -13,39 +13,41 @@ use super::Ended;
 use crate::PeerRepository;
 use crate::keys::PublicKey;
 
-/// Decides about the connections of a server. Called from many threads.
+/// The policy about the connections of a server. Many threads call it.
 pub trait Host: Send + Sync {
-    /// Admits a connection from `address`, of which nothing has been read. `None` closes it.
+    /// Admits a connection from `address`, from which nothing has been read. Returns `None` to
+    /// close it.
     fn connect(&self, address: SocketAddr) -> Option<Arc<dyn Visit>>;
 }
 
-/// Decides about one connection, step by step. It is dropped when the connection is over.
+/// The policy about one connection, step by step. The value is dropped when the connection ends.
 pub trait Visit: Send + Sync {
-    /// Takes the socket of the connection. The host can end the connection by shutting it down.
+    /// Receives the socket of the connection. The host can end the connection by shutting the
+    /// socket down.
     fn begun(&self, socket: &Arc<TcpStream>) {
         let _ = socket;
     }
 
-    /// Returns the name of the owner of a key, among whose sessions the server shares its places.
+    /// Returns the name of the owner of a key. The server shares its slots among owners.
     ///
     /// # Errors
-    /// The key is not known. The peer is told the reason when it has greeted.
+    /// Fails if the key is unknown. The peer gets the reason after its greeting.
     fn identify(&self, key: &PublicKey) -> Result<String, Error>;
 
-    /// Returns the role of this side, if the peer may do what it requests. Called before the session
-    /// waits for a place: it must be cheap.
+    /// Returns the role of this side, if the request of the peer is permitted. This call must be
+    /// cheap, because it precedes the wait for a slot.
     ///
     /// # Errors
-    /// The peer may not do that.
+    /// Fails if the request is not permitted.
     fn check(&self, hello: &Hello) -> Result<Role, Error>;
 
-    /// Opens the requested repository for a session that has a place. `interrupt` ends it.
+    /// Opens the requested repository for a session that has a slot. `interrupt` ends the session.
     ///
     /// # Errors
-    /// There is none, or the server has no time for it.
+    /// Fails if the repository does not exist, or the server has no capacity for the session.
     fn open(&self, hello: &Hello, interrupt: &Interrupt) -> Result<Opened, Error>;
 
-    /// The connection is over.
+    /// Receives the record of the connection when the connection has ended.
     fn ended(&self, ended: &Ended) {
         let _ = ended;
     }
@@ -55,6 +57,6 @@ pub trait Visit: Send + Sync {
 pub struct Opened {
     /// The repository.
     pub repository: PeerRepository,
-    /// Which refs the peer may see and give at all. It is not told.
+    /// The refs that the peer may see and send. The peer does not get this list.
     pub limits: Matcher,
 }

@@ -17,20 +17,20 @@ use crate::{Options, PeerRepository, failed};
 use pronto::environment::Environment;
 use pronto::{Repository, upload_pack};
 
-/// Serves a repository, or a directory of repositories, to known peers. The list is read for each
-/// connection, so a revocation applies from the next one on.
+/// A policy that serves a repository, or a directory of repositories, to known peers. The list is
+/// read for each connection, so that a revocation applies from the next connection on.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ListedPeers {
-    /// A repository, or a directory of repositories.
+    /// The path of a repository, or of a directory of repositories.
     pub place: PathBuf,
-    /// The list of known peers.
+    /// The file with the list of known peers.
     pub peers: PathBuf,
     /// The environment in which repositories are opened.
     pub environment: Environment,
-    /// Whether own branches move forward to those of peers.
+    /// Fast-forward local branches to those of peers (`--ff`).
     pub fast_forward: bool,
-    /// The number of bytes that one session may receive.
+    /// The largest number of bytes that one session may receive.
     pub budget_bytes: u64,
 }
 
@@ -118,7 +118,8 @@ impl Visit for Guest {
 }
 
 impl ListedPeers {
-    /// Finds the repository with this name: the served one, or one in the served directory.
+    /// Returns the repository with this name: the served repository, or a repository in the served
+    /// directory.
     fn find(&self, name: &[u8]) -> Result<Repository, Error> {
         let (place, environment) = (&self.place, &self.environment);
         let none = || {
@@ -148,7 +149,7 @@ impl ListedPeers {
             return Err(none());
         }
         let found = open(&place.join(relative))?.ok_or_else(none)?;
-        // Links may lead out of what is served.
+        // Symbolic links may refer to repositories outside of the served directory.
         let real = std::fs::canonicalize(found.git_dir()).map_err(|_| none())?;
         let root = std::fs::canonicalize(place).map_err(|_| none())?;
         match real.starts_with(root) {

@@ -1,7 +1,8 @@
-//! Strangers: connections whose peer has not yet shown a known key and sent a request.
+//! Unauthenticated connections, whose peer has not yet presented a known key and sent a request.
 //!
-//! Each costs a thread, a socket and less than 256 KiB for a few seconds. Their number is limited,
-//! in total and for each network. A new one replaces the oldest of the network that has most.
+//! Each connection costs a thread, a socket and less than 256 KiB for a few seconds. Their number
+//! is limited, in total and for each network. A new connection replaces the oldest connection of
+//! the network with the most connections.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const LEAST: usize = 64;
 const MOST: usize = 256;
 
-/// The network of an address: what one person can be expected to have. An IPv4 address, or the
+/// The network of an address, which is likely to belong to one person: an IPv4 address, or the
 /// first 64 bits of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Network(IpAddr);
@@ -28,7 +29,7 @@ impl Network {
     }
 }
 
-/// All strangers, by the number of their connection.
+/// All unauthenticated connections, by their number.
 pub(super) struct Lobby {
     most: usize,
     each: Mutex<BTreeMap<u64, Stranger>>,
@@ -36,12 +37,12 @@ pub(super) struct Lobby {
 
 struct Stranger {
     network: Network,
-    /// Another thread can end the connection by it.
+    /// The socket, by which another thread can end the connection.
     socket: Arc<TcpStream>,
 }
 
 impl Lobby {
-    /// A lobby for a server that takes so many connections.
+    /// Creates a lobby for a server with at most `connections` sessions.
     pub(super) fn new(connections: usize) -> Self {
         Lobby {
             most: (connections / 4).clamp(LEAST, MOST),
@@ -65,13 +66,13 @@ impl Lobby {
         each.insert(number, Stranger { network, socket });
     }
 
-    /// Removes a connection that is authenticated or over. Returns `false` if it was ended for another
-    /// one.
+    /// Removes a connection that is authenticated or has ended. Returns `false` if the connection
+    /// was ended to admit another one.
     pub(super) fn leave(&self, number: u64) -> bool {
         self.each().remove(&number).is_some()
     }
 
-    /// Ends one connection: the system has no room for more.
+    /// Ends one connection, because the system has no resources for more.
     pub(super) fn make_room(&self) {
         evict_any(&mut self.each());
     }
@@ -88,7 +89,7 @@ fn evict_any(each: &mut BTreeMap<u64, Stranger>) {
     }
 }
 
-/// Ends the oldest of a network: it has had the longest time.
+/// Ends the oldest connection of a network, which has had the most time.
 fn evict(each: &mut BTreeMap<u64, Stranger>, network: Network) {
     let oldest = each.iter().find(|(_, each)| each.network == network);
     if let Some(stranger) = oldest

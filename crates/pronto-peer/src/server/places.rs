@@ -1,8 +1,8 @@
-//! Places of sessions, shared fairly among peers.
+//! The slots of sessions, shared fairly among peers.
 //!
-//! A session has a place from its admission to its end. Each peer has at most a quarter of them, so
-//! a few stalled peers leave places for others. When all are taken, a waiting session takes the
-//! place of one whose peer is slow, or of a peer or network that has more places than its own.
+//! A session has a slot from its admission to its end. Each peer has at most a quarter of the
+//! slots, so that a few stalled peers leave slots for others. When all slots are taken, a waiting
+//! session gets the slot of a slow peer, or of a peer or network that has more slots than its own.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,14 +14,14 @@ use pronto_netsync::{Error, ErrorKind};
 use super::Limits;
 use super::lobby::Network;
 
-/// The memory of a session that waits for its peer: its queues, its delta bases, and the
-/// handles of a repository. Refs and commits that are held besides are added.
+/// The memory in bytes of a session that waits for its peer: its queues, its delta bases, and the
+/// handles of a repository. The memory for refs and commits is added.
 pub(super) const BASE_BYTES: u64 = 12 << 20;
 
-/// The smallest number of places, whatever the memory is.
+/// The smallest number of slots, whatever the memory is.
 const LEAST_PLACES: usize = 4;
 
-/// A peer may have this fraction of all places.
+/// The divisor for the part of all slots that a peer may have.
 const PARTS: usize = 4;
 
 /// The interval at which a waiting session checks whether it must stop.
@@ -30,14 +30,14 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The time for which an admitted session may wait for more memory.
 const MORE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The peer of a session.
+/// The identity of the peer of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Who {
     pub(super) name: String,
     pub(super) network: Network,
 }
 
-/// State that the thread of a session shares with the sessions that wait for its place.
+/// The state that the thread of a session shares with the sessions that wait for its slot.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     quiet_milliseconds: AtomicU64,
@@ -45,10 +45,10 @@ pub(super) struct Signal {
 }
 
 impl Signal {
-    /// Notes for how long the peer has been slow.
+    /// Records the time for which the peer has been slow.
     ///
     /// # Errors
-    /// The place was given to another one.
+    /// Fails with [`ErrorKind::Busy`] if another session got the slot.
     pub(super) fn keep(&self, quiet: Duration) -> Result<(), Error> {
         let quiet = u64::try_from(quiet.as_millis()).unwrap_or(u64::MAX);
         self.quiet_milliseconds.store(quiet, Relaxed);
@@ -65,7 +65,7 @@ impl Signal {
     }
 }
 
-/// All places.
+/// The slots of a server.
 pub(super) struct Places {
     most: usize,
     most_of_peer: usize,
@@ -91,7 +91,7 @@ struct Holder {
     signal: Arc<Signal>,
 }
 
-/// A place. Dropping it frees it, unless it was given to another session before.
+/// A slot. Dropping it releases the slot, unless another session got the slot before.
 pub(super) struct Place {
     places: Arc<Places>,
     number: u64,
@@ -103,7 +103,7 @@ fn busy(message: impl Into<String>) -> Error {
 }
 
 impl Places {
-    /// Creates the places that fit into `bytes`.
+    /// Creates the slots that fit into `bytes`.
     pub(super) fn new(limits: &Limits, bytes: u64) -> Self {
         let fitting = usize::try_from(bytes / BASE_BYTES).unwrap_or(usize::MAX);
         let most = fitting.min(limits.connections).max(LEAST_PLACES);
@@ -130,11 +130,12 @@ impl Places {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits for a place for the session of this number.
+    /// Waits for a slot for the session with this number. `is_over` returns whether the slot is no
+    /// longer needed.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] if too many wait already or it takes too long; `is_over` says that the
-    /// place is no longer needed.
+    /// Fails with [`ErrorKind::Busy`] if too many sessions wait already or the wait exceeds its
+    /// timeout, and with [`ErrorKind::Closed`] if the peer has disconnected.
     pub(super) fn take(
         self: &Arc<Self>,
         number: u64,
@@ -192,8 +193,9 @@ impl Places {
             || state.holders.is_empty()
     }
 
-    /// Whose turn it is: of those whose peer may have another place, the one of the peer, and then
-    /// of the network, that has the fewest; then the one that came first.
+    /// Returns the session whose turn it is, among those whose peer may have another slot. The peer
+    /// with the fewest slots is first, then the network with the fewest slots, then the session
+    /// with the longest wait.
     fn next(&self, state: &State) -> Option<u64> {
         let counts = state.counts();
         let may = (state.waiting.iter()).filter(|(_, who)| counts.of_peer(who) < self.most_of_peer);
@@ -202,8 +204,9 @@ impl Places {
         next.map(|(number, _)| *number)
     }
 
-    /// Takes the place of a session whose peer is slow, or, if `who` has waited for a while, of the
-    /// newest session of a peer or network that has at least two more than `who` has.
+    /// Withdraws the slot of a session whose peer is slow, or, if `who` has waited for the time of
+    /// a turn, of the newest session of a peer or network that has at least two slots more than
+    /// `who`.
     fn reclaim(&self, state: &mut State, who: &Who, waited: Duration) {
         let slow = (state.holders.iter()).filter(|(_, holder)| holder.signal.quiet() >= self.slow);
         let slowest = slow.max_by_key(|(_, holder)| holder.signal.quiet());
@@ -217,7 +220,7 @@ impl Places {
     }
 }
 
-/// The number of places of each peer and of each network.
+/// The number of slots of each peer and of each network.
 #[derive(Default)]
 struct Counts<'a> {
     peers: BTreeMap<&'a str, usize>,
@@ -273,18 +276,19 @@ impl State {
 }
 
 impl Place {
-    /// This side works: the peer is not slow meanwhile.
+    /// Marks that this side works, so that the peer does not count as slow in the meantime.
     ///
     /// # Errors
-    /// The place was given to another one.
+    /// Fails with [`ErrorKind::Busy`] if another session got the slot.
     pub(super) fn work(&self) -> Result<(), Error> {
         self.signal.keep(Duration::ZERO)
     }
 
-    /// Waits until the session may hold `bytes` beside what every session holds.
+    /// Waits until the session may hold `bytes` in addition to the memory of every session.
     ///
     /// # Errors
-    /// There is no room for that now, or the place was given to another one.
+    /// Fails with [`ErrorKind::Busy`] if no memory is available in time, or another session got the
+    /// slot.
     pub(super) fn hold(&self, bytes: u64) -> Result<(), Error> {
         let (begun, places) = (Instant::now(), &self.places);
         let bytes = BASE_BYTES.saturating_add(bytes);
@@ -320,7 +324,8 @@ impl State {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // If it was given away it has gone from the list, and its number is used once.
+        // If another session got the slot, the number is no longer in the list. Numbers are not
+        // reused.
         self.places.state().holders.remove(&self.number);
         self.places.changed.notify_all();
     }

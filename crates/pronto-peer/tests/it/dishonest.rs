@@ -1,4 +1,4 @@
-//! Dishonest peers: their data reaches neither refs nor the object store.
+//! Tests of dishonest peers, whose data must reach neither refs nor the object store.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pronto_peer::{Options, PeerRepository};
 
 use crate::support::Sandbox;
 
-/// A repository with a hidden object, and that of a peer that knows only its id.
+/// A repository with a hidden object, and the repository of a peer that knows only its id.
 struct Scene {
     sandbox: Sandbox,
     hidden: String,
@@ -97,7 +97,7 @@ impl Scene {
         std::fs::read(self.sandbox.root.join("pack")).expect("a pack")
     }
 
-    /// Returns the victim after it was offered `tip` and wants it.
+    /// Returns the victim after it got the offer `tip` and wants it.
     fn victim(&self, tip: &str) -> (PeerRepository, Offer) {
         let mut victim = self.looked_at(false);
         let offer = offer("refs/heads/loot", tip, None);
@@ -125,7 +125,7 @@ impl Scene {
         victim
     }
 
-    /// Offers `offers`, sends `ids`, and returns the answer of the victim.
+    /// Offers `offers`, sends `ids`, and returns the response of the victim.
     fn land(&self, offers: &[Offer], ids: &[&str]) -> Error {
         let mut victim = self.looked_at(true);
         let complete = victim.complete(offers).expect("they are read");
@@ -262,7 +262,7 @@ fn broken_and_evil_segments_leave_nothing() {
     // Refs that would take over a worktree.
     let tree = scene.tree(&format!("040000 tree {tree}\t.git"));
     fails(&scene.pack("thief", &[&tree]), 1, "hasDotgit");
-    // A second session has to wait for the first.
+    // A second session has to wait for the first one.
     let (first, offer) = scene.victim(&tip);
     let repository = Arc::new(scene.sandbox.open("victim"));
     let mut options = Options::new("thief".to_owned(), 1 << 20);
@@ -376,7 +376,7 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
     );
     assert_eq!(error.message(), missing);
     scene.check_unharmed();
-    // A discarded tree proves nothing, in whatever order objects are checked.
+    // A discarded tree proves nothing, in any order of the checks.
     let other = scene.tree(&format!("100644 blob {hidden}\tx\n100644 blob {hidden}\ty"));
     let chain = [&file, &other, &file, &other].map(|tree| &tree[..]);
     let mut tips = vec![scene.base.clone()];

@@ -1,4 +1,4 @@
-//! Synchronising repositories of stock git.
+//! Tests of the synchronisation of repositories of stock git.
 
 mod dishonest;
 #[expect(dead_code, reason = "the tests of crate pronto need more of it")]

@@ -1,40 +1,40 @@
-//! Errors of reftables.
+//! Errors of the reftable module.
 
-/// The error of this module: a kind and where it happened.
+/// The error of this module: a kind, a message and the path of the file.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
-/// The outcome of what can fail so.
+/// The result type of this module.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system refused.
+    /// A system call failed.
     Io,
-    /// The bytes are not what the format says.
+    /// The bytes of a file are malformed.
     Corrupt,
-    /// A version or a hash function that is not known.
+    /// The version or the hash function of a table is not supported.
     Unsupported,
-    /// The hash function of a table is not the one of the repository.
+    /// The hash function of a table is not that of the repository.
     WrongHash,
     /// `tables.list` names a table that does not exist.
     Missing,
     /// Another process holds the lock.
     Locked,
-    /// Another process has changed the stack meanwhile.
+    /// Another process has changed the stack in the meantime.
     Outdated,
-    /// A record cannot be written: its name, its order, its update index or its size.
+    /// A record cannot be written because of its name, its order, its update index or its size.
     Record,
     /// An option is out of range.
     Options,
 }
 
-/// A fault in the bytes of a block, before it is known which file it is in.
+/// A fault in the bytes of a block, before the path of the file is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) message: &'static str,
-    /// From the start of the block.
+    /// The offset of the fault from the start of the block.
     pub(crate) at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The fixed parts of a table: header, footer and kinds of blocks.
+//! The fixed parts of a table: header, footer and block types.
 
 use pronto_hash::Kind;
 
@@ -8,16 +8,17 @@ const MAGIC: &[u8; 4] = b"REFT";
 const SHA1: u32 = u32::from_be_bytes(*b"sha1");
 const SHA256: u32 = u32::from_be_bytes(*b"s256");
 
-/// The bits of the position of the object blocks that tell the length of their keys.
+/// The number of low bits of the position of the object section that store the length of object
+/// keys.
 const ID_LEN_BITS: u32 = 5;
 
 /// The largest size of a block.
 pub(crate) const LARGEST_BLOCK: u32 = (1 << 24) - 1;
 
-/// Type and length in front of each block.
+/// The length of the type and the length field before each block.
 pub(crate) const BLOCK_HEADER_LEN: usize = 4;
 
-/// The kinds of blocks.
+/// The types of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Ref,
@@ -47,12 +48,12 @@ impl BlockKind {
     }
 }
 
-/// The first and the last update index that a table may hold.
+/// The first and the last update index that a table may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The first one.
+    /// The smallest update index.
     pub min: u64,
-    /// The last one.
+    /// The largest update index.
     pub max: u64,
 }
 
@@ -60,10 +61,10 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
-    /// 0 where blocks are not aligned.
+    /// The size of aligned blocks; 0 if blocks are not aligned.
     pub(crate) block_size: u32,
     pub(crate) limits: Limits,
-    /// Version 2 names its hash function.
+    /// Whether the table has version 2, whose header names the hash function.
     pub(crate) is_version_2: bool,
 }
 
@@ -76,7 +77,7 @@ impl Header {
         self.len() + 44
     }
 
-    /// The header of a table that is to be written: version 1 where that is possible.
+    /// Returns the header of a new table, with version 1 if possible.
     pub(crate) fn new(kind: Kind, block_size: u32, limits: Limits) -> Header {
         Header {
             kind,
@@ -102,7 +103,8 @@ impl Header {
         }
     }
 
-    /// The header at the start of `bytes`. `Ok(None)`: version or hash function are not known.
+    /// Parses the header at the start of `bytes`. Returns `Ok(None)` if the version or the hash
+    /// function is unknown.
     pub(crate) fn read(bytes: &[u8]) -> Result<Option<Header>, Fault> {
         let ends = Fault::new("table ends within its header", bytes.len());
         let fixed = bytes.get(..24).ok_or(ends)?;
@@ -130,12 +132,12 @@ impl Header {
     }
 }
 
-/// The position of the blocks of one kind, and of their index.
+/// The positions of the blocks of one type, and of their index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// The first block, if there is any.
+    /// The position of the first block, if there is one.
     pub(crate) start: Option<u64>,
-    /// The root of the index, or 0.
+    /// The position of the root block of the index; 0 if there is no index.
     pub(crate) index: u64,
 }
 
@@ -169,7 +171,7 @@ impl Footer {
         bytes.extend_from_slice(&crc.to_be_bytes());
     }
 
-    /// The footer `bytes`, of the length that `header` tells.
+    /// Parses the footer `bytes`, whose length depends on `header`.
     pub(crate) fn read(bytes: &[u8], header: &Header) -> Result<Footer, Fault> {
         let ends = Fault::new("table ends within its footer", bytes.len());
         let crc_at = bytes.len().checked_sub(4).ok_or(ends)?;

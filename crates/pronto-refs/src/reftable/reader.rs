@@ -1,4 +1,4 @@
-//! Reading tables.
+//! Reads reftables.
 
 mod block;
 mod index;

@@ -1,4 +1,4 @@
-//! The tables of a repository: reading them as one, and changing them.
+//! A stack of reftables: reads the tables as one, and changes them.
 
 mod clean;
 mod compact;
@@ -29,7 +29,7 @@ use super::WriteOptions;
 use super::error::{ErrorKind, Result};
 use list::{List, TABLES_LIST};
 
-/// The time for which readers retry to open tables that compactions delete, as in Git.
+/// The time for which readers retry to open tables that compactions have deleted, as in Git.
 const PATIENCE_OF_READERS: Duration = Duration::from_secs(3);
 
 /// The smallest number of attempts of a reader.
@@ -46,11 +46,11 @@ pub struct StackOptions {
     pub geometric_factor: u8,
     /// The time to wait for the lock (`reftable.lockTimeout`).
     pub lock_timeout: Duration,
-    /// The way to flush written tables (`core.fsync` with `reference`).
+    /// The method to flush written tables (`core.fsync` with `reference`, `core.fsyncMethod`).
     pub sync: SyncMethod,
-    /// The permissions of files, if they are not those of the process (`core.sharedRepository`).
+    /// The permissions of new files (`core.sharedRepository`); `None` for those of the umask.
     pub file_mode: Option<u32>,
-    /// Whether transactions compact the stack when they are done.
+    /// Whether transactions compact the stack after their commit.
     pub auto_compact: bool,
 }
 
@@ -67,7 +67,7 @@ impl Default for StackOptions {
     }
 }
 
-/// The directory with the tables of a repository or of a worktree. `Send + Sync`.
+/// The stack of tables in the directory `reftable` of a repository or a worktree. `Send + Sync`.
 #[derive(Debug)]
 pub struct Stack {
     directory: PathBuf,
@@ -77,20 +77,22 @@ pub struct Stack {
     loaded: Mutex<Loaded>,
 }
 
-/// The tables, and the list that named them.
+/// The opened tables, and the list from which their names were read.
 #[derive(Debug)]
 struct Loaded {
-    /// The open file keeps its inode number from being given to another list.
+    /// The list. Its open file keeps the inode number from being reused for another list.
     list: List,
     snapshot: Snapshot,
 }
 
 impl Stack {
     /// Opens the stack in `directory`, whose tables have object ids of `kind`. Without
-    /// `tables.list` it is empty. Costs as [`snapshot`](Self::snapshot) after a change.
+    /// `tables.list`, the stack is empty. Costs the same as [`snapshot`](Self::snapshot) after a
+    /// change.
     ///
     /// # Errors
-    /// The list or a table cannot be read or is broken; [`ErrorKind::WrongHash`].
+    /// Fails with [`ErrorKind::WrongHash`] if a table has another hash function, and with other
+    /// kinds if the list or a table cannot be read or is malformed.
     pub fn open(directory: impl Into<PathBuf>, kind: Kind, options: StackOptions) -> Result<Stack> {
         let directory = directory.into();
         let stack = Stack {
@@ -113,18 +115,19 @@ impl Stack {
         &self.directory
     }
 
-    /// The hash function of the object ids.
+    /// Returns the hash function of object ids.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Returns the current content of the stack. One `stat(2)` and a short lock if nothing has
-    /// changed since the last call; otherwise the list is read and new tables are opened. Never
-    /// fails because of a concurrent compaction: if tables of the list are gone, the list is read
+    /// Returns the current content of the stack. Costs one `stat(2)` and a short lock if the stack
+    /// has not changed since the last call; otherwise reads the list and opens new tables. Never
+    /// fails because of a concurrent compaction: if tables of the list are gone, reads the list
     /// again.
     ///
     /// # Errors
-    /// As [`open`](Self::open); [`ErrorKind::Missing`] if the list names a missing table.
+    /// Fails as [`open`](Self::open) does, and with [`ErrorKind::Missing`] if the list names a
+    /// missing table.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if !loaded.list.is_current(&self.list_path)? {
@@ -139,7 +142,7 @@ impl Stack {
         loaded.snapshot.clone()
     }
 
-    /// Reads the list and opens the tables that `old` does not have.
+    /// Reads the list, and opens the tables that `old` does not contain.
     fn load(&self, old: &Snapshot) -> Result<Loaded> {
         let deadline = Instant::now() + PATIENCE_OF_READERS;
         let mut tries = 0;
@@ -150,7 +153,7 @@ impl Stack {
                 Err(error) if *error.kind() == ErrorKind::Missing => {
                     tries += 1;
                     let is_over = tries > LEAST_TRIES && Instant::now() >= deadline;
-                    // A compaction changes the list before it removes tables.
+                    // A compaction replaces the list before it removes tables.
                     if is_over || List::read(&self.list_path)?.names == list.names {
                         return Err(error);
                     }
@@ -161,7 +164,7 @@ impl Stack {
         }
     }
 
-    /// The names that the list has now, whatever was loaded.
+    /// Returns the current table names from the list file, independent of the opened tables.
     fn names(&self) -> Result<Vec<TableName>> {
         Ok(List::read(&self.list_path)?.names)
     }
@@ -170,7 +173,7 @@ impl Stack {
         self.directory.join(name.as_str())
     }
 
-    /// Gives a file of the stack the permissions it is to have.
+    /// Sets the permissions of a new file of the stack.
     fn set_mode(&self, file: &std::fs::File, path: &Path) -> Result<()> {
         use std::os::unix::fs::PermissionsExt;
         match self.options.file_mode {

@@ -1,10 +1,10 @@
-//! Numbers of variable length, encoded like offsets of deltas in packs.
+//! Variable-length integers, encoded like the offsets of deltas in packs.
 
-/// The most bytes that a number has.
+/// The largest length of an encoded integer in bytes.
 const LONGEST: usize = 10;
 
-/// Reads a number at `at` and moves `at` behind it; `None` where the bytes end too early or the
-/// number does not fit.
+/// Reads an integer at `at` and moves `at` after it; `None` if the bytes end too early or the
+/// integer is too large.
 #[inline(always)]
 pub(crate) fn read(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
@@ -30,7 +30,7 @@ fn read_more(bytes: &[u8], at: &mut usize, first: u8) -> Option<u64> {
     }
 }
 
-/// Appends `value` to `bytes`.
+/// Appends the encoded `value` to `bytes`.
 pub(crate) fn write(bytes: &mut Vec<u8>, mut value: u64) {
     let mut buffer = [0; LONGEST];
     let mut at = LONGEST - 1;

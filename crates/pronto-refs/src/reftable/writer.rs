@@ -1,4 +1,4 @@
-//! Writing tables.
+//! Writes reftables.
 
 mod block;
 mod objects;
@@ -7,18 +7,18 @@ mod value;
 
 pub use table::{TableWriter, Written};
 
-/// Options for writing a table. The defaults are those of Git.
+/// Options to write a table. The defaults are those of Git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// The size of a block, at most 16,777,215 (`reftable.blockSize`); 0 stands for 4096.
+    /// The size of a block in bytes, at most 16,777,215 (`reftable.blockSize`); 0 means 4096.
     pub block_size: u32,
-    /// After how many records a key is written whole (`reftable.restartInterval`); 0 stands
-    /// for 16.
+    /// The number of records after which a key is written in full (`reftable.restartInterval`); 0
+    /// means 16.
     pub restart_interval: u16,
     /// Whether large tables get object blocks (`reftable.indexObjects`).
     pub index_objects: bool,
-    /// Whether blocks begin at multiples of the block size. Git always does that.
+    /// Whether blocks are padded to multiples of the block size. Git always pads blocks.
     pub is_padded: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The repository around the references, as transactions see it.
+//! The interface through which transactions of refs use the rest of the repository.
 
 use std::fmt;
 
@@ -9,65 +9,67 @@ use pronto_hash::{ObjectId, oid};
 
 use super::References;
 
-/// The repository that references belong to: its configuration, its objects and its hook.
+/// The repository that contains the refs: its configuration, its objects and its hook.
 ///
-/// References are changed through it, so that this crate need not know how objects are stored or
-/// how programs are started.
+/// Refs are changed through this trait, so that this crate does not depend on the object store or
+/// on the way in which processes are started.
 pub trait Host: fmt::Debug + Sync {
-    /// The references themselves.
+    /// Returns the refs of the repository.
     fn refs(&self) -> &References;
 
-    /// The configuration.
+    /// Returns the configuration.
     fn config(&self) -> &Config;
 
-    /// Which files are flushed to the disk, and how.
+    /// Returns the files to flush to the disk, and the method (`core.fsync`, `core.fsyncMethod`).
     ///
     /// # Errors
-    /// A configured value is not of its type.
+    /// Fails if a setting has a malformed value.
     fn fsync(&self) -> Result<Fsync>;
 
-    /// Tells the object store that references to its objects are about to be written, so that none
-    /// of those that are there is pruned.
+    /// Announces to the object store that refs to its objects are about to be written, so that no
+    /// present object is pruned.
     ///
     /// # Errors
-    /// The object store cannot be opened or locked.
+    /// Fails if the object store cannot be opened or locked.
     fn begin_writing(&self) -> Result<()>;
 
-    /// Whether the object `id` exists.
+    /// Returns whether the object `id` exists.
     ///
     /// # Errors
-    /// The object store cannot be read.
+    /// Fails if the object store cannot be read.
     fn has_object(&self, id: &oid) -> Result<bool>;
 
-    /// Refuses to let `name` hold an object that does not exist, or a branch one that is no commit.
+    /// Checks that the ref `name` may point to the object `id`: the object must exist, and must be
+    /// a commit if the ref is a branch.
     ///
     /// # Errors
-    /// It is refused, or the object store cannot be read.
+    /// Fails if the ref may not point to the object, or if the object store cannot be read.
     fn check_storable(&self, name: &BStr, id: &oid) -> Result<()>;
 
-    /// The object that the tag `id` points to in the end; `None` when it is no tag, or does not
-    /// exist.
+    /// Peels the tag `id` and returns the id of its final object; `None` if `id` is not a tag or
+    /// does not exist.
     ///
     /// # Errors
-    /// A tag on the way is malformed or cannot be read.
+    /// Fails if a tag in the chain is malformed or cannot be read.
     fn peel_tag(&self, id: ObjectId) -> Result<Option<ObjectId>>;
 
-    /// The committer and the time, as the lines of logs record them.
+    /// Returns the committer and the time in the format of reflog lines.
     ///
     /// # Errors
-    /// A date was given that is none, or a configured value is not of its type.
+    /// Fails if a given date is malformed, or if a setting has a malformed value.
     fn log_signature(&self) -> Result<String>;
 
-    /// Whether there is a hook `reference-transaction`.
+    /// Returns whether a hook `reference-transaction` is installed.
     fn has_hook(&self) -> bool;
 
-    /// Runs the hook `reference-transaction` with `state` as its argument and `input` to read;
-    /// its exit code, or `None` when there is no such hook.
+    /// Runs the hook `reference-transaction` with `state` as its argument and `input` on its
+    /// standard input. Returns the exit code, or `None` if there is no such hook.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// Fails if the hook cannot be started.
     fn run_hook(&self, state: &str, input: Vec<u8>) -> Result<Option<i32>>;
 
-    /// Notes that the ref `name` points to an object that does not exist, and is not packed.
+    /// Records that the ref `name` points to an object that does not exist, and is therefore not
+    /// packed.
     fn note_missing_target(&self, name: &BStr);
 }

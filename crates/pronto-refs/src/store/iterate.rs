@@ -1,4 +1,5 @@
-//! Iterates over refs below a prefix, in order of their names, loose before packed.
+//! Iterates over refs below a prefix in order of names. Loose refs take precedence over packed
+//! refs.
 
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -14,41 +15,41 @@ use pronto_io::short::Short as _;
 /// The deepest nesting of directories of refs.
 const MAX_DEPTH: usize = 256;
 
-/// One reference during an iteration.
+/// One ref during an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceRef<'a> {
-    /// Its full name.
+    /// The full name of the ref.
     pub name: &'a BStr,
-    /// The object it leads to.
+    /// The object to which the ref resolves.
     pub id: ObjectId,
-    /// The name that a symbolic reference holds.
+    /// The target of a symref.
     pub symbolic: Option<&'a RefName>,
-    /// The object to which the tag finally points, if that is known without reading it.
+    /// The peeled object of an annotated tag, if it is stored with the ref.
     pub peeled: Option<ObjectId>,
 }
 
-/// An entry that is no reference to an object.
+/// An entry that is not a usable ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken<'a> {
-    /// A file that holds nonsense, or has an impossible name.
+    /// A file with malformed contents or an invalid name.
     Contents(&'a BStr),
-    /// A symbolic reference to one that does not exist.
+    /// A symref to a ref that does not exist.
     Dangling(&'a BStr),
 }
 
-/// An item of an iteration.
+/// An item of an iteration: a ref or a broken entry.
 pub type Found<'a> = Result<ReferenceRef<'a>, Broken<'a>>;
 
 pub(super) type Visit<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<ControlFlow<()>>;
 
 impl References {
-    /// Calls `visit` for each ref whose name starts with `prefix`, in order of names, until it
-    /// breaks. Dangling refs are skipped.
+    /// Calls `visit` for each ref whose name starts with `prefix`, in order of names, until `visit`
+    /// breaks. Dangling symrefs are skipped.
     ///
-    /// Costs one read per loose ref below the prefix; packed ones cost no allocation.
+    /// Costs one read for each loose ref below the prefix; packed refs cost no allocation.
     ///
     /// # Errors
-    /// The packed refs cannot be read, or `visit` failed.
+    /// Fails if `packed-refs` cannot be read, or if `visit` fails.
     pub fn for_each(
         &self,
         prefix: impl AsRef<[u8]>,
@@ -60,10 +61,10 @@ impl References {
         })
     }
 
-    /// Like [`for_each`](Self::for_each), with what is broken on the way.
+    /// Does the same as [`for_each`](Self::for_each), and also calls `visit` for broken refs.
     ///
     /// # Errors
-    /// The packed references cannot be read, or `visit` failed.
+    /// Fails if `packed-refs` cannot be read, or if `visit` fails.
     pub fn for_each_or_broken(
         &self,
         prefix: impl AsRef<[u8]>,
@@ -107,7 +108,7 @@ impl References {
         let contents = loose::read(&self.file_of(safe), name, self.object_hash);
         let target = match contents.and_then(|found| found.map_or(Ok(None), |it| it.target(name))) {
             Ok(Some(target)) => target,
-            // It was packed meanwhile, or removed, or is a link that leads nowhere.
+            // The ref was packed or removed meanwhile, or is a dangling symbolic link.
             Ok(None) => match self.find_listed(name)? {
                 Some(found) => found.target,
                 None => return Ok(ControlFlow::Continue(())),
@@ -124,13 +125,14 @@ impl References {
             Target::Object(id) => visit(Ok(found(id, None))),
             Target::Symbolic(to) => match self.resolve(&to) {
                 Ok(Some(super::Resolved { id: Some(id), .. })) => visit(Ok(found(id, Some(&to)))),
-                // As in Git, one that leads to itself or to a broken ref is like one that leads nowhere.
+                // As in Git, a symref to itself or to a broken ref is treated as a dangling one.
                 Ok(_) | Err(_) => visit(Err(Broken::Dangling(name))),
             },
         }
     }
 
-    /// Returns the ref of this name, also if a symbolic link that leads nowhere hides it from lookups.
+    /// Returns the ref with the full name `name`, even if a dangling symbolic link hides it from
+    /// lookups.
     fn find_listed(&self, name: &BStr) -> Result<Option<Reference>> {
         match self.find(name)? {
             None => self.find_packed(name),
@@ -138,11 +140,11 @@ impl References {
         }
     }
 
-    /// Returns all refs whose name starts with `prefix`, in order of names, without dangling ones.
-    /// Symbolic refs stay symbolic.
+    /// Returns all refs whose name starts with `prefix`, in order of names, without dangling
+    /// symrefs. Symrefs are not followed.
     ///
     /// # Errors
-    /// The packed refs cannot be read.
+    /// Fails if `packed-refs` cannot be read.
     pub fn all(&self, prefix: impl AsRef<[u8]>) -> Result<Vec<Reference>> {
         let mut all = Vec::new();
         self.for_each(prefix, |reference| {
@@ -160,11 +162,11 @@ impl References {
         Ok(all)
     }
 
-    /// The first reference, loose or packed, with a name below `directory` (no slash at its end)
-    /// for which `counts` holds.
+    /// Returns the first ref, loose or packed, whose name is below `directory` (without a trailing
+    /// slash) and for which `counts` returns `true`.
     ///
     /// # Errors
-    /// References cannot be listed.
+    /// Fails if refs cannot be listed.
     pub fn first_below(
         &self,
         directory: &BStr,
@@ -186,7 +188,7 @@ impl References {
         Ok(first)
     }
 
-    /// The names of all files below `refs/` that start with `prefix`, sorted.
+    /// Returns the sorted names of all loose refs that start with `prefix`.
     pub(super) fn loose_names(&self, prefix: &BStr) -> Vec<BString> {
         let mut names = Vec::new();
         let directory = match prefix.last_position_of(b'/') {
@@ -225,7 +227,7 @@ impl References {
     }
 }
 
-/// `name`, if it is well formed and has at least two components.
+/// Returns `name` if it is well formed and has at least two components.
 pub(super) fn full(name: &BStr) -> Option<RefNameRef<'_>> {
     let name = RefNameRef::new(name).ok()?;
     name.contains(&b'/').then_some(name)
@@ -246,13 +248,13 @@ fn visit_packed(reference: PackedRef<'_>, visit: Visit<'_>) -> Result<ControlFlo
 }
 
 struct Walk<'a> {
-    /// Whether per-worktree refs are left out.
+    /// Whether per-worktree refs are skipped.
     skip_own: bool,
     visit: &'a mut dyn FnMut(&BStr),
 }
 
 impl Walk<'_> {
-    /// Visits the name of each file. What vanishes meanwhile is not there.
+    /// Visits the name of each file. A file that is removed meanwhile is skipped.
     fn directory(&mut self, path: &Path, name: &mut BString, depth: usize) {
         let Ok(entries) = std::fs::read_dir(path) else {
             return;
@@ -269,7 +271,7 @@ impl Walk<'_> {
             let is_dir = match entry.file_type() {
                 Ok(kind) if kind.is_symlink() => match std::fs::metadata(entry.path()) {
                     Ok(target) => target.is_dir(),
-                    // As in Git, a link that leads to no file is in no list.
+                    // As in Git, a dangling symbolic link is not listed.
                     Err(_) => {
                         name.truncate(length);
                         continue;

@@ -1,4 +1,4 @@
-//! Reflogs: the former values of refs, with times and reasons.
+//! Reflogs: the former values of refs, with times and messages.
 
 use std::fs::{DirEntry, File, OpenOptions};
 use std::io::{ErrorKind as Io, Write};
@@ -11,25 +11,25 @@ use super::{RefNameRef, References};
 use pronto_config::lock::MAX_RACES;
 use pronto_config::{Error, ErrorKind, Result, path};
 
-/// One line of a log.
+/// One entry of a reflog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLine<'a> {
-    /// The value of the reference before the change.
+    /// The value of the ref before the change.
     pub old: ObjectId,
-    /// The value after the change.
+    /// The value of the ref after the change.
     pub new: ObjectId,
-    /// The name and address of the user.
+    /// The name and the mail address of the committer.
     pub who: &'a BStr,
-    /// When, in seconds since 1970.
+    /// The time of the change in seconds since 1970.
     pub seconds: i64,
-    /// The time zone, as it is written: `+0100`.
+    /// The time zone, as it is written in the reflog: `+0100`.
     pub zone: &'a BStr,
-    /// Why.
+    /// The message of the entry.
     pub message: &'a BStr,
 }
 
 impl<'a> LogLine<'a> {
-    /// Reads one line; `None` when it is malformed.
+    /// Parses one line; `None` if the line is malformed.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let mut parts = line.splitn(3, |&byte| byte == b' ');
         let old = pronto_hash::parse_hex(parts.next()?).ok()?;
@@ -53,41 +53,41 @@ impl<'a> LogLine<'a> {
     }
 }
 
-/// A log read into memory. Lines that are malformed are skipped.
+/// A reflog that was read into memory. Malformed lines are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Vec<u8>);
 
 impl Log {
-    /// A reflog with the contents of a file.
+    /// Returns the reflog with the contents of a reflog file.
     pub(super) fn of(content: Vec<u8>) -> Log {
         Log(content)
     }
 
-    /// The file that holds it, byte by byte.
+    /// Returns the bytes of the reflog file.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    /// The lines, the newest first.
+    /// Iterates over the entries, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = LogLine<'_>> {
         let lines: Vec<&[u8]> = self.0.lines().collect();
         lines.into_iter().rev().filter_map(LogLine::parse)
     }
 
-    /// The lines, the oldest first.
+    /// Iterates over the entries, oldest first.
     pub fn oldest_first(&self) -> impl Iterator<Item = LogLine<'_>> {
         self.0.lines().filter_map(LogLine::parse)
     }
 }
 
 impl References {
-    /// The file that holds the log of `name`, whether it exists or not.
+    /// Returns the path of the reflog file of `name`, whether it exists or not.
     pub fn log_path(&self, name: RefNameRef<'_>) -> PathBuf {
         let (base, rest) = self.base_of(name);
         base.join("logs").join(path::borrow(rest))
     }
 
-    /// The path of a file of the repository in the form of messages.
+    /// Returns the path of a file of the repository as messages show it.
     pub(super) fn spoken_file(&self, path: &Path) -> PathBuf {
         for (directory, spoken) in [
             (&self.git_dir, &self.spoken_git_dir),
@@ -103,7 +103,7 @@ impl References {
         path.to_owned()
     }
 
-    /// Whether `name` has a log. Costs one system call.
+    /// Returns whether `name` has a reflog. Costs one system call.
     pub fn has_log(&self, name: impl AsRef<[u8]>) -> bool {
         RefNameRef::existing(name.as_ref().as_bstr()).is_ok_and(|name| match self.tables() {
             Some(tables) => self.has_log_in_tables(tables, name).unwrap_or(false),
@@ -111,10 +111,10 @@ impl References {
         })
     }
 
-    /// The log of `name`, if it has one.
+    /// Returns the reflog of `name`, or `None` if the ref has no reflog.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails with [`ErrorKind::Io`] if the reflog cannot be read.
     pub fn log(&self, name: impl AsRef<[u8]>) -> Result<Option<Log>> {
         let Ok(name) = RefNameRef::existing(name.as_ref().as_bstr()) else {
             return Ok(None);
@@ -140,10 +140,11 @@ impl References {
         }
     }
 
-    /// Adds a line to the log of `name`; where there is no log, only if `create` says so.
+    /// Appends a line to the reflog of `name`. If there is no reflog, one is created only with
+    /// `create`.
     ///
     /// # Errors
-    /// It cannot be written, or a directory is in its place.
+    /// Fails with [`ErrorKind::Io`] if the reflog cannot be written, or if its path is a directory.
     pub fn append_log(&self, name: RefNameRef<'_>, create: bool, line: &[u8]) -> Result<()> {
         let file = self.log_path(name);
         let opened = if create {
@@ -188,7 +189,7 @@ fn open_or_create(file: &Path) -> std::io::Result<File> {
     open()
 }
 
-/// Removes `directory` and the directories in it as far as they hold no files.
+/// Removes `directory` and its subdirectories as far as they contain no files.
 pub(super) fn remove_empty_directories(directory: &Path) {
     let mut found = vec![directory.to_owned()];
     let mut next = 0;
@@ -199,13 +200,13 @@ pub(super) fn remove_empty_directories(directory: &Path) {
         found.extend(below);
         next += 1;
     }
-    // Those below come later. A directory that is not empty stays.
+    // Subdirectories were found after their parents. A directory that is not empty stays.
     for directory in found.iter().rev() {
         let _ = std::fs::remove_dir(directory);
     }
 }
 
-/// A message as logs hold it: on one line, runs of blanks as one.
+/// Returns a message as reflogs store it: on one line, with each run of whitespace as one space.
 pub fn clean_message(message: &BStr) -> BString {
     let words: Vec<&[u8]> = message.fields().collect();
     words.join(&b' ').into()

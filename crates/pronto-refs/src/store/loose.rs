@@ -1,4 +1,4 @@
-//! Loose refs.
+//! Reads the files of loose refs.
 
 use std::path::Path;
 
@@ -11,25 +11,26 @@ use rustix::io::Errno;
 use super::{RefName, Target, name};
 use pronto_config::{Error, ErrorKind, Result, path};
 
-/// The largest file of a reference in bytes: a name as long as a path can be.
+/// The largest file of a loose ref in bytes, with a symref target as long as a path can be.
 const MAX_FILE_SIZE: usize = 4352;
 
-/// The contents of the file of a reference, before the name in a symbolic one is validated.
+/// The contents of the file of a loose ref, before the target of a symref is validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// The id of an object.
+    /// The id of the object to which the ref points.
     Object(ObjectId),
-    /// Text that should be the name of another reference.
+    /// The text of a symref, which should be the name of another ref.
     Symbolic(BString),
-    /// A symbolic link to a file that does not exist. It hides a packed value from lookups, and not from lists.
+    /// A symbolic link to a file that does not exist. The link hides a packed ref of the same name
+    /// from lookups, but not from lists.
     DanglingLink,
 }
 
 impl Contents {
-    /// The contents as a target of reference `name`; `None` for a link that leads nowhere.
+    /// Returns the contents as the target of ref `name`; `None` for a dangling symbolic link.
     ///
     /// # Errors
-    /// A symbolic reference holds text that is not the name of a reference.
+    /// Fails with [`ErrorKind::Reference`] if a symref holds text that is not a ref name.
     pub(super) fn target(self, name: &BStr) -> Result<Option<Target>> {
         match self {
             Contents::Object(id) => Ok(Some(Target::Object(id))),
@@ -42,19 +43,21 @@ impl Contents {
     }
 }
 
-/// Reads the file of reference `name`; `None` when there is no file. Costs three system calls.
+/// Reads the file of the loose ref `name`; `None` if the file does not exist. Costs three system
+/// calls.
 ///
 /// # Errors
-/// The file cannot be read, or has other contents.
+/// Fails with [`ErrorKind::Reference`] if the file cannot be read, or contains neither an object id
+/// nor a symref.
 pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Contents>> {
-    // Not cleared, because most of it is never read.
+    // The buffer is not cleared, because most of it is never read.
     let mut content = Vec::with_capacity(MAX_FILE_SIZE);
     let mut started = read_start(file, OFlags::NOFOLLOW, &mut content);
     if started == Err(Errno::LOOP) {
         if let Some(target) = link_target(file) {
             return Ok(Some(target));
         }
-        // As in Git, a link to elsewhere stands for the file that it leads to.
+        // As in Git, a symbolic link to any other file is read through.
         started = read_start(file, OFlags::empty(), &mut content);
         if started == Err(Errno::NOENT) {
             return Ok(Some(Contents::DanglingLink));
@@ -76,13 +79,13 @@ pub(super) fn read(file: &Path, name: &BStr, hash: Kind) -> Result<Option<Conten
 }
 
 fn read_start(file: &Path, links: OFlags, content: &mut Vec<u8>) -> Result<usize, Errno> {
-    // A FIFO in place of the file must not make this wait.
+    // With `NONBLOCK`, opening a FIFO instead of a regular file does not block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | links;
     let file = rustix::fs::open(file, flags, Mode::empty())?;
     rustix::io::retry_on_intr(|| rustix::io::read(&file, spare_capacity(content)))
 }
 
-/// Reads the old form of a symbolic reference: a symbolic link whose text is the name of another.
+/// Reads the old form of a symref: a symbolic link whose text is the name of another ref.
 fn link_target(file: &Path) -> Option<Contents> {
     let target = std::fs::read_link(file).ok()?;
     let text = path::as_bytes(&target);

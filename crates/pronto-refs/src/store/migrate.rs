@@ -1,7 +1,8 @@
-//! Moves all refs and reflogs of a repository to the other storage.
+//! Migrates all refs and reflogs of a repository to the other ref storage (`git refs migrate`).
 //!
 //! The new storage is written beside the old one. The configuration file, which names the storage,
-//! is replaced at once: a process that is killed before leaves the old storage, later the new one.
+//! is replaced atomically: a process that is killed before the replacement leaves the old storage
+//! in use, and a process that is killed later leaves the new one in use.
 
 mod content;
 mod new_storage;
@@ -24,23 +25,24 @@ use crate::reftable;
 use content::Content;
 use new_storage::NewStorage;
 
-/// The number of locks of refs that are marked; a marked lock keeps a file open.
+/// The largest number of ref locks that are marked with their holder; each marked lock keeps a file
+/// open.
 const MARKED: usize = 64;
 
-/// Options of a migration.
+/// Options of `git refs migrate`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MigrateOptions {
-    /// The new storage.
+    /// The new ref storage (`--ref-format`).
     pub storage: RefStorage,
-    /// Whether reflogs are kept.
+    /// Migrate reflogs, too (`--no-reflog` turns this off).
     pub reflogs: bool,
-    /// Whether the new storage is only written beside the old one, and left there.
+    /// Write the new storage beside the old one, and do not replace the old one (`--dry-run`).
     pub dry_run: bool,
 }
 
 impl MigrateOptions {
-    /// Moves refs and reflogs to `storage`.
+    /// Returns the options to migrate refs and reflogs to `storage`.
     pub fn new(storage: RefStorage) -> Self {
         MigrateOptions {
             storage,
@@ -54,13 +56,13 @@ impl MigrateOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MigrateReport {
-    /// The number of refs.
+    /// The number of migrated refs.
     pub references: usize,
-    /// The directory with the new storage after a dry run.
+    /// The directory of the new storage after a dry run.
     pub directory: Option<PathBuf>,
 }
 
-/// The locks that keep other processes from changing the old storage.
+/// The locks that prevent other processes from changing the old storage.
 #[derive(Debug)]
 enum Held<'r> {
     Tables {
@@ -75,23 +77,25 @@ enum Held<'r> {
 }
 
 impl dyn Host + '_ {
-    /// Moves refs, symbolic refs, pseudo-refs and reflogs to another storage, as `git refs migrate`
-    /// does. `FETCH_HEAD` and `MERGE_HEAD` stay files. Afterwards the repository must be opened
-    /// again.
+    /// Migrates refs, symrefs, pseudo-refs and reflogs to another storage, as `git refs migrate`
+    /// does. `FETCH_HEAD` and `MERGE_HEAD` stay files. The caller must open the repository again
+    /// afterwards.
     ///
-    /// A process that is killed leaves the old or the new storage complete. It may also leave files
-    /// of the other storage, which the next migration replaces.
+    /// A process that is killed leaves either the old or the new storage complete. It may also
+    /// leave files of the other storage, which the next migration replaces.
     ///
-    /// `objects/maintenance`, and `packed-refs`, `HEAD` and each loose ref or the list of reftables
-    /// are locked. A process that opened the repository before the migration sees no refs after it.
+    /// Locks `objects/maintenance`, and either `packed-refs`, `HEAD` and each loose ref, or the
+    /// list of reftables. A process that opened the repository before the migration sees no refs
+    /// afterwards.
     ///
     /// Costs a read of each ref and each reflog, and memory for all of them.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if the repository has this storage already, or linked worktrees;
-    /// [`ErrorKind::Unsupported`] for broken refs, a hook `reference-transaction`, shared
-    /// permissions and symbolic links; [`ErrorKind::Locked`] if another process changes refs. The
-    /// old storage is unchanged then. Only an error of removing its files comes after the change.
+    /// Fails with [`ErrorKind::InvalidInput`] if the repository already has this storage or has
+    /// linked worktrees; with [`ErrorKind::Unsupported`] if there are broken refs, a hook
+    /// `reference-transaction`, shared permissions or symbolic links; with [`ErrorKind::Locked`] if
+    /// another process changes refs. In these cases, the old storage is unchanged. An error while
+    /// the old files are removed is reported after the migration has taken effect.
     pub fn migrate_refs(&self, options: &MigrateOptions) -> Result<MigrateReport> {
         let refs = self.refs();
         refs.check_migration(options)?;
@@ -132,7 +136,7 @@ impl dyn Host + '_ {
         Ok(report)
     }
 
-    /// Refuses repositories that are migrated rarely.
+    /// Fails for repositories with features that the migration does not support.
     fn refuse_unusual(&self) -> Result<()> {
         let refs = self.refs();
         let unsupported = |what: &str| Err(Error::new(ErrorKind::Unsupported, what));
@@ -152,7 +156,7 @@ impl dyn Host + '_ {
         Ok(())
     }
 
-    /// Locks the storage of the repository.
+    /// Takes all locks of the current storage.
     fn lock_storage(&self) -> Result<Held<'_>> {
         let refs = self.refs();
         if let Some(tables) = refs.tables() {
@@ -187,7 +191,7 @@ impl dyn Host + '_ {
 }
 
 impl Held<'_> {
-    /// Sees that no ref was created since the locks were taken.
+    /// Checks that no ref was created before all locks were taken.
     fn check(&self, refs: &References) -> Result<()> {
         match self {
             Held::Files { names, .. } if *names != refs.loose_names("refs/".into()) => {
@@ -225,7 +229,7 @@ fn has_linked_worktrees(common_dir: &Path) -> bool {
     entries.any(|entry| entry.path().join("gitdir").is_file())
 }
 
-/// Takes the lock of maintenance, which deletes objects that no ref leads to.
+/// Takes the maintenance lock, so that no process prunes unreachable objects meanwhile.
 fn lock_maintenance(common_dir: &Path) -> Result<Option<Lock>> {
     let objects = common_dir.join("objects");
     if !objects.is_dir() {
@@ -234,7 +238,7 @@ fn lock_maintenance(common_dir: &Path) -> Result<Option<Lock>> {
     Lock::acquire(objects.join("maintenance"), PATIENCE).map(Some)
 }
 
-/// Names the storage in the configuration file, which is replaced at once.
+/// Sets `extensions.refStorage` in the configuration file, which is replaced atomically.
 fn set_format(refs: &References, storage: RefStorage) -> Result<()> {
     let file = refs.common_dir.join("config");
     edit::edit_file(&file, path::as_bytes(&file), |document| {
@@ -265,7 +269,7 @@ fn set(document: &mut Document, key: &BStr, value: &BStr) -> Result<()> {
 }
 
 fn unset(document: &mut Document, key: &BStr) {
-    // It is not set in most repositories.
+    // An error is ignored, because most repositories do not set this key.
     let _ = document.unset(key, true, |_| true);
 }
 

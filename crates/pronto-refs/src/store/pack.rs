@@ -1,4 +1,4 @@
-//! Packs refs: writes loose refs into `packed-refs` and removes their files.
+//! Packs refs (`git pack-refs`): writes loose refs into `packed-refs` and removes their files.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_config::glob::{self, How};
@@ -15,25 +15,26 @@ use super::{RefNameRef, name};
 use pronto_config::lock::{Lock, Marking};
 use pronto_config::{Error, ErrorKind, Result};
 
-/// The number of loose references from which `auto` packs.
+/// The smallest number of loose refs that `auto` packs.
 const FEWEST: u64 = 16;
 
-/// Which references are packed, and what happens to their files.
+/// Options of `git pack-refs`: the refs to pack, and the treatment of their loose files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackRefsOptions {
-    /// Remove the file of each reference that was packed.
+    /// Remove the loose file of each packed ref (`--prune`, `--no-prune`).
     pub prune: bool,
-    /// Pack only if there are many loose references, compared with the packed ones.
+    /// Pack only if there are many loose refs compared with the packed ones (`--auto`).
     pub auto: bool,
-    /// Patterns of names, of which one must match. `*` matches slashes, too.
+    /// Patterns of the refs to pack, of which one must match (`--include`). `*` also matches
+    /// slashes.
     pub includes: Vec<BString>,
-    /// Patterns of names that stay as they are.
+    /// Patterns of the refs that stay loose (`--exclude`).
     pub excludes: Vec<BString>,
 }
 
 impl Default for PackRefsOptions {
-    /// Tags are packed, and their files removed.
+    /// Packs tags and removes their loose files (`--include=refs/tags/* --prune`).
     fn default() -> Self {
         PackRefsOptions {
             prune: true,
@@ -45,7 +46,7 @@ impl Default for PackRefsOptions {
 }
 
 impl PackRefsOptions {
-    /// All references are packed, and their files removed.
+    /// Returns the options to pack all refs and remove their loose files (`--all --prune`).
     pub fn all() -> Self {
         PackRefsOptions {
             includes: vec!["*".into()],
@@ -62,19 +63,20 @@ impl PackRefsOptions {
     }
 }
 
-/// The result of packing references.
+/// The result of packing refs.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct PackRefsReport {
-    /// The number of packed references; `None` if `auto` found nothing to do.
+    /// The number of packed refs; `None` if `auto` did not require packing.
     pub packed: Option<usize>,
-    /// The number of removed files of references.
+    /// The number of removed loose files.
     pub pruned: usize,
-    /// Why some files were left, in Git's words. What they hold is right all the same.
+    /// The errors for loose files that could not be removed, with Git's messages. The values in
+    /// these files are still correct.
     pub failures: Vec<Error>,
 }
 
-/// A reference to be packed.
+/// A loose ref that will be packed.
 #[derive(Debug)]
 struct Candidate {
     name: BString,
@@ -83,21 +85,23 @@ struct Candidate {
 
 impl dyn Host + '_ {
     /// Packs refs like `git pack-refs`: writes `packed-refs`, then removes the file of each ref
-    /// that still holds the packed value, under its lock. Symbolic, broken and per-worktree refs
-    /// are never packed. Each ref can be read at any moment, and a killed process loses none.
+    /// that still holds the packed value, under the lock of the ref. Symrefs, broken refs and
+    /// per-worktree refs are never packed. Each ref can be read at any moment, and a killed process
+    /// loses no ref.
     ///
-    /// Waits for the lock of `packed-refs` as `core.packedRefsTimeout` says. Refs that
-    /// lead to missing objects are [noted](Host::note_missing_target).
+    /// Waits up to `core.packedRefsTimeout` for the lock of `packed-refs`. Refs that point to
+    /// missing objects are [noted](Host::note_missing_target).
     ///
-    /// With reftables, the tables of a stack are merged into one, or with `auto` as many as are
-    /// needed to keep their number small.
+    /// With reftables, merges all tables of a stack into one; with `auto`, merges only the tables
+    /// that are necessary to keep their number small.
     ///
     /// Costs a read and an object lookup for each loose ref, a copy of `packed-refs`, and about
     /// seven system calls for each removed file.
     ///
     /// # Errors
-    /// The lock is held for longer, a file cannot be read or written, or the hook
-    /// `reference-transaction` refused.
+    /// Fails with [`ErrorKind::Locked`] if the lock is held for longer than the timeout, with
+    /// [`ErrorKind::Io`] or [`ErrorKind::Reference`] if a file cannot be read or written, and with
+    /// [`ErrorKind::Hook`] if the hook `reference-transaction` refuses.
     pub fn pack_refs(&self, options: &PackRefsOptions) -> Result<PackRefsReport> {
         let mut report = PackRefsReport::default();
         if let Some(tables) = self.refs().tables() {
@@ -113,7 +117,8 @@ impl dyn Host + '_ {
         drop(lock);
         report.packed = Some(candidates.len());
         if options.prune {
-            // As in Git, the last one first: a symbolic link to another ref finds that one gone.
+            // As in Git, the last ref is pruned first: a symbolic link to another ref is examined
+            // before that ref is removed.
             for candidate in candidates.iter().rev() {
                 match self.prune_loose(candidate) {
                     Ok(is_gone) => report.pruned += usize::from(is_gone),
@@ -125,13 +130,14 @@ impl dyn Host + '_ {
     }
 
     /// Returns whether `pack_refs` with these options and `auto` would pack: the number of loose
-    /// refs to pack is at least five times the binary logarithm of the number of packed ones, and
-    /// at least sixteen.
+    /// refs to pack is at least sixteen, and at least five times the binary logarithm of the number
+    /// of packed refs.
     ///
     /// Costs a read of each loose ref up to that number.
     ///
     /// # Errors
-    /// `packed-refs` cannot be read, or an object cannot be read.
+    /// Fails with [`ErrorKind::Io`] if `packed-refs` cannot be read, and with the error of the
+    /// object store if an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
         if let Some(tables) = self.refs().tables() {
             return tables.needs_compaction();
@@ -150,7 +156,7 @@ impl dyn Host + '_ {
         Ok(self.pack_candidates(options, limit)?.len() >= limit)
     }
 
-    /// The first `limit` loose references that are to be packed, in order of names.
+    /// Returns the first `limit` loose refs to pack, in order of names.
     fn pack_candidates(&self, options: &PackRefsOptions, limit: usize) -> Result<Vec<Candidate>> {
         let refs = self.refs();
         let mut candidates = Vec::new();
@@ -189,7 +195,7 @@ impl dyn Host + '_ {
         Ok(candidates)
     }
 
-    /// Refuses to pack the branch `name` if its object `id` is no commit.
+    /// Fails if the ref `name` is a branch and its object `id` is not a commit.
     fn check_packable(&self, name: &BStr, id: &oid) -> Result<()> {
         self.check_storable(name, id).map_err(|error| {
             let message = format!("failure preparing to create packed reference {name}: {error}");
@@ -197,7 +203,7 @@ impl dyn Host + '_ {
         })
     }
 
-    /// Writes `packed-refs` with `candidates` among what it has.
+    /// Writes `packed-refs` with its current refs and `candidates`.
     fn write_packed(&self, lock: &mut PackedLock, candidates: &[Candidate]) -> Result<()> {
         let has_hook = self.has_hook();
         let run_hook = |state: &str| -> Result<()> {
@@ -252,12 +258,12 @@ impl dyn Host + '_ {
         text.push(&PackedRef {
             name: candidate.name.as_bstr(),
             id: candidate.id,
-            // A broken tag is not reported, as in Git.
+            // As in Git, a broken tag is not reported.
             peeled: self.peel_tag(candidate.id).ok().flatten(),
         });
     }
 
-    /// Removes the file of a reference that was packed, if it still holds what was packed.
+    /// Removes the loose file of a packed ref if the file still holds the packed value.
     fn prune_loose(&self, candidate: &Candidate) -> Result<bool> {
         let name = RefNameRef::new(candidate.name.as_bstr()).map_err(super::bad_name)?;
         let refs = self.refs();
@@ -275,7 +281,7 @@ impl dyn Host + '_ {
             return Err(Error::new(ErrorKind::Reference, message));
         }
         if held != Some(Contents::Object(candidate.id)) {
-            // Another process has changed it, or removed the file.
+            // Another process has changed or removed the file.
             drop(lock);
             remove_empty_parents(refs, name, false);
             return Ok(false);

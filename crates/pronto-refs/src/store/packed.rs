@@ -1,4 +1,4 @@
-//! Packed refs, searched in place in their sorted file.
+//! The packed refs: reads and searches the sorted file `packed-refs` in place.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use pronto_io::view::{Access, Identity, View};
 
 use pronto_config::{Error, ErrorKind, Result};
 
-/// The file `packed-refs`, mapped or read.
+/// The contents of `packed-refs`, mapped or read into memory.
 #[derive(Debug)]
 pub(crate) struct Packed {
-    /// Which file it was, and its length.
+    /// The identity and the length of the file, to detect a replaced file.
     stamp: (Identity, u64),
     content: Content,
-    /// The start of the first reference.
+    /// The offset of the first ref, after the header line.
     start: usize,
     hash: Kind,
-    /// Whether every reference without a peeled id is known not to be a tag.
+    /// Whether the file peels all tags (`fully-peeled`): a ref without a peeled id is not a tag.
     pub(crate) is_fully_peeled: bool,
 }
 
@@ -29,7 +29,7 @@ enum Content {
     Owned(Vec<u8>),
 }
 
-/// One packed reference.
+/// One ref in `packed-refs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedRef<'a> {
     pub(crate) name: &'a BStr,
@@ -37,7 +37,7 @@ pub(crate) struct PackedRef<'a> {
     pub(crate) peeled: Option<ObjectId>,
 }
 
-/// `known` if the file is still the same, else what it is now.
+/// Returns `known` if the file has not changed, and otherwise reads the file again.
 pub(super) fn refresh(
     known: Option<Arc<Packed>>,
     file: &Path,
@@ -94,8 +94,8 @@ impl Packed {
         Ok(packed)
     }
 
-    /// Whether what was read until now is what the file held: to be called before anything is made
-    /// of it.
+    /// Checks that the bytes read so far are the contents of the file. Call this before the bytes
+    /// are used for a result.
     pub(crate) fn intact(&self) -> Result<()> {
         match &self.content {
             Content::Mapped(view, file) => view.verify().map_err(|error| unreadable(file, error)),
@@ -103,7 +103,7 @@ impl Packed {
         }
     }
 
-    /// Whether the file says that it is sorted.
+    /// Reads the header line. Returns whether the header declares the file as `sorted`.
     fn read_header(&mut self, file: &Path) -> Result<bool> {
         let bytes = self.bytes();
         if !bytes.starts_with(b"#") {
@@ -133,7 +133,7 @@ impl Packed {
         &self.bytes()[self.start..]
     }
 
-    /// A file of old writers: put in order, in memory.
+    /// Sorts the refs in memory, for a file from an old writer that is not declared as sorted.
     fn sort(&mut self) {
         let hex = self.hash.len_in_hex();
         let mut records: Vec<&[u8]> = Vec::new();
@@ -152,7 +152,8 @@ impl Packed {
         self.content = Content::Owned(sorted);
     }
 
-    /// The last line must be whole: a file cut short would silently lose references.
+    /// Checks that the last line is complete: otherwise, refs of a truncated file would be lost
+    /// silently.
     fn check(&self, file: &Path) -> Result<()> {
         let lines = self.lines();
         if lines.is_empty() || lines.ends_with(b"\n") {
@@ -167,14 +168,14 @@ impl Packed {
         Err(Error::new(ErrorKind::Reference, message))
     }
 
-    /// The reference of this name. A binary search over the lines.
+    /// Returns the ref with the full name `name`, by a binary search over the lines.
     pub(crate) fn find(&self, name: &BStr) -> Option<PackedRef<'_>> {
         let at = self.lower_bound(name);
         let found = self.parse(&self.lines()[at..])?;
         (found.name == name).then_some(found)
     }
 
-    /// All references from the first on that does not sort before `name`.
+    /// Iterates over all refs from the first one that does not sort before `name`.
     pub(crate) fn iter_from(&self, name: &BStr) -> impl Iterator<Item = PackedRef<'_>> {
         let mut rest = &self.lines()[self.lower_bound(name)..];
         std::iter::from_fn(move || {
@@ -239,7 +240,7 @@ fn line_start(lines: &[u8], at: usize) -> usize {
     lines[..at].rfind_byte(b'\n').map_or(0, |end| end + 1)
 }
 
-/// The length of the first line and of the peeled ids that belong to it.
+/// Returns the length of the first ref line with the peeled line that follows.
 fn record_length(lines: &[u8]) -> usize {
     let mut length = lines.find_byte(b'\n').map_or(lines.len(), |end| end + 1);
     while lines.get(length) == Some(&b'^') {

@@ -1,7 +1,7 @@
-//! Writing `packed-refs`: its lock, its text, and the file that replaces it.
+//! Writes `packed-refs`: the lock, the text of the file, and the replacement of the file.
 //!
-//! The lock is held beyond the replacement: a process that deletes refs holds it until their loose
-//! files are gone, so that no other process packs them meanwhile.
+//! The lock is held beyond the replacement: a process that deletes refs holds the lock until their
+//! loose files are gone, so that no other process packs them meanwhile.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use pronto_config::durability::Component;
 use pronto_config::lock::Lock;
 use pronto_config::{ErrorKind, Result};
 
-/// The first line of the file: all tags are peeled, the names sorted.
+/// The header line of the file: all tags are peeled, and the refs are sorted by name.
 const HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
 
-/// The lock of `packed-refs`, and what takes the place of the file.
+/// The lock of `packed-refs`, and the file that will replace `packed-refs`.
 #[derive(Debug)]
 pub(super) struct PackedLock {
     replacement: Option<Replacement>,
@@ -29,7 +29,7 @@ pub(super) struct PackedLock {
 }
 
 impl PackedLock {
-    /// Takes the lock; waits for `core.packedRefsTimeout`.
+    /// Takes the lock. Waits up to `core.packedRefsTimeout`.
     pub(super) fn acquire(repository: &dyn Host) -> Result<Self> {
         let patience = timeout(repository.config(), "core.packedrefstimeout", 1000);
         let mut lock = Lock::acquire(repository.refs().common_dir.join("packed-refs"), patience)?;
@@ -40,7 +40,7 @@ impl PackedLock {
         })
     }
 
-    /// Writes `text` beside the file.
+    /// Writes `text` to `packed-refs.new`, beside the current file.
     pub(super) fn write(&mut self, repository: &dyn Host, text: &[u8]) -> Result<()> {
         let mut new = self.lock.target().to_owned().into_os_string();
         new.push(".new");
@@ -56,7 +56,8 @@ impl PackedLock {
         Ok(())
     }
 
-    /// Puts what was written in place, if anything was. The lock stays until the value is dropped.
+    /// Replaces `packed-refs` with the written file, if there is one. The lock is held until the
+    /// value is dropped.
     pub(super) fn put_in_place(&mut self) -> Result<()> {
         match self.replacement.take() {
             Some(replacement) => {
@@ -69,17 +70,17 @@ impl PackedLock {
     }
 }
 
-/// The text of a file, as it grows. The records must come sorted by name.
+/// The text of `packed-refs` under construction. The refs must be added in order of names.
 #[derive(Debug)]
 pub(super) struct Text(Vec<u8>);
 
 impl Text {
-    /// A file without references.
+    /// Returns the text of a file without refs.
     pub(super) fn new() -> Self {
         Text(HEADER.into())
     }
 
-    /// Adds one reference.
+    /// Appends one ref.
     pub(super) fn push(&mut self, record: &PackedRef<'_>) {
         self.0.push_str(format!("{} ", record.id));
         self.0.push_str(record.name);
@@ -89,13 +90,13 @@ impl Text {
         }
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// The text of a whole file; the records must be sorted by name.
+/// Returns the text of a whole file; the records must be sorted by name.
 pub(super) fn whole<'a>(
     records: impl Iterator<Item = (&'a BStr, ObjectId, Option<ObjectId>)>,
 ) -> Vec<u8> {

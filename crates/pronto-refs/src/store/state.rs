@@ -1,4 +1,4 @@
-//! A description of the state of all references that is cheaper than the references themselves.
+//! A fingerprint of the state of all refs that costs less than reading the refs.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime};
@@ -11,27 +11,29 @@ use super::iterate::full;
 use super::loose::{self, Contents};
 use pronto_config::{ErrorKind, Result};
 
-/// Loose refs beyond this number are not described.
+/// The largest number of loose refs that a fingerprint can describe.
 const MOST_LOOSE: usize = 256;
 
-/// A file that was changed since then may change again without a sign.
+/// The age from which a file is settled. A younger file can change again without a visible change
+/// of its stat data.
 const SETTLED: Duration = Duration::from_secs(2);
 
 impl References {
-    /// Passes parts to `add` that differ between two states of the references and of `HEAD`: the values
-    /// of loose refs, and the identity of the file of packed refs. Returns whether all states differ in
-    /// them: not while the file has just been written, and not for reftables, linked worktrees, broken
-    /// refs and more than 256 loose ones.
+    /// Passes bytes to `add` that identify the state of the refs and of `HEAD`: the values of loose
+    /// refs, and the identity of `packed-refs`. Returns whether the bytes identify the state
+    /// reliably. The result is `false` if `packed-refs` has just been written, for reftables, in
+    /// linked worktrees, with broken refs, and with more than 256 loose refs.
     ///
-    /// Costs listing the directories of loose refs, reading these, and one call for the packed ones.
+    /// Costs listing the directories of loose refs, reading these refs, and one system call for
+    /// `packed-refs`.
     ///
     /// # Errors
-    /// The file of packed refs cannot be examined.
+    /// Fails with [`ErrorKind::Io`] if `packed-refs` cannot be examined.
     pub fn describe_state(&self, add: &mut dyn FnMut(&[u8])) -> Result<bool> {
         if self.tables.is_some() || self.git_dir != self.common_dir {
             return Ok(false);
         }
-        // Loose refs first: they are removed after they were packed.
+        // Loose refs are read first, because their files are removed after the refs were packed.
         let names = self.loose_names("refs/".into());
         if names.len() > MOST_LOOSE || !self.describe("HEAD".into(), add) {
             return Ok(false);
@@ -44,15 +46,15 @@ impl References {
         self.describe_packed(add)
     }
 
-    /// Describes a loose ref; whether it can be described.
+    /// Passes the value of a loose ref to `add`. Returns whether the ref can be described.
     fn describe(&self, name: &BStr, add: &mut dyn FnMut(&[u8])) -> bool {
         add(name);
         let path = self.common_dir.join(pronto_config::path::borrow(name));
         match loose::read(&path, name, self.object_hash) {
             Ok(Some(Contents::Object(id))) => add(id.as_slice()),
-            // The other ref is described, too.
+            // The target is below `refs/`, so its value is described, too.
             Ok(Some(Contents::Symbolic(to))) if to.starts_with(b"refs/") => add(&to),
-            // It was packed or removed meanwhile, or is broken.
+            // The ref was packed or removed meanwhile, or is broken.
             _ => return false,
         }
         true

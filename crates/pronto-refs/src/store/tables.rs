@@ -26,19 +26,19 @@ use crate::reftable::{self, RefValue, Snapshot, Stack, StackOptions, WriteOption
 
 pub use log::{Change as LogChange, StoredEntry, entries_of, log_ids, logged_names};
 
-/// The directory of the tables below the Git directory of a repository or of a linked worktree.
+/// The directory of the tables in the Git directory of a repository or a linked worktree.
 pub const DIRECTORY: &str = "reftable";
 pub use pronto_config::git_dir::HEAD_STUB;
-/// The contents of the file `refs/heads`, for programs that do not support reftables.
+/// The contents of the placeholder file `refs/heads`, for programs that do not support reftables.
 pub const HEADS_STUB: &[u8] = b"this repository uses the reftable format\n";
 
 /// The pause between two attempts to compact a stack that other processes use.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The umask that is assumed if the system does not tell that of the process.
+/// The umask that is assumed if the umask of the process cannot be determined.
 const USUAL_UMASK: u32 = 0o022;
 
-/// The stacks of a repository, opened on first use. `Send + Sync`.
+/// The stacks of reftables of a repository, opened on first use. `Send + Sync`.
 #[derive(Debug)]
 pub struct Tables {
     git_dir: PathBuf,
@@ -49,7 +49,7 @@ pub struct Tables {
     own: OnceLock<Stack>,
 }
 
-/// A stack of this worktree, or one of another worktree that is opened for one operation.
+/// A stack of this worktree, or a stack of another worktree that is opened for one operation.
 pub enum StackOf<'t> {
     /// A stack of this worktree.
     Known(&'t Stack),
@@ -84,16 +84,16 @@ impl Tables {
         })
     }
 
-    /// Whether this is a linked worktree, which has its own stack.
+    /// Returns whether this is a linked worktree, which has its own stack.
     pub(super) fn is_linked(&self) -> bool {
         self.git_dir != self.common_dir
     }
 
-    /// Returns the stack below `directory`: the common directory, or that of a worktree. A stack of this
-    /// worktree is opened once; one of another worktree is opened by each call.
+    /// Returns the stack in `directory`: the common directory, or the Git directory of a worktree.
+    /// A stack of this worktree is opened once; a stack of another worktree is opened by each call.
     ///
     /// # Errors
-    /// The list or a table cannot be read or is malformed.
+    /// Fails if `tables.list` or a table cannot be read or is malformed.
     pub fn stack(&self, directory: &Path) -> Result<StackOf<'_>> {
         if directory == self.common_dir {
             return Ok(StackOf::Known(self.open_once(&self.shared, directory)?));
@@ -104,12 +104,12 @@ impl Tables {
         Ok(StackOf::Other(Box::new(self.open(directory)?)))
     }
 
-    /// The stack that all worktrees share.
+    /// Returns the stack that all worktrees share.
     pub(super) fn shared(&self) -> Result<&Stack> {
         self.open_once(&self.shared, &self.common_dir)
     }
 
-    /// The stack of this worktree; the shared one in the main worktree.
+    /// Returns the stack of this worktree; in the main worktree, the shared stack.
     pub(super) fn own(&self) -> Result<&Stack> {
         match self.is_linked() {
             true => self.open_once(&self.own, &self.git_dir),
@@ -133,10 +133,10 @@ impl Tables {
         self.stack(directory)?.snapshot().map_err(from_tables)
     }
 
-    /// Calls `visit` for each ref in the stack below `directory` that holds an object.
+    /// Calls `visit` for each ref in the stack in `directory` that points to an object.
     ///
     /// # Errors
-    /// A table cannot be read or is malformed.
+    /// Fails if a table cannot be read or is malformed.
     pub fn each_object(
         &self,
         directory: &Path,
@@ -152,11 +152,12 @@ impl Tables {
         Ok(())
     }
 
-    /// Merges tables of this worktree's stack: as many as are needed to keep their number small, or
-    /// `all`. With `all`, waits for other processes as for a lock.
+    /// Compacts the stack of this worktree. Merges only the tables that are necessary to keep their
+    /// number small; with `all`, merges all tables, and retries while another process holds a lock.
     ///
     /// # Errors
-    /// The wait takes too long, or a table cannot be read or written. The messages are Git's.
+    /// Fails if the lock timeout expires, or if a table cannot be read or written. The messages are
+    /// Git's.
     pub(super) fn compact(&self, all: bool) -> Result<()> {
         let stack = self.own()?;
         let deadline = Instant::now() + PATIENCE;
@@ -182,7 +183,7 @@ impl Tables {
         }
     }
 
-    /// Whether the stack has enough tables that some should be merged.
+    /// Returns whether the stack has so many tables that some should be merged.
     pub(super) fn needs_compaction(&self) -> Result<bool> {
         self.own()?.needs_compaction().map_err(from_tables)
     }
@@ -199,7 +200,7 @@ fn cannot_compact(error: reftable::Error) -> Error {
 }
 
 impl References {
-    /// The stacks, if refs are stored in reftables.
+    /// Returns the stacks if refs are stored in reftables.
     pub fn tables(&self) -> Option<&Tables> {
         self.tables.as_ref()
     }
@@ -235,7 +236,7 @@ fn reference(name: &BStr, target: Target) -> Reference {
     }
 }
 
-/// The value of ref `name`; `None` for a deletion.
+/// Returns the target of ref `name`; `None` for a deletion record.
 pub(super) fn target_of(name: &BStr, value: RefValue<'_>) -> Result<Option<Target>> {
     match value {
         RefValue::Deletion => Ok(None),
@@ -249,7 +250,7 @@ pub(super) fn target_of(name: &BStr, value: RefValue<'_>) -> Result<Option<Targe
     }
 }
 
-/// Whether the ref is a file in every storage.
+/// Returns whether the ref is a file in every ref storage (`FETCH_HEAD` and `MERGE_HEAD`).
 pub(super) fn is_file(name: &BStr) -> bool {
     matches!(name.as_bytes(), b"FETCH_HEAD" | b"MERGE_HEAD")
 }
@@ -258,7 +259,7 @@ pub(super) fn is_file(name: &BStr) -> bool {
 /// the directories of loose refs.
 ///
 /// # Errors
-/// A file or directory cannot be made.
+/// Fails with [`ErrorKind::Io`] if a file or directory cannot be created.
 pub fn prepare(own_dir: &Path) -> Result<()> {
     let failed = "could not create directory of";
     for name in [DIRECTORY, "refs"] {
@@ -269,9 +270,9 @@ pub fn prepare(own_dir: &Path) -> Result<()> {
     std::fs::write(&stub, HEADS_STUB).context(ErrorKind::Io, "could not write", &stub)
 }
 
-/// The branch that `HEAD` of the repository or worktree at `git_dir` points to. Its configuration
-/// has not been read, so both hash functions are tried. Returns `None` if `HEAD` is detached or the
-/// tables cannot be read. Costs opening the stack.
+/// Returns the branch to which `HEAD` of the repository or worktree at `git_dir` points. The
+/// configuration of the repository has not been read, so both hash functions are tried. Returns
+/// `None` if `HEAD` is detached or the tables cannot be read. Costs opening the stack.
 pub fn branch_of(git_dir: &Path) -> Option<BString> {
     [Kind::Sha1, Kind::Sha256].into_iter().find_map(|kind| {
         let directory = git_dir.join(DIRECTORY);
@@ -285,7 +286,7 @@ pub fn branch_of(git_dir: &Path) -> Option<BString> {
     })
 }
 
-/// Reads the options of stacks from the configuration.
+/// Reads the options of stacks from the configuration (`reftable.*`).
 pub(super) fn options(config: &Config, environment: &Environment) -> Result<StackOptions> {
     let number = |key: &str| -> Result<Option<u64>> {
         let found = config.i64(key)?;
@@ -313,7 +314,8 @@ pub(super) fn options(config: &Config, environment: &Environment) -> Result<Stac
         options.geometric_factor =
             u8::try_from(factor).map_err(|_| Error::new(ErrorKind::ConfigValue, too_large))?;
     }
-    // The wait is as long as for the lock of the configuration, because one lock protects all refs.
+    // The default timeout is that of the configuration lock, because one lock protects all refs of
+    // the stack.
     options.lock_timeout = match config.i64("reftable.locktimeout")? {
         Some(timeout) => u64::try_from(timeout).map_or(Duration::MAX / 4, Duration::from_millis),
         None => PATIENCE,
@@ -327,7 +329,7 @@ pub(super) fn options(config: &Config, environment: &Environment) -> Result<Stac
     Ok(options)
 }
 
-/// Converts an error of reftables.
+/// Converts an error of the reftable module to an error of this crate.
 #[cold]
 pub fn from_tables(error: reftable::Error) -> Error {
     error.map_kind(|kind| match kind {

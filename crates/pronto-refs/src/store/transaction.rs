@@ -1,7 +1,8 @@
-//! Transactions of refs: all changes or none.
+//! Transactions of refs: either all changes take effect, or no change.
 //!
 //! Each ref is locked, its old value is compared, and its new value is written to the lock file
-//! before the first one is renamed. The hook `reference-transaction` may refuse in between.
+//! before the first lock file is renamed. The hook `reference-transaction` may refuse the
+//! transaction before the renames.
 
 mod files;
 pub(super) mod hook;
@@ -21,54 +22,55 @@ use files::{move_into_place, write_log};
 use pronto_config::lock::Lock;
 use pronto_config::{Error, ErrorKind, Result};
 
-/// The value that a reference must have before the change.
+/// The value that a ref must have before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Anything, or nothing.
+    /// Accept any value, and a ref that does not exist.
     Anything,
-    /// Nothing: it must not exist.
+    /// Require that the ref does not exist.
     Missing,
-    /// Something: it must exist.
+    /// Require that the ref exists.
     Existing,
-    /// This object.
+    /// Require that the ref points to this object.
     Object(ObjectId),
-    /// The name of this reference.
+    /// Require that the ref is a symref to this ref.
     Symbolic(BString),
 }
 
 /// The change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Sets the reference to a target.
+    /// Sets the ref to a target.
     Set(Target),
-    /// Deletes the reference and its reflog.
+    /// Deletes the ref and its reflog.
     Delete,
-    /// Changes nothing, and only checks the expected value.
+    /// Checks the expected value and changes nothing.
     Verify,
 }
 
-/// One change of one reference.
+/// One change of one ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// The full name of the reference.
+    /// The full name of the ref.
     pub name: BString,
     /// The change.
     pub change: Change,
-    /// The value that it must have before.
+    /// The value that the ref must have before the change.
     pub expected: Expected,
     /// The message of the reflog entry.
     pub message: Option<BString>,
-    /// Whether to change the reference that a symbolic one leads to, in place of the symbolic one.
+    /// Follow symrefs: change the ref to which a symref points, instead of the symref. Git's
+    /// `--no-deref` turns this off.
     pub follow: bool,
-    /// Whether to begin a log where configuration does not ask for one.
+    /// Create a reflog even if `core.logAllRefUpdates` does not require one (`--create-reflog`).
     pub create_log: bool,
-    /// The object to which a tag finally points, if the caller knows it.
+    /// The peeled object of an annotated tag, if the caller has it.
     pub peeled: Option<ObjectId>,
-    /// The ref whose reflog is taken over, because it is renamed to this one.
+    /// The ref that is renamed to this one; this ref takes over its reflog.
     pub log_from: Option<BString>,
 }
 
-/// Changes to be made together.
+/// Changes of refs that take effect together.
 #[derive(Debug)]
 #[must_use = "nothing changes before it is committed"]
 pub struct Transaction<'r> {
@@ -76,34 +78,34 @@ pub struct Transaction<'r> {
     edits: Vec<Edit>,
 }
 
-/// A change of a transaction that could not be made, while others were.
+/// A change of a transaction that failed while others succeeded.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The full name of the reference.
+    /// The full name of the ref.
     pub name: BString,
-    /// Why.
+    /// The reason of the failure.
     pub reason: Reason,
-    /// The same in more words.
+    /// The error with Git's full message.
     pub error: Error,
 }
 
-/// Why one change of several could not be made.
+/// The reason why one of several changes failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Another reference has a name that cannot exist beside this one.
+    /// The name conflicts with another ref: one name is a directory of the other.
     NameConflict,
-    /// The reference exists already.
+    /// The ref exists, but was expected not to exist.
     Exists,
-    /// The reference does not exist.
+    /// The ref does not exist, but was expected to exist.
     Missing,
-    /// The reference has another value than expected.
+    /// The ref has another value than expected.
     Moved,
-    /// The new value does not exist, or no branch can have it.
+    /// The new value does not exist, or is not a commit and the ref is a branch.
     InvalidValue,
 }
 
 impl Reason {
-    /// The reason in Git's words.
+    /// Returns the reason as Git's message.
     pub fn text(self) -> &'static str {
         match self {
             Reason::NameConflict => "refname conflict",
@@ -115,8 +117,8 @@ impl Reason {
     }
 }
 
-/// Changes that are sure to succeed as far as one can tell: every lock is held, every new value
-/// written. Dropping it gives all up.
+/// A prepared transaction: every lock is held, and every new value is written to a lock file.
+/// Dropping the value aborts the transaction.
 #[derive(Debug)]
 #[must_use = "nothing changes before it is committed"]
 pub struct Prepared<'r> {
@@ -129,27 +131,27 @@ pub struct Prepared<'r> {
     aborts: bool,
 }
 
-/// One edit, or one of those that follow from it.
+/// An edit, or a change that follows from an edit.
 #[derive(Debug)]
 struct Step {
     name: RefName,
     change: Change,
     message: Option<BString>,
     create_log: bool,
-    /// Only the log changes: a symbolic reference through which another is changed.
+    /// Whether only the reflog changes, because the ref is a symref to the changed ref.
     only_log: bool,
     old: Option<ObjectId>,
     lock: Option<Lock>,
     must_move: bool,
     is_loose: bool,
-    /// The ref is in a reftable.
+    /// Whether the ref is in a reftable.
     in_tables: bool,
-    /// The ref whose reflog is taken over.
+    /// The renamed ref whose reflog this ref takes over.
     log_from: Option<RefName>,
 }
 
 impl<'r> Transaction<'r> {
-    /// A transaction on the references of `repository`, without edits yet.
+    /// Returns an empty transaction on the refs of `repository`.
     pub fn new(repository: &'r dyn Host) -> Self {
         Transaction {
             repository,
@@ -163,7 +165,7 @@ impl<'r> Transaction<'r> {
         self
     }
 
-    /// Lets `name`, or the reference it leads to, hold the object `id`.
+    /// Points `name` to the object `id`. If `name` is a symref, changes the ref to which it points.
     pub fn update(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -183,7 +185,7 @@ impl<'r> Transaction<'r> {
         })
     }
 
-    /// Lets `name` itself hold the object `id`, even where it was symbolic: detaches `HEAD`.
+    /// Points `name` itself to the object `id`, even if `name` is a symref: detaches `HEAD`.
     pub fn detach(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -195,7 +197,7 @@ impl<'r> Transaction<'r> {
         self.no_follow()
     }
 
-    /// Lets `name` be symbolic for `target`.
+    /// Makes `name` a symref to `target`.
     pub fn set_symbolic(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -214,7 +216,7 @@ impl<'r> Transaction<'r> {
         })
     }
 
-    /// Removes `name` itself, even where it is symbolic.
+    /// Deletes `name` itself, even if it is a symref.
     pub fn delete(&mut self, name: impl AsRef<[u8]>, expected: Expected) -> &mut Self {
         self.push(Edit {
             name: name.as_ref().into(),
@@ -228,7 +230,8 @@ impl<'r> Transaction<'r> {
         })
     }
 
-    /// The last edit is about the reference itself, not about one that it leads to.
+    /// Makes the last edit change the ref itself instead of the ref to which a symref points
+    /// (`--no-deref`).
     pub fn no_follow(&mut self) -> &mut Self {
         if let Some(edit) = self.edits.last_mut() {
             edit.follow = false;
@@ -236,23 +239,25 @@ impl<'r> Transaction<'r> {
         self
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether the transaction has no edits.
     pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
     }
 
-    /// Asks the hook, takes all locks, compares all old values, writes all new ones, and asks the
-    /// hook again.
+    /// Prepares the transaction: runs the hook `reference-transaction`, takes all locks, compares
+    /// all old values, writes all new values to lock files, and runs the hook again.
     ///
     /// # Errors
-    /// A lock is held, a reference does not hold what is expected, two names cannot both exist,
-    /// an object is missing, or the hook refused. Nothing has changed then. The messages are
-    /// Git's.
+    /// Fails with [`ErrorKind::Locked`] if another process holds a lock, with [`ErrorKind::Moved`]
+    /// if a ref does not have its expected value, with [`ErrorKind::NameConflict`] if two names
+    /// cannot both exist, with [`ErrorKind::Hook`] if the hook refuses, and with
+    /// [`ErrorKind::Reference`] if a name is invalid or a ref cannot be read. A new value that does
+    /// not exist is an error, too. No ref is changed. The messages are Git's.
     pub fn prepare(self) -> Result<Prepared<'r>> {
         let repository = self.repository;
         let sets = |edit: &Edit| matches!(edit.change, Change::Set(Target::Object(_)));
         if self.edits.iter().any(sets) {
-            // From now on no present object is pruned.
+            // From this call on, no present object is pruned.
             repository.begin_writing()?;
         }
         Self::announce(repository, &self.edits)?;
@@ -260,7 +265,7 @@ impl<'r> Transaction<'r> {
         Self::ask(prepared)
     }
 
-    /// Asks the hook before anything is locked (`preparing`).
+    /// Runs the hook with the state `preparing`, before any ref is locked.
     fn announce(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
         if repository.has_hook() {
             prepare::check_names(edits)?;
@@ -272,7 +277,7 @@ impl<'r> Transaction<'r> {
         Ok(())
     }
 
-    /// Asks the hook about `prepared`.
+    /// Runs the hook with the state `prepared`. If the hook refuses, aborts.
     fn ask(mut prepared: Prepared<'r>) -> Result<Prepared<'r>> {
         if let Some(code) = prepared.run_hook("prepared")?
             && code != 0
@@ -284,10 +289,10 @@ impl<'r> Transaction<'r> {
         Ok(prepared)
     }
 
-    /// Prepares and commits.
+    /// Prepares and commits the transaction.
     ///
     /// # Errors
-    /// As for [`prepare`](Self::prepare) and [`Prepared::commit`].
+    /// Fails as [`prepare`](Self::prepare) and [`Prepared::commit`] do.
     pub fn commit(self) -> Result<()> {
         if self.edits.is_empty() {
             return Ok(());
@@ -295,11 +300,11 @@ impl<'r> Transaction<'r> {
         self.prepare()?.commit()
     }
 
-    /// Does the same as [`commit`](Self::commit), and calls the hook also without edits, as Git's `fetch`
-    /// does.
+    /// Does the same as [`commit`](Self::commit), and also runs the hook if there are no edits, as
+    /// Git's `fetch` does.
     ///
     /// # Errors
-    /// As for [`commit`](Self::commit).
+    /// Fails as [`commit`](Self::commit) does.
     pub fn commit_always(self) -> Result<()> {
         if self.edits.is_empty() && !self.repository.has_hook() {
             return Ok(());
@@ -307,11 +312,12 @@ impl<'r> Transaction<'r> {
         self.prepare()?.commit()
     }
 
-    /// Prepares and commits those of the changes that can be made, and returns the others: those
-    /// whose references do not hold what is expected, or whose names conflict.
+    /// Commits the changes that can be made, and returns the refused ones: changes whose refs do
+    /// not have their expected value, or whose names conflict.
     ///
     /// # Errors
-    /// As for [`prepare`](Self::prepare) and [`Prepared::commit`], for other reasons than these.
+    /// Fails as [`prepare`](Self::prepare) and [`Prepared::commit`] do, except for errors that are
+    /// returned as a [`Refusal`].
     pub fn commit_each(self) -> Result<Vec<Refusal>> {
         let mut refusals = Vec::new();
         if self.edits.is_empty() {
@@ -326,21 +332,23 @@ impl<'r> Transaction<'r> {
         Ok(refusals)
     }
 
-    /// Commits into a repository without refs that no other process uses: the refs are written to
-    /// `packed-refs` at once, without reflogs and hooks. Costs one file for any number of refs.
+    /// Commits to a repository without refs that no other process uses: writes all refs directly to
+    /// `packed-refs`, without reflogs and without hooks. Costs one file for any number of refs.
     ///
     /// # Errors
-    /// A name is invalid, or a file cannot be written.
+    /// Fails with [`ErrorKind::Reference`] if a name is invalid, and with [`ErrorKind::Io`] if a
+    /// file cannot be written.
     pub fn commit_initial(self) -> Result<()> {
         initial::commit(self.repository, &self.edits)
     }
 }
 
 impl Prepared<'_> {
-    /// Makes the changes: first what is new, then what goes.
+    /// Commits the prepared changes: writes new values first, then deletes refs.
     ///
     /// # Errors
-    /// A file cannot be written, moved or removed. What was moved before stays.
+    /// Fails with [`ErrorKind::Io`] if a file cannot be written, renamed or removed. Refs that were
+    /// changed before the failure stay changed.
     pub fn commit(mut self) -> Result<()> {
         let repository = self.repository;
         let refs = repository.refs();
@@ -364,8 +372,8 @@ impl Prepared<'_> {
                 remove_empty_parents(refs, step.name.borrow(), true);
             }
         }
-        // The lock is held until the files of the refs are gone, so no other process packs them
-        // again.
+        // The lock of `packed-refs` is held until the loose files are gone, so no other process
+        // packs the deleted refs again.
         if let Some(packed) = &mut self.packed {
             packed.put_in_place()?;
         }
@@ -385,15 +393,15 @@ impl Prepared<'_> {
         if let Some(packed) = self.packed.take() {
             packed.end(repository, "committed")?;
         }
-        // What the hook says now comes too late to matter.
+        // The exit code is ignored, because the changes have taken effect already.
         self.run_hook("committed")?;
         Ok(())
     }
 
-    /// Gives the changes up.
+    /// Aborts the transaction, and runs the hook with the state `aborted`.
     ///
     /// # Errors
-    /// The hook cannot be started.
+    /// Fails if the hook cannot be started.
     pub fn abort(mut self) -> Result<()> {
         self.aborts = false;
         self.release();
@@ -405,7 +413,7 @@ impl Prepared<'_> {
         self.steps.clear();
         self.stacks = None;
         if let Some(packed) = self.packed.take() {
-            // A failure here cannot be reported.
+            // An error is ignored, because it cannot be reported here.
             let _ = packed.end(self.repository, "aborted");
         }
     }
@@ -419,7 +427,7 @@ impl Prepared<'_> {
     }
 }
 
-/// Runs the hook with `state` for `edits` and returns whether it refuses.
+/// Runs the hook with `state` for `edits`. Returns whether the hook refuses.
 fn refuses(repository: &dyn Host, state: &str, edits: &[Edit]) -> Result<bool> {
     let code = hook::run(repository, state, edits.iter().map(hook::line_of))?;
     Ok(code.is_some_and(|code| code != 0))
@@ -429,14 +437,14 @@ impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         if self.aborts {
             self.release();
-            // A failure here cannot be reported.
+            // An error is ignored, because a destructor cannot report it.
             let _ = self.run_hook("aborted");
         }
     }
 }
 
-/// Returns `error`, for which the ref `name` was not updated, in the words of commands that name the update. The hook
-/// ends them in its own words.
+/// Adds the ref `name` to the message of `error`, like commands that name the failed update. The
+/// error of a refusing hook is returned unchanged.
 pub fn update_failed(name: &str, error: Error) -> Error {
     if *error.kind() == ErrorKind::Hook {
         return error;
@@ -445,7 +453,7 @@ pub fn update_failed(name: &str, error: Error) -> Error {
     Error::new(*error.kind(), message)
 }
 
-/// The error that a transaction reports for a name that no reference can have.
+/// Returns the error of a transaction for an invalid ref name.
 pub fn bad_name(BadName { name }: BadName) -> Error {
     let message = format!("refusing to update ref with bad name '{name}'");
     Error::new(ErrorKind::Reference, message)

@@ -1,4 +1,4 @@
-//! A walk from two sides that determines which commits are reachable from which.
+//! A walk from the commits of two sides that determines which commits are reachable from each side.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -22,24 +22,24 @@ pub struct AheadBehind {
 const LEFT: u8 = 1;
 const RIGHT: u8 = 2;
 const BOTH: u8 = LEFT | RIGHT;
-/// A child of it, or a descendant, is reachable from both sides.
+/// A descendant of the commit is reachable from both sides, so the commit is not a best merge base.
 const STALE: u8 = 4;
 const QUEUED: u8 = 8;
-/// Its parents were told once already.
+/// The flags of the commit have been propagated to its parents.
 const EXPANDED: u8 = 16;
 
-/// The number of commits that are read beyond the point where nothing could change with correct
-/// clocks. Git uses the same.
+/// The number of commits without a generation number that are read beyond the point at which the result
+/// is final if all committer dates are correct. Git reads the same number.
 const SLOP: u32 = 5;
 
-/// The end of a walk.
+/// The condition that ends a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Until it is known which commits only one side leads to.
+    /// The commits that are reachable from exactly one side are known.
     Divided,
-    /// Until it is known which commits only the left side leads to.
+    /// The commits that are reachable only from the left side are known.
     LeftKnown,
-    /// Until the best of the common commits are known.
+    /// The merge bases are known.
     BasesKnown,
 }
 
@@ -53,39 +53,41 @@ impl Until {
     }
 }
 
-/// A queue entry, ordered by generation, then time, then arrival.
+/// An entry of the queue, ordered by generation number, then by committer date, then by the order in
+/// which it was read.
 type Queued = (u64, i64, Reverse<Number>);
 
-/// A walk: commits with a higher generation first, among equals the newest. Where generations
-/// are known, a commit comes after all its descendants, whatever the clocks were.
+/// A walk from two sides. Commits with higher generation numbers come first, and among equal ones the
+/// newest. If generation numbers are known, all descendants of a commit precede the commit, even if
+/// committer dates are wrong.
 pub struct Painting<'a> {
     commits: Commits<'a>,
     sides: Vec<u8>,
     queue: BinaryHeap<Queued>,
     until: Until,
-    /// Commits in the queue that still change what is to be known, or come too late, after their
-    /// parents were told otherwise.
+    /// The number of queued commits that can still change the result, or whose flags have changed after
+    /// they were propagated to the parents.
     undecided: usize,
-    /// Nothing below this generation matters.
+    /// The lowest generation number that matters for the result. Commits below are skipped.
     floor: u64,
-    /// The oldest commit that is of interest so far.
+    /// The oldest committer date of the commits that matter for the result so far.
     oldest: i64,
 }
 
 impl<'a> Painting<'a> {
-    /// A walk in `repository` that has not begun.
+    /// Creates a walk in `repository` without starting points.
     ///
     /// # Errors
-    /// As [`Repository::commit_graph`].
+    /// As for [`Repository::commit_graph`].
     pub fn new(repository: &'a Repository, until: Until) -> Result<Self> {
         Ok(Painting::over(Commits::new(repository)?, until))
     }
 
-    /// Does the same as [`new`](Self::new), but treats a missing commit as one without parents,
-    /// whichever side leads to it. Callers that need the commits of the left side read them again.
+    /// Does the same as [`new`](Self::new), but treats missing commits as commits without parents, on
+    /// both sides. Callers that need the commits of the left side read them again.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// As for [`new`](Self::new).
     pub fn lenient(repository: &'a Repository, until: Until) -> Result<Self> {
         let mut commits = Commits::new(repository)?;
         commits.pass_over_missing();
@@ -104,20 +106,21 @@ impl<'a> Painting<'a> {
         }
     }
 
-    /// Adds `id` to the starting points of the left side.
+    /// Adds the commit `id` to the tips of the left side.
     ///
     /// # Errors
-    /// It is no commit, or cannot be read.
+    /// Fails with [`ErrorKind::Object`] if `id` does not exist or is not a commit, or
+    /// [`ErrorKind::Io`].
     pub fn left(&mut self, id: &oid) -> Result<()> {
         let number = self.commits.number(id)?;
         self.add(number, LEFT);
         Ok(())
     }
 
-    /// Adds `id` to the starting points of the right side.
+    /// Adds the commit `id` to the tips of the right side.
     ///
     /// # Errors
-    /// As [`left`](Self::left).
+    /// As for [`left`](Self::left).
     pub fn right(&mut self, id: &oid) -> Result<()> {
         let number = self.commits.number(id)?;
         self.add(number, RIGHT);
@@ -154,7 +157,7 @@ impl<'a> Painting<'a> {
         self.undecided -= usize::from(was_undecided);
     }
 
-    /// Takes the next commit out of the queue and passes its sides to its parents.
+    /// Takes the next commit out of the queue and propagates its flags to its parents.
     fn step(&mut self) -> Result<Option<Number>> {
         let Some((_, time, Reverse(number))) = self.queue.pop() else {
             return Ok(None);
@@ -176,10 +179,11 @@ impl<'a> Painting<'a> {
         Ok(Some(number))
     }
 
-    /// Walks as far as needed.
+    /// Walks until the condition of [`Until`] holds.
     ///
     /// # Errors
-    /// A commit cannot be read, or the walk was interrupted.
+    /// Fails with [`ErrorKind::Object`] if a commit is missing or malformed, [`ErrorKind::Io`], or
+    /// [`ErrorKind::Interrupted`].
     pub fn run(&mut self, watch: &Watch<'_>) -> Result<()> {
         let mut slop = SLOP;
         loop {
@@ -191,7 +195,7 @@ impl<'a> Painting<'a> {
                 slop = SLOP;
             } else {
                 match self.queue.peek() {
-                    // What has no generation may be older than its parents.
+                    // A commit without a generation number may be older than its parents.
                     Some((GENERATION_INFINITY, time, _)) if *time >= self.oldest => slop = SLOP,
                     Some((GENERATION_INFINITY, ..)) if slop > 0 => slop -= 1,
                     _ => return Ok(()),
@@ -216,11 +220,11 @@ impl<'a> Painting<'a> {
         }
     }
 
-    /// The commits that both sides lead to and of which no other one is a descendant, the newest
-    /// first.
+    /// Returns the merge bases, newest first: the commits that are reachable from both sides and are
+    /// not ancestors of other such commits.
     ///
     /// # Errors
-    /// The commit-graph cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
     pub(crate) fn bases(&self) -> Result<Vec<ObjectId>> {
         let mut found = Vec::new();
         for number in self.numbers(BOTH) {
@@ -230,11 +234,11 @@ impl<'a> Painting<'a> {
         Ok(found.into_iter().map(|(_, id)| id).collect())
     }
 
-    /// Returns the commits reachable only from the left side, newest first, and among those with the same
-    /// time in the order in which they were found.
+    /// Returns the commits that are reachable only from the left side, newest first. Commits with equal
+    /// dates keep the order in which they were read.
     ///
     /// # Errors
-    /// The commit-graph cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
     pub fn all_left(&self) -> Result<Vec<ObjectId>> {
         let mut found: Vec<Number> = self.numbers(LEFT).collect();
         found.sort_by_key(|number| Reverse(self.commits.time(*number)));
@@ -244,11 +248,11 @@ impl<'a> Painting<'a> {
             .collect()
     }
 
-    /// The commits that only the left side leads to, in the order in which a walk by time from
-    /// `start` finds them.
+    /// Returns the commits that are reachable only from the left side, in the order in which a walk by
+    /// date from `start` finds them.
     ///
     /// # Errors
-    /// A commit cannot be read.
+    /// Fails with [`ErrorKind::Object`] if a commit is missing or malformed, or [`ErrorKind::Io`].
     pub fn only_left(&mut self, start: &oid) -> Result<Vec<ObjectId>> {
         let start = self.commits.number(start)?;
         let mut queue = BinaryHeap::new();
@@ -272,12 +276,13 @@ impl<'a> Painting<'a> {
     }
 }
 
-/// Returns whether a commit is reachable from `left` and not from `right`. Both must be commits.
+/// Returns whether any commit is reachable from `left` and not from `right`. All ids must be commits.
 ///
-/// Costs reading the history between the two; with a commit-graph no object is read.
+/// Costs reading the history between the two sides. With a commit-graph file no object is read.
 ///
 /// # Errors
-/// A commit is missing or malformed, or the walk was interrupted.
+/// Fails with [`ErrorKind::Object`] if a commit is missing or malformed, or with
+/// [`ErrorKind::Interrupted`].
 pub fn leads_beyond(
     repository: &Repository,
     left: &[ObjectId],
@@ -292,11 +297,11 @@ pub fn leads_beyond(
 }
 
 impl Repository {
-    /// Whether `ancestor` can be reached from `descendant` if history ends at `cut`. What is not
-    /// there has no parents.
+    /// Returns whether `ancestor` is reachable from `descendant` if the history ends at the shallow
+    /// commits `cut`. Missing commits are treated as commits without parents.
     ///
     /// # Errors
-    /// A commit is malformed.
+    /// Fails with [`ErrorKind::Object`] if a commit is malformed.
     pub fn is_ancestor(
         &self,
         ancestor: &oid,
@@ -320,13 +325,13 @@ impl Repository {
         Ok(painting.sides(wanted) & RIGHT != 0)
     }
 
-    /// The best common ancestors of `left` and `right`: those that are not ancestors of another
-    /// one. Newest first.
+    /// Returns the merge bases of `left` and `right`, newest first: their common ancestors that are not
+    /// ancestors of other common ancestors.
     ///
-    /// Costs reading the history back to them.
+    /// Costs reading the history back to the merge bases.
     ///
     /// # Errors
-    /// A commit is missing or malformed.
+    /// Fails with [`ErrorKind::Object`] if a commit is missing or malformed.
     pub fn merge_bases(&self, left: ObjectId, right: ObjectId) -> Result<Vec<ObjectId>> {
         if left == right {
             return Ok(vec![left]);
@@ -336,7 +341,8 @@ impl Repository {
         painting.right(&right)?;
         painting.run(&Watch::none())?;
         let mut bases = painting.bases()?;
-        // Without generations, one may turn out to be an ancestor of another by a detour.
+        // Without generation numbers, a merge base may turn out to be an ancestor of another one on a
+        // longer path.
         let cut = self.shallow_commits()?.iter().copied().collect();
         let mut at = 0;
         while bases.len() > 1 && at < bases.len() {

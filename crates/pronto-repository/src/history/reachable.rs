@@ -1,4 +1,4 @@
-//! The objects that are reachable from some objects and not from others.
+//! The objects that are reachable from some tips and not from others (`git rev-list --objects`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,29 +14,30 @@ use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_object::{TagRef, TreeEntries};
 
-/// The reachable objects, each once.
+/// The reachable objects, each listed once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reachable {
-    /// Those that bitmaps speak of, in the order in which they lie in their pack or packs.
+    /// The objects that bitmaps cover, in the order of their offsets in the pack or the
+    /// multi-pack-index.
     pub packed: Vec<ObjectId>,
-    /// All others, in the order of the walk.
+    /// The objects that no bitmap covers, in the order of the walk.
     pub others: Vec<ObjectId>,
 }
 
-/// The reachable objects, each once.
+/// The reachable objects as bits of the bitmaps, and as ids where there is no bit.
 pub struct ReachableBits {
-    /// Those that bitmaps speak of.
+    /// The objects that bitmaps cover.
     pub bits: Bits,
-    /// All others, in the order of the walk.
+    /// The objects that no bitmap covers, in the order of the walk.
     pub others: Vec<ObjectId>,
-    /// The objects that the other side has, as far as bitmaps speak of them.
+    /// The objects that are reachable from the haves and that bitmaps cover.
     pub known: Bits,
 }
 
-/// Returns the ids of the objects that `bits` stand for, in the order of the bits.
+/// Returns the ids of the objects in `bits`, in the order of the bits.
 ///
 /// # Errors
-/// An index cannot be read.
+/// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if a pack index cannot be read.
 pub fn ids(bitmaps: &Bitmapped, bits: &Bits) -> Result<Vec<ObjectId>> {
     bits.iter()
         .map(|bit| bitmaps.id(bit).map_err(from_odb))
@@ -44,15 +45,17 @@ pub fn ids(bitmaps: &Bitmapped, bits: &Bits) -> Result<Vec<ObjectId>> {
 }
 
 impl Repository {
-    /// Returns the objects that are reachable from `wants` and not from `haves`, themselves
-    /// included. A commit leads to its parents and its tree; submodules lead nowhere. Missing
-    /// objects reachable from `haves` are ignored.
+    /// Returns the objects that are reachable from `wants` and not from `haves`, including the wanted
+    /// objects. A commit leads to its parents and its tree; submodule entries are not followed. Missing
+    /// objects that are reachable from `haves` are ignored.
     ///
-    /// Bitmaps are used if they exist, `pack.useBitmaps` allows it and history has no replacements
-    /// or grafts; only younger history is walked. Otherwise every commit and tree is read.
+    /// Bitmaps are used if they exist, `pack.useBitmaps` permits, and the history has no replacements
+    /// or grafts. Only the history that is newer than the bitmaps is walked then. Without bitmaps every
+    /// commit and tree is read.
     ///
     /// # Errors
-    /// An object reachable from `wants` is missing or malformed, or the walk was interrupted.
+    /// Fails with [`ErrorKind::Object`] if an object reachable from `wants` is missing or malformed, or
+    /// with [`ErrorKind::Interrupted`].
     pub fn reachable(
         &self,
         wants: &[ObjectId],
@@ -63,11 +66,11 @@ impl Repository {
         self.reachable_by(bitmaps.as_deref(), wants, haves, watch)
     }
 
-    /// Returns what [`reachable`](Self::reachable) returns, with these bitmaps in place of those of the repository. `None`
-    /// reads every commit and tree.
+    /// Does the same as [`reachable`](Self::reachable), with `bitmaps` instead of those of the
+    /// repository. Without bitmaps every commit and tree is read.
     ///
     /// # Errors
-    /// As [`reachable`](Self::reachable).
+    /// As for [`reachable`](Self::reachable).
     pub fn reachable_by(
         &self,
         bitmaps: Option<&Bitmapped>,
@@ -85,10 +88,11 @@ impl Repository {
         })
     }
 
-    /// Reads the bits of the objects that `wants` reach and `haves` do not reach, and the ids of those without a bit.
+    /// Returns the objects that are reachable from `wants` and not from `haves`: as bits where bitmaps
+    /// cover them, as ids otherwise.
     ///
     /// # Errors
-    /// As [`reachable`](Self::reachable).
+    /// As for [`reachable`](Self::reachable).
     pub fn reachable_bits(
         &self,
         bitmaps: Option<&Bitmapped>,
@@ -109,19 +113,22 @@ impl Repository {
         })
     }
 
-    /// Whether bitmaps answer what is reachable.
+    /// Returns whether the repository has bitmaps that can answer reachability queries.
     ///
     /// # Errors
-    /// As [`reachable`](Self::reachable).
+    /// As for [`usable_bitmaps`](Self::usable_bitmaps).
     pub fn has_usable_bitmaps(&self) -> Result<bool> {
         Ok(self.usable_bitmaps(self.objects()?)?.is_some())
     }
 
-    /// Opens the bitmaps of `store`, if they may be used (`pack.useBitmaps`) and no replacements, grafts
-    /// or shallow commits change history. Damage is reported as a warning.
+    /// Opens the bitmaps of `store`. Returns `None` if `pack.useBitmaps` is off, or if replacements,
+    /// grafts or shallow commits change the history. Damaged bitmaps are reported as a notice and not
+    /// used.
     ///
     /// # Errors
-    /// A setting is no boolean, or files that change history cannot be read.
+    /// Fails with [`ErrorKind::ConfigValue`] if `pack.useBitmaps` is not a boolean, or with
+    /// [`ErrorKind::Io`] or [`ErrorKind::Object`] if the list of grafts or shallow commits cannot be
+    /// read.
     pub fn usable_bitmaps(&self, store: &Store) -> Result<Option<Arc<Bitmapped>>> {
         let is_wanted = self.config().bool_or("pack.usebitmaps", true)?;
         if !is_wanted || store.has_replacements() || !self.has_plain_history()? {
@@ -165,7 +172,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Records `id`; whether it was new.
+    /// Adds `id` to the found objects. Returns whether it is new.
     fn add(&mut self, id: &oid) -> Result<bool> {
         let bit = match self.bitmaps {
             Some(bitmaps) => bitmaps.bit(id).map_err(from_odb)?,
@@ -181,9 +188,9 @@ impl<'a> Walk<'a> {
         Ok(is_new)
     }
 
-    /// Commits before trees: their bitmaps say most of what is in trees.
+    /// Walks commits before trees, because the bitmaps of commits cover most trees.
     fn run(mut self, tips: &[ObjectId], watch: &Watch<'_>) -> Result<Self> {
-        // Tags are followed together, so that what they name can be expected together.
+        // Tags are peeled together, so that their targets can be prefetched together.
         let mut tips = tips.to_vec();
         while !tips.is_empty() {
             self.prefetch(&tips)?;
@@ -210,17 +217,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Begins to fetch objects that will be read, if they lie elsewhere.
+    /// Requests the objects `ids` in advance, if they are in remote storage.
     fn prefetch(&self, ids: &[ObjectId]) -> Result<()> {
         let store = self.repository.objects()?;
         store.prefetch(ids.iter().map(AsRef::as_ref));
         Ok(())
     }
 
-    /// Adds all that the bitmaps of tips cover. Other tips are often ancestors of these.
+    /// Adds the objects that the bitmaps of tips cover. Other tips are often ancestors of those with a
+    /// bitmap.
     ///
     /// # Errors
-    /// A bitmap cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if a bitmap cannot be read.
     fn cover(&mut self) -> Result<()> {
         for id in std::mem::take(&mut self.commits) {
             if !self.is_covered(&id)? {
@@ -230,10 +238,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether all that a commit leads to is in the set. If the commit has a bitmap, it is added.
+    /// Returns whether all objects reachable from commit `id` are in the set. If the commit has a
+    /// bitmap, the bitmap is added first.
     ///
     /// # Errors
-    /// As [`cover`](Self::cover).
+    /// As for [`cover`](Self::cover).
     fn is_covered(&mut self, id: &oid) -> Result<bool> {
         let Some(bitmaps) = self.bitmaps else {
             return Ok(false);
@@ -251,7 +260,7 @@ impl<'a> Walk<'a> {
         Ok(found.is_some())
     }
 
-    /// Adds a tip to what is walked. If it is a tag, returns what it names.
+    /// Queues a tip for the walk. If the tip is a tag, returns its target.
     fn tip(&mut self, id: ObjectId) -> Result<Option<ObjectId>> {
         let store = self.repository.objects()?;
         let header = store.header(&id).map_err(from_odb)?;
@@ -291,7 +300,7 @@ impl<'a> Walk<'a> {
             self.prefetch(&[links.tree])?;
         }
         self.commits.extend(links.parents);
-        // Queued: a bitmap may cover it before its turn comes.
+        // The tree is only queued: a bitmap may cover it before it is read.
         self.trees.push(links.tree);
         Ok(())
     }

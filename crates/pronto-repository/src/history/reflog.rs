@@ -20,25 +20,25 @@ pub use expire::{ExpireOptions, Logs};
 pub use outcome::{ExpiredLog, Rewrite, Verdict};
 pub use pronto_object::date::parse_expiry;
 
-/// The deepest nesting of directories of reflogs.
+/// The largest depth of nested directories of reflogs.
 const MAX_DEPTH: usize = 256;
 
-/// A line that is added to a log as it is given.
+/// A reflog entry whose ids and message the caller gives (`git reflog write`).
 #[derive(Clone, Debug)]
 pub struct NewLine {
-    /// The value of the reference before the change.
+    /// The value of the ref before the change.
     pub old: ObjectId,
     /// The value after the change.
     pub new: ObjectId,
-    /// Why.
+    /// The reason for the change.
     pub message: BString,
 }
 
 impl Repository {
-    /// Returns the names of all refs that have a reflog, as seen by this worktree, sorted within
+    /// Returns the names of all refs that have a reflog and are visible in this worktree, sorted within
     /// each directory.
     ///
-    /// Costs one listing for each directory of reflogs. Unreadable directories are skipped.
+    /// Costs one directory listing for each directory of reflogs. Unreadable directories are skipped.
     pub fn logged_references(&self) -> Vec<BString> {
         let mut names = self.logged_references_unsorted();
         names.sort_by(|one, two| one.split_str("/").cmp(two.split_str("/")));
@@ -59,11 +59,11 @@ impl Repository {
         names
     }
 
-    /// The names of all references that have a log, of this worktree and, but for those that all
-    /// share, of the others. `single` leaves the others out.
+    /// Returns the names of all refs that have a reflog: those of this worktree, and the per-worktree
+    /// refs of the other worktrees. `single` omits the other worktrees (`--single-worktree`).
     ///
     /// # Errors
-    /// The worktrees cannot be listed.
+    /// Fails with [`ErrorKind::Io`] if the worktrees cannot be listed.
     pub fn logged_references_everywhere(&self, single: bool) -> Result<Vec<BString>> {
         if single {
             return Ok(self.logged_references());
@@ -95,7 +95,7 @@ impl Repository {
 
     fn logs_below(&self, directory: &Path, names: &mut Vec<BString>) {
         if let Some(tables) = self.refs().tables() {
-            // Unreadable entries are skipped, as in directories.
+            // As for directories, unreadable reflogs are skipped.
             names.extend(logged_names(tables, directory).unwrap_or_default());
             return;
         }
@@ -121,19 +121,21 @@ impl Repository {
         }
     }
 
-    /// The full name of the reference with a log that `short` stands for, if there is one.
+    /// Returns the full name of the ref with a reflog to which `short` expands; `None` if there is no
+    /// such ref.
     ///
     /// # Errors
-    /// A branch has no upstream, or a reference is broken.
+    /// Fails with [`ErrorKind::Reference`] if a branch has no upstream, or a ref is broken.
     pub fn find_logged_reference(&self, short: &BStr) -> Result<Option<BString>> {
         Ok(self.find_log(short)?.map(|found| found.name))
     }
 
-    /// Removes the log of the reference `name`, under the lock of the reference, and the directories that
-    /// are empty then. One that is not there is no error.
+    /// Removes the reflog of the ref `name` under the lock of the ref, and the directories that become
+    /// empty. A missing reflog is not an error (`git reflog drop`).
     ///
     /// # Errors
-    /// The name is impossible, the lock is held, or the file cannot be removed.
+    /// Fails with [`ErrorKind::Reference`] if the name is invalid, [`ErrorKind::Locked`] if another
+    /// process holds the lock, or [`ErrorKind::Io`] if the file cannot be removed.
     pub fn drop_log(&self, name: &BStr) -> Result<()> {
         let safe = RefNameRef::existing(name).map_err(crate::refs::bad_name)?;
         if let Some(tables) = self.refs().tables() {
@@ -158,11 +160,13 @@ impl Repository {
         Ok(())
     }
 
-    /// Checks that entries of reflogs can be written: that the date of the committer is one. Operations call this
-    /// before they change files, because their last step writes a reflog.
+    /// Checks that the committer date in the environment is valid, so that reflog entries can be
+    /// written. Operations call this before they change files, because their last step writes a reflog
+    /// entry.
     ///
     /// # Errors
-    /// `GIT_COMMITTER_DATE` is not a date, or a setting is malformed.
+    /// Fails with [`ErrorKind::InvalidInput`] if `GIT_COMMITTER_DATE` is not a date, or with
+    /// [`ErrorKind::ConfigValue`].
     pub fn check_log_identity(&self) -> Result<()> {
         let is_logged = match self.config().bool("core.logallrefupdates") {
             Ok(Some(is_logged)) => is_logged,
@@ -176,12 +180,13 @@ impl Repository {
         Ok(())
     }
 
-    /// Adds `line` to the reflog of the ref `name`, which is created if necessary. The committer is
-    /// the configured one.
+    /// Adds `line` to the reflog of the ref `name`, and creates the reflog if necessary. The entry
+    /// names the configured committer.
     ///
     /// # Errors
-    /// The name is invalid, the lock of the ref is held, there is no committer, or the file cannot
-    /// be written.
+    /// Fails with [`ErrorKind::Reference`] if the name is invalid, [`ErrorKind::Locked`] if another
+    /// process holds the lock of the ref, [`ErrorKind::Identity`] if there is no committer, or
+    /// [`ErrorKind::Io`] if the file cannot be written.
     pub fn write_log_line(&self, name: &BStr, line: &NewLine) -> Result<()> {
         let safe = RefNameRef::new(name).map_err(crate::refs::bad_name)?;
         let who = identity::signature(
@@ -204,7 +209,7 @@ impl Repository {
         self.refs().append_log(safe, true, &text)
     }
 
-    /// Takes the lock of a reference, which is that of its log, too.
+    /// Takes the lock of a ref, which also protects its reflog.
     fn lock_log(&self, name: RefNameRef<'_>) -> Result<Lock> {
         let patience = crate::refs::patience(self.config());
         Lock::acquire_as(self.refs().file_of(name), Marking::Marked, patience).map_err(|error| {
@@ -214,7 +219,7 @@ impl Repository {
     }
 }
 
-/// The lines of a log that Git reads, the oldest first: whole and well formed ones.
+/// Returns the lines of a reflog that Git reads, oldest first: complete and well-formed lines.
 fn whole_lines(content: &[u8]) -> impl Iterator<Item = LogLine<'_>> {
     let lines = content.split_inclusive(|&byte| byte == b'\n');
     let whole = lines.filter_map(|line| line.strip_suffix(b"\n"));

@@ -1,5 +1,4 @@
-//! Revisions: names of objects by refs and abbreviated ids, and the suffixes that `gitrevisions`
-//! describes.
+//! Revisions: refs, object ids and abbreviated ids, with the suffixes of `gitrevisions(7)`.
 
 mod abbreviate;
 mod commit;
@@ -31,53 +30,58 @@ pub use set::{RevisionSet, SetMember};
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The expected type of a named object, which selects among objects with the same abbreviated id.
+/// The expected type of a named object, which selects among objects with the same abbreviated id
+/// (`core.disambiguate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Want {
-    /// The type of `core.disambiguate`, or any.
+    /// The type that `core.disambiguate` names, or any type.
     #[default]
     Anything,
     /// A commit.
     Commit,
-    /// A commit, or a tag that leads to one.
+    /// A commit, or a tag that peels to a commit.
     Committish,
     /// A tree.
     Tree,
-    /// A tree, or an object that leads to one.
+    /// A tree, or a commit or tag that peels to a tree.
     Treeish,
-    /// A file.
+    /// A blob.
     Blob,
 }
 
-/// A resolved name.
+/// A resolved revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The object.
+    /// The id of the object.
     pub id: ObjectId,
-    /// Its mode in the tree or index it was found in.
+    /// The mode of the entry in the tree or index, if the revision has a path.
     pub mode: Option<u32>,
-    /// Its path there.
+    /// The path of the entry in the tree or index, if the revision has a path.
     pub path: Option<BString>,
 }
 
 impl Repository {
-    /// Resolves `spec` to an object by the rules of `gitrevisions`.
+    /// Resolves `spec` to an object by the rules of `gitrevisions(7)`.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownRevision`] if it names nothing; [`ErrorKind::Ambiguous`] if it could be
-    /// several objects, which the hint lists; others if something on the way is malformed or lacks
-    /// what is requested (a reflog with fewer entries, a branch without upstream). Remarks, for
-    /// example that a name is ambiguous, are kept as warnings.
+    /// - [`ErrorKind::UnknownRevision`] if `spec` names no object.
+    /// - [`ErrorKind::Ambiguous`] if `spec` could mean several objects. The hint lists them.
+    /// - [`ErrorKind::ShortReflog`] if a reflog has too few entries.
+    /// - [`ErrorKind::Reference`] if a ref is broken or a branch has no upstream.
+    /// - [`ErrorKind::Object`] if an object on the way is missing or malformed.
+    ///
+    /// Remarks, for example that a name is ambiguous, are reported as notices.
     pub fn resolve(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         self.try_resolve(spec, Want::Anything)?
             .ok_or_else(|| unknown(spec))
     }
 
-    /// Resolves `spec` to a commit, following tags.
+    /// Resolves `spec` to a commit, and peels tags.
     ///
     /// # Errors
-    /// As for [`resolve`](Self::resolve); and if it names something else.
+    /// As for [`resolve`](Self::resolve), and with [`ErrorKind::Object`] if `spec` does not peel to a
+    /// commit.
     pub fn resolve_commit(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         let id = self
@@ -89,10 +93,11 @@ impl Repository {
         })
     }
 
-    /// Resolves `spec` to a tree, following tags and commits.
+    /// Resolves `spec` to a tree, and peels tags and commits.
     ///
     /// # Errors
-    /// As for [`resolve`](Self::resolve); and if it names something else.
+    /// As for [`resolve`](Self::resolve), and with [`ErrorKind::Object`] if `spec` does not peel to a
+    /// tree.
     pub fn resolve_tree(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         let id = self
@@ -102,18 +107,19 @@ impl Repository {
             .ok_or_else(|| Error::new(ErrorKind::Object, "not a tree object"))
     }
 
-    /// Resolves `spec` to an object, or `None` if it names nothing.
+    /// Resolves `spec` to an object. Returns `None` if `spec` names no object.
     ///
     /// # Errors
-    /// As for [`resolve`](Self::resolve), but for unknown names.
+    /// As for [`resolve`](Self::resolve), except for unknown names.
     pub fn try_resolve(&self, spec: impl AsRef<[u8]>, want: Want) -> Result<Option<ObjectId>> {
         Ok(self.look_up(spec, want)?.map(|found| found.id))
     }
 
-    /// Resolves `spec`, and returns where the object was found.
+    /// Resolves `spec`, and returns the object with its mode and path. Returns `None` if `spec` names
+    /// no object.
     ///
     /// # Errors
-    /// As for [`resolve`](Self::resolve), but for unknown names.
+    /// As for [`resolve`](Self::resolve), except for unknown names.
     pub fn look_up(&self, spec: impl AsRef<[u8]>, want: Want) -> Result<Option<Found>> {
         let spec = spec.as_ref().as_bstr();
         if let Some(id) = self.resolve_object(spec, want, 0)? {

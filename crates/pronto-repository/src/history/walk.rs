@@ -1,7 +1,7 @@
-//! Walks over commits in the orders of `rev-list`.
+//! Walks over commits in the orders of `git rev-list`.
 //!
-//! A walk without excluded commits yields each commit as soon as it is the newest that is left. With
-//! excluded ones, or in topological order, all commits are found first.
+//! A walk without excluded commits yields each commit as soon as it is the newest of the queued ones.
+//! With excluded commits, or in topological order, all commits are found before the first is yielded.
 
 mod topological;
 
@@ -17,12 +17,13 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// The order of commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The newest first. A commit whose clock was wrong may follow its parents.
+    /// The newest first (by default). A commit with a wrong date may follow its parents.
     #[default]
     ByDate,
-    /// No commit before all of its children. Lines of history are not mixed.
+    /// No commit before all of its children, and without interleaving lines of history
+    /// (`--topo-order`).
     Topological,
-    /// No commit before all of its children, otherwise the newest first.
+    /// No commit before all of its children, and otherwise the newest first (`--date-order`).
     TopologicalByDate,
 }
 
@@ -39,43 +40,43 @@ pub enum WalkSide {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WalkOptions {
-    /// The order.
+    /// The order of the commits.
     pub order: Order,
-    /// Follows only the first parent of a merge.
+    /// Follow only the first parent of a merge (`--first-parent`).
     pub first_parent: bool,
-    /// The walk ends at commits before this time, in seconds since 1970.
+    /// End the walk at commits before this time, in seconds since 1970 (`--since`).
     pub since: Option<i64>,
-    /// Leaves out commits after this time, in seconds since 1970.
+    /// Omit commits after this time, in seconds since 1970 (`--until`).
     pub until: Option<i64>,
-    /// Leaves out commits with fewer parents.
+    /// Omit commits with fewer parents (`--min-parents`).
     pub min_parents: u32,
-    /// Leaves out commits with more parents.
+    /// Omit commits with more parents (`--max-parents`).
     pub max_parents: Option<u32>,
-    /// Leaves out commits that only the other side of a symmetric difference leads to.
+    /// Keep only the commits of this side of a symmetric difference (`--left-only`, `--right-only`).
     pub side: Option<WalkSide>,
-    /// Leaves out this number of commits at the beginning.
+    /// Skip this number of commits at the start (`--skip`).
     pub skip: u64,
-    /// Ends after this number of commits.
+    /// End after this number of commits (`--max-count`).
     pub max_count: Option<u64>,
 }
 
-/// A commit at which a walk starts.
+/// A commit from which a walk starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// The commit.
+    /// The id of the commit.
     pub id: ObjectId,
-    /// Whether it and its ancestors are left out.
+    /// Whether the commit and its ancestors are excluded (`^A`).
     pub is_excluded: bool,
-    /// Whether it is the left side of a symmetric difference.
+    /// Whether the commit is the left side of a symmetric difference (`A...B`).
     pub is_left: bool,
 }
 
-/// A commit of a walk.
+/// A commit that a walk yielded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walked {
-    /// Its number in [`CommitWalk::commits`].
+    /// The number of the commit in [`CommitWalk::commits`].
     pub number: Number,
-    /// Whether it was reached from the left side of a symmetric difference.
+    /// Whether the commit is reachable from the left side of a symmetric difference (`--left-right`).
     pub is_left: bool,
 }
 
@@ -84,17 +85,17 @@ const LEFT: u8 = 2;
 const SEEN: u8 = 4;
 const QUEUED: u8 = 8;
 
-/// The number of commits that are examined after all seems to be known, because clocks may be wrong.
-/// Git examines as many.
+/// The number of commits that are read after only excluded ones are queued, in case of wrong committer
+/// dates. Git reads the same number.
 const SLOP: u32 = 5;
 
-/// An entry of the queue: time, then arrival.
+/// An entry of the queue, ordered by committer date, then by the order in which it was added.
 type Queued = (i64, Reverse<u64>, Number);
 
-/// A walk over commits. Reads each commit once, from the commit-graph if it is there.
+/// A walk over commits. Reads each commit once, from the commit-graph file if it contains the commit.
 ///
-/// Costs a lookup for each commit and parent, and 64 bytes for each commit that was read, until the walk
-/// is dropped. A walk belongs to one thread at a time; several walks may run at once.
+/// Costs a lookup for each commit and parent, and 64 bytes for each commit that was read, until the
+/// walk is dropped. A walk belongs to one thread at a time; several walks may run at once.
 pub struct CommitWalk<'a> {
     commits: Commits<'a>,
     options: WalkOptions,
@@ -106,7 +107,7 @@ pub struct CommitWalk<'a> {
     /// Whether all commits have to be found before the first is yielded.
     is_limited: bool,
     found: Option<Vec<Number>>,
-    /// The next of the found commits.
+    /// The index of the next commit in `found`.
     next: usize,
 }
 
@@ -123,7 +124,8 @@ impl<'a> CommitWalk<'a> {
     /// Creates a walk in `repository` from `starts`, and reads these commits.
     ///
     /// # Errors
-    /// A start is no commit or cannot be read; as [`Repository::commit_graph`].
+    /// Fails with [`ErrorKind::Object`] if a starting point is missing or is not a commit; otherwise as
+    /// for [`Repository::commit_graph`].
     pub fn new(repository: &'a Repository, starts: &[Start], options: WalkOptions) -> Result<Self> {
         let is_excluding = starts.iter().any(|start| start.is_excluded);
         let mut walk = CommitWalk {
@@ -164,7 +166,8 @@ impl<'a> CommitWalk<'a> {
     /// Returns the next commit; `None` at the end.
     ///
     /// # Errors
-    /// A commit cannot be read, or the walk was interrupted.
+    /// Fails with [`ErrorKind::Object`] if a commit is missing or malformed, or with
+    /// [`ErrorKind::Interrupted`].
     pub fn next(&mut self, watch: &Watch<'_>) -> Result<Option<Walked>> {
         if self.options.max_count == Some(0) {
             return Ok(None);
@@ -195,11 +198,11 @@ impl<'a> CommitWalk<'a> {
         }
     }
 
-    /// Returns the excluded commits next to the commits of the walk, each once: excluded parents of
-    /// `shown`, and commits that turned out to be excluded after they were found.
+    /// Returns the boundary commits (`--boundary`), each once: excluded parents of the commits in
+    /// `shown`, and commits that were found before they turned out to be excluded.
     ///
     /// # Errors
-    /// The commit-graph cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
     pub fn edges(&self, shown: &[Number]) -> Result<Vec<Number>> {
         let found = self.found.iter().flatten().copied();
         let mut edges: Vec<Number> = found.filter(|number| self.has(*number, EXCLUDED)).collect();
@@ -252,7 +255,7 @@ impl<'a> CommitWalk<'a> {
         }
     }
 
-    /// Returns the next commit that may be shown.
+    /// Returns the next commit, before the filters of the options apply.
     fn advance(&mut self, watch: &Watch<'_>) -> Result<Option<Number>> {
         if let Some(found) = &self.found {
             let number = found.get(self.next).copied();
@@ -269,7 +272,7 @@ impl<'a> CommitWalk<'a> {
         Ok(None)
     }
 
-    /// Finds all commits, excluded ones aside.
+    /// Finds all commits of the walk, without the excluded ones.
     fn limit(&mut self, watch: &Watch<'_>) -> Result<Vec<Number>> {
         let mut found = Vec::new();
         let (mut slop, mut last) = (SLOP, i64::MAX);
@@ -309,12 +312,12 @@ impl<'a> CommitWalk<'a> {
         until.is_some_and(|until| self.commits.time(number) > until)
     }
 
-    /// Passes the flags of a commit to its parents and queues new ones.
+    /// Propagates the flags of a commit to its parents, and queues new parents.
     fn expand(&mut self, number: Number) -> Result<()> {
         let count = self.commits.parent_count(number);
         if self.has(number, EXCLUDED) {
             for which in 0..count {
-                // An excluded commit need not exist.
+                // An excluded commit may be missing.
                 let was_lenient = std::mem::replace(&mut self.commits.lenient, true);
                 let parent = self.commits.parent(number, which);
                 self.commits.lenient = was_lenient;
@@ -338,7 +341,7 @@ impl<'a> CommitWalk<'a> {
         Ok(())
     }
 
-    /// Excludes the ancestors of a commit that were read before it was known to be excluded.
+    /// Excludes the ancestors of a newly excluded commit that were read before.
     fn exclude_known_ancestors(&mut self, number: Number) -> Result<()> {
         let mut stack = vec![number];
         while let Some(number) = stack.pop() {

@@ -1,8 +1,8 @@
-//! Errors of the crates below as errors of the repository.
+//! Conversions of errors of lower crates into errors of the repository.
 
 use crate::{Error, ErrorKind};
 
-/// An error of the object store as one of the repository.
+/// Converts an error of the object store, and keeps its kind where there is an equivalent.
 #[cold]
 pub fn from_odb(error: pronto_odb::Error) -> Error {
     error.map_kind(|kind| match kind {
@@ -13,7 +13,7 @@ pub fn from_odb(error: pronto_odb::Error) -> Error {
     })
 }
 
-/// An error from between index and files as one of the repository.
+/// Converts an error of the worktree crate, and keeps its kind where there is an equivalent.
 pub fn from_worktree(error: pronto_worktree::Error) -> Error {
     use pronto_worktree::ErrorKind as Below;
     error.map_kind(|kind| match kind {
@@ -26,7 +26,7 @@ pub fn from_worktree(error: pronto_worktree::Error) -> Error {
     })
 }
 
-/// An error of the index file as one of the repository.
+/// Converts an error of the index file, and keeps its kind where there is an equivalent.
 pub fn from_index(error: pronto_index::Error) -> Error {
     error.map_kind(|kind| match kind {
         pronto_index::ErrorKind::Locked => ErrorKind::Locked,

@@ -1,4 +1,4 @@
-//! `.gitmodules`: the submodules of a worktree. Its content comes from the history and is not
+//! The file `.gitmodules`: the submodules of a worktree. Its content is part of the history and is not
 //! trusted.
 
 use std::path::Path;
@@ -14,34 +14,34 @@ use crate::{Repository, Result, path};
 /// The name of the file, at the top of a worktree.
 const NAME: &str = ".gitmodules";
 
-/// Larger files are ignored.
+/// The largest size of a file that is read. Larger files are ignored.
 const LARGEST_BYTES: u64 = 16 << 20;
 
-/// The settings of a `.gitmodules`.
+/// The settings of a `.gitmodules` file.
 #[derive(Clone, Debug, Default)]
 pub struct Gitmodules {
     settings: Config,
 }
 
-/// Whether the worktree at `top` has a `.gitmodules` that is read.
+/// Returns whether the worktree at `top` has a regular file `.gitmodules`.
 pub fn is_in(top: &Path) -> bool {
     let metadata = top.join(NAME).symlink_metadata();
     metadata.is_ok_and(|metadata| metadata.is_file())
 }
 
 impl Gitmodules {
-    /// Reads the file of the worktree at `top`: a regular file of moderate size, never through a
-    /// link. Everything else, and what is malformed, counts as no file.
+    /// Reads `.gitmodules` in the worktree at `top`. Only a regular file of limited size is read, and
+    /// symbolic links are not followed. Any other or malformed file counts as missing.
     pub fn read(top: &Path) -> Gitmodules {
         let content = untrusted::read(&top.join(NAME), Links::Refuse, LARGEST_BYTES);
         let parsed = content.ok().map(Gitmodules::parse);
         parsed.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Parses the content of a file. Includes are not followed.
+    /// Parses the content of a `.gitmodules` file. Includes are not followed.
     ///
     /// # Errors
-    /// It is malformed.
+    /// Fails with `ErrorKind::Config` if the content is malformed.
     pub fn parse(content: Vec<u8>) -> Result<Gitmodules> {
         let origin = Origin {
             scope: Scope::Local,
@@ -57,27 +57,27 @@ impl Gitmodules {
         })
     }
 
-    /// The names of the submodules, without those that would lead out of `.git/modules`.
+    /// Returns the names of the submodules, without names that would escape from `.git/modules`.
     pub fn names(&self) -> Vec<&BStr> {
         let mut names = self.settings.subsections("submodule");
         names.retain(|name| is_safe_name(name));
         names
     }
 
-    /// The value of `submodule.NAME.VARIABLE`.
+    /// Returns the value of `submodule.NAME.VARIABLE`.
     pub fn value(&self, name: &BStr, variable: &str) -> Option<&BStr> {
         self.settings.raw(key(name, variable))
     }
 }
 
-/// `submodule.NAME.VARIABLE`.
+/// Returns the key `submodule.NAME.VARIABLE`.
 pub fn key(name: &BStr, variable: &str) -> BString {
     [&b"submodule."[..], name, b".", variable.as_bytes()]
         .concat()
         .into()
 }
 
-/// Whether `name` can be a path below `.git/modules` that does not leave it.
+/// Returns whether `name` is a path that stays below `.git/modules`.
 pub fn is_safe_name(name: &BStr) -> bool {
     !name.is_empty()
         && name
@@ -86,7 +86,7 @@ pub fn is_safe_name(name: &BStr) -> bool {
 }
 
 impl Repository {
-    /// Returns the commit that is checked out in the repository at `path` of the worktree, if there is
+    /// Returns the commit that is checked out in the submodule at `path` of the worktree, if there is
     /// one.
     pub fn submodule_commit(&self, path: &BStr) -> Option<ObjectId> {
         let top = self.work_tree().unwrap_or(self.git_dir());

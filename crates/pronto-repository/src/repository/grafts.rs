@@ -1,4 +1,4 @@
-//! Grafts: parents that replace those in commits (`info/grafts`, `GIT_GRAFT_FILE`).
+//! Grafts: parents that replace those recorded in commits (`info/grafts`, `GIT_GRAFT_FILE`).
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -35,11 +35,11 @@ impl Grafts {
     }
 }
 
-/// A repository in which every object is the one that was written.
+/// A repository that reads all objects as they are stored, without replacements and grafts.
 pub enum Original<'a> {
-    /// The repository, which replaces none.
+    /// The given repository, which has no replacements or grafts.
     Same(&'a Repository),
-    /// A copy of the repository without replacements.
+    /// A copy of the repository, opened without replacements and grafts.
     Opened(Box<Repository>),
 }
 
@@ -55,11 +55,11 @@ impl Deref for Original<'_> {
 }
 
 impl Repository {
-    /// Returns this repository without replacements (`refs/replace/`) and grafts. Packs for others are made from it:
-    /// they receive what ids name, and histories as they were written.
+    /// Returns this repository without replacements (`refs/replace/`) and grafts. Packs for other
+    /// repositories are made from it, so that they contain the objects and history as stored.
     ///
     /// # Errors
-    /// Its refs, objects or grafts cannot be read.
+    /// Fails if its refs, object store or grafts cannot be read.
     pub fn original(&self) -> Result<Original<'_>> {
         if !self.objects()?.has_replacements() && self.grafts()?.is_empty() {
             return Ok(Original::Same(self));
@@ -78,10 +78,12 @@ impl Repository {
         })))
     }
 
-    /// The grafts of this repository. Read once; malformed lines are reported and ignored.
+    /// Returns the grafts of this repository. The file is read once; malformed lines are reported as
+    /// notices and ignored.
     ///
     /// # Errors
-    /// The file cannot be read, or a setting is malformed.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read, or [`ErrorKind::ConfigValue`] if
+    /// `advice.graftFileDeprecated` is not a boolean.
     pub(crate) fn grafts(&self) -> Result<&Grafts> {
         if let Some(known) = self.grafts.get() {
             return Ok(known);

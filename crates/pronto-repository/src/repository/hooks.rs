@@ -1,5 +1,5 @@
-//! Hooks: programs that the repository runs at certain events. An event has those of the configuration, and the file
-//! in the directory of hooks.
+//! Hooks: programs that Git runs at certain events. The hooks of an event are those of the
+//! configuration (`hook.<name>.event`) and the file in the hooks directory (`core.hooksPath`).
 
 mod configured;
 
@@ -15,31 +15,32 @@ use bstr::BString;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// A call of a hook.
+/// The arguments and environment of a hook run.
 #[derive(Clone, Debug, Default)]
 pub struct Call<'a> {
     /// The arguments of the hook.
     pub arguments: Vec<&'a OsStr>,
-    /// The standard input; nothing if empty.
+    /// The standard input of the hook; may be empty.
     pub input: Vec<u8>,
-    /// Variables beyond those that tie it to the repository.
+    /// Additional environment variables, beyond those that name the repository.
     pub variables: Vec<(&'a str, &'a OsStr)>,
-    /// The directory in which the hook runs and discovers the repository by itself; by default the
-    /// top of the worktree.
+    /// The directory in which the hook runs and discovers the repository itself; by default the top of
+    /// the worktree.
     pub elsewhere: Option<&'a Path>,
-    /// Whether the command needs no worktree, so that the hook runs in the
-    /// [working directory](Repository::working_dir) even if the worktree is elsewhere.
+    /// Whether the command needs no worktree, so that the hook runs in the [working
+    /// directory](Repository::working_dir) even if there is a worktree.
     pub needs_no_worktree: bool,
-    /// Whether its standard output is that of this process, instead of its standard error.
+    /// Whether the standard output of the hook goes to that of this process, instead of to standard
+    /// error.
     pub keeps_output: bool,
 }
 
-/// A program of an event.
+/// A program that runs at an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookProgram {
-    /// The command line `hook.NAME.command`.
+    /// The command line of `hook.NAME.command`.
     Configured(BString),
-    /// The file in the directory of hooks.
+    /// The file in the hooks directory.
     File(PathBuf),
 }
 
@@ -56,7 +57,7 @@ impl HookProgram {
         }
     }
 
-    /// Returns the name for messages.
+    /// Returns the name of the program for messages.
     fn spoken(&self, repository: &Repository) -> String {
         match self {
             HookProgram::File(path) => repository.spoken(path).display().to_string(),
@@ -65,11 +66,12 @@ impl HookProgram {
     }
 }
 
-/// Returns the programs of hook `event` in the order in which they run: those of the configuration, then the file. A
-/// file that is not executable is recorded as a remark of the repository.
+/// Returns the programs of hook `event` in the order in which they run: those of the configuration,
+/// then the file. A hook file that is not executable is reported as a notice.
 ///
 /// # Errors
-/// [`ErrorKind::ConfigValue`]: section `hook` is not usable. Git runs no hook then.
+/// Fails with [`ErrorKind::ConfigValue`] if the configuration of hooks is malformed. Git runs no hook
+/// in this case.
 pub fn programs(repository: &Repository, event: &str) -> Result<Vec<HookProgram>> {
     let configured = configured::commands(repository.config(), event)?;
     let mut programs: Vec<HookProgram> = configured
@@ -80,8 +82,9 @@ pub fn programs(repository: &Repository, event: &str) -> Result<Vec<HookProgram>
     Ok(programs)
 }
 
-/// Returns the file of hook `name`, if it exists and is executable. One that is not executable is recorded as a
-/// remark of the repository. `proc-receive` is only a file, as in Git; all others can be in the configuration, too.
+/// Returns the file of hook `name`, if it exists and is executable. A hook file that is not executable
+/// is reported as a notice. As in Git, `proc-receive` can only be a file; all other hooks can also be
+/// in the configuration.
 pub fn find_file(repository: &Repository, name: &str) -> Option<PathBuf> {
     let path = file_of(repository, name);
     match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
@@ -98,8 +101,8 @@ pub fn find_file(repository: &Repository, name: &str) -> Option<PathBuf> {
     }
 }
 
-/// Returns how many programs of hook `event` may run at the same time (`hook.jobs`, `hook.<event>.jobs`,
-/// `hook.<name>.parallel`).
+/// Returns the number of programs of hook `event` that may run at the same time (`hook.jobs`,
+/// `hook.<event>.jobs`, `hook.<name>.parallel`).
 ///
 /// # Errors
 /// As for [`programs`].
@@ -107,14 +110,14 @@ pub fn jobs(repository: &Repository, event: &str) -> Result<usize> {
     configured::jobs(repository.config(), event)
 }
 
-/// Returns whether hook `event` has a program, or a configuration with which [`run`] fails. A file that is not
-/// executable is recorded as a remark of the repository.
+/// Returns whether hook `event` has a program, or a malformed configuration with which [`run`] fails. A
+/// hook file that is not executable is reported as a notice.
 pub fn has_programs(repository: &Repository, event: &str) -> bool {
     programs(repository, event).map_or(true, |programs| !programs.is_empty())
 }
 
-/// Does the same as [`has_programs`], without a remark. Costs one system call and
-/// a pass over the configuration.
+/// Does the same as [`has_programs`], without a notice. Costs one system call and a pass over the
+/// configuration.
 pub fn exists(repository: &Repository, event: &str) -> bool {
     let is_configured = configured::commands(repository.config(), event);
     is_configured.map_or(true, |commands| !commands.is_empty())
@@ -125,8 +128,9 @@ fn file_of(repository: &Repository, name: &str) -> PathBuf {
     repository.git_path(&format!("hooks/{name}"))
 }
 
-/// Returns the path by which a hook is called, as in Git: from the directory in which it runs, if it is
-/// below. A name alone would be looked up in `PATH`, so it is never returned.
+/// Returns the path by which a hook is executed, as in Git: relative to `directory`, in which it runs,
+/// if `program` is below it. A bare file name is never returned, because it would be looked up in
+/// `PATH`.
 pub fn path_from<'p>(directory: &Path, program: &'p Path) -> &'p Path {
     let short = program.strip_prefix(directory).unwrap_or(program);
     match short.components().nth(1) {
@@ -135,14 +139,14 @@ pub fn path_from<'p>(directory: &Path, program: &'p Path) -> &'p Path {
     }
 }
 
-/// Runs the programs of hook `event`, one after the other, and waits for each. Their output goes to standard error of
-/// this process.
+/// Runs the programs of hook `event`, one after the other, and waits for each. Their output goes to
+/// standard error of this process.
 ///
-/// Returns the exit codes, joined with `|`, or `None` when there is no such hook. A program ended by a signal counts
-/// as 128 and the number of the signal.
+/// Returns the exit codes, combined with a bitwise or; `None` if there is no such hook. A program that
+/// a signal ended counts as 128 plus the number of the signal.
 ///
 /// # Errors
-/// As for [`programs`]; [`ErrorKind::Hook`]: one cannot be started.
+/// As for [`programs`], and with [`ErrorKind::Hook`] if a program cannot be started.
 pub fn run(repository: &Repository, event: &str, call: &Call<'_>) -> Result<Option<i32>> {
     let mut codes = None;
     for program in programs(repository, event)? {
@@ -174,7 +178,7 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
     tie_in(repository, directory, &mut command);
     let at_the_top = repository.work_tree() == Some(directory) && !call.needs_no_worktree;
     if at_the_top && repository.environment().get("GIT_WORK_TREE").is_some() {
-        // As in Git, which has gone there.
+        // Git has changed to the top of the worktree.
         command.env("GIT_WORK_TREE", ".");
     }
     if call.elsewhere.is_some() {
@@ -199,12 +203,13 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
     Ok(code.unwrap_or(1))
 }
 
-/// Gives a child process the environment that Git gives those that work on `repository`.
+/// Sets the environment variables that Git sets for child processes that work on `repository`.
 pub fn tie_to(repository: &Repository, command: &mut Command) {
     tie_in(repository, Path::new(""), command);
 }
 
-/// Does the same as [`tie_to`] for a process that runs in `directory`, so that paths can be relative to it.
+/// Does the same as [`tie_to`] for a process that runs in `directory`, so that paths can be relative to
+/// `directory`.
 fn tie_in(repository: &Repository, directory: &Path, command: &mut Command) {
     for (name, value) in repository.environment().changes() {
         match value {

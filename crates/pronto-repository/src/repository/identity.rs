@@ -1,4 +1,4 @@
-//! Identities: accounts of the system, and the author and committer of commits.
+//! Identities: the author and the committer of commits, and the user account of the system.
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_date::Time;
@@ -13,12 +13,12 @@ use crate::{Error, ErrorKind, Result};
 pub use pronto_object::Signature;
 pub use pronto_object::date::local_now as now;
 
-/// Which of the two people behind a commit.
+/// The person of a commit that an identity is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The author of a change.
+    /// The author, who wrote the change (`GIT_AUTHOR_*`).
     Author,
-    /// The committer of a change.
+    /// The committer, who recorded the change (`GIT_COMMITTER_*`).
     Committer,
 }
 
@@ -35,12 +35,12 @@ impl Role {
     }
 }
 
-/// The strictness about missing parts of an identity.
+/// The treatment of missing parts of an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Care {
-    /// Name and address must have been given, or be found without guessing: for commits.
+    /// Name and address must be configured, or be found without guessing. Commits require this.
     Strict,
-    /// Guesses will do: for logs.
+    /// Name and address may be guessed from the system. Reflog entries use this.
     Lenient,
 }
 
@@ -50,20 +50,20 @@ const ADVICE: &str = "Please tell me who you are.\n\nRun\n\n\
     to set your account's default identity.\n\
     Omit --global to set the identity only in this repository.";
 
-/// The signature of the author or the committer, by environment, configuration, and system, in
-/// this order.
+/// Returns the signature of the author or the committer: from the environment, the configuration and
+/// the system, in this order.
 ///
 /// # Errors
-/// With [`Care::Strict`], when name or address are not known well enough; always, when a date was
-/// given that is none.
+/// Fails with [`ErrorKind::Identity`] if, with [`Care::Strict`], name or address are not configured, or
+/// with [`ErrorKind::InvalidInput`] if the date in the environment is malformed.
 pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> Result<Signature> {
     signature_at(now(), role, care, config, env)
 }
 
-/// Like [`signature`], at this time unless the environment says another.
+/// Does the same as [`signature`], with `time` as the default date.
 ///
 /// # Errors
-/// The identity is not known or not valid, in Git's words.
+/// As for [`signature`].
 pub fn signature_at(
     time: Time,
     role: Role,
@@ -163,7 +163,7 @@ fn check_name(name: &BString, email: &BString) -> Result<()> {
     Err(Error::new(ErrorKind::Identity, message))
 }
 
-/// The time that the environment says.
+/// Returns the date that the environment sets (`GIT_AUTHOR_DATE`, `GIT_COMMITTER_DATE`).
 fn time_of(role: Role, env: &Environment) -> Result<Option<Time>> {
     let given = env
         .bytes(&role.variable("DATE"))
@@ -179,7 +179,7 @@ fn time_of(role: Role, env: &Environment) -> Result<Option<Time>> {
     parsed.ok_or_else(invalid).map(Some)
 }
 
-/// Characters that have no place at the ends of a name or an address.
+/// Returns whether Git strips the character from the ends of a name or an address.
 fn is_crud(byte: u8) -> bool {
     byte <= b' ' || b",:;<>\"\\'".contains(&byte)
 }

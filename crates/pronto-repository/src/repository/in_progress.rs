@@ -11,7 +11,7 @@
 //! | cherry-pick, revert | the refs `CHERRY_PICK_HEAD`, `REVERT_HEAD`; of several commits also `sequencer/` |
 //! | bisect | `BISECT_LOG`, `BISECT_START` |
 //!
-//! `AUTO_MERGE` is the tree that the last merge of files has written.
+//! `AUTO_MERGE` is the tree that the last merge has written to the worktree.
 
 use std::ffi::OsString;
 use std::{fmt, io};
@@ -19,7 +19,7 @@ use std::{fmt, io};
 use crate::refs::Expected;
 use crate::{ErrorKind, Notice, Repository, Result, hooks};
 
-/// Files that hold ids of objects that an operation in progress needs.
+/// The files that hold ids of objects that an operation in progress needs.
 pub const OBJECT_FILES: [&str; 10] = [
     "MERGE_HEAD",
     "CHERRY_PICK_HEAD",
@@ -33,16 +33,17 @@ pub const OBJECT_FILES: [&str; 10] = [
     "rebase-apply/autostash",
 ];
 
-/// Files that hold the full name of the branch that a rebase moves.
+/// The files that hold the full name of the branch that a rebase moves.
 pub const REBASED_BRANCH_FILES: [&str; 2] = ["rebase-merge/head-name", "rebase-apply/head-name"];
 
-/// The file with the refs that a rebase moves at its end (`--update-refs`). Each name is followed by two lines with ids.
+/// The file with the refs that a rebase moves at its end (`--update-refs`). Each name is followed by
+/// two lines with ids.
 pub const REBASED_REFS_FILE: &str = "rebase-merge/update-refs";
 
-/// The file with the branch that a bisection started from.
+/// The file with the branch from which a bisection started.
 pub const BISECT_START_FILE: &str = "BISECT_START";
 
-/// Files of a merge that the next commit uses and switching removes.
+/// The files of a merge that the next commit uses and a branch switch removes.
 const MERGE_FILES: [&str; 5] = [
     "SQUASH_MSG",
     "MERGE_HEAD",
@@ -51,24 +52,25 @@ const MERGE_FILES: [&str; 5] = [
     "MERGE_MODE",
 ];
 
-/// The program that carries out a rebase.
+/// The backend of a rebase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RebaseBackend {
-    /// `--apply`: patches, in `rebase-apply`.
+    /// The patches in `rebase-apply` (`--apply`).
     Apply,
-    /// `--merge`: the sequencer, in `rebase-merge`.
+    /// The sequencer, with its state in `rebase-merge` (`--merge`).
     Merge {
         /// Whether the user edits the list of commands (`--interactive`).
         interactive: bool,
     },
 }
 
-/// The operations in progress in a worktree. The directory is listed once, when the value is made: a dozen files need
-/// not be looked up one by one.
+/// The operations in progress in a worktree. The repository directory is listed once, at creation,
+/// instead of a lookup of each file.
 #[derive(Debug)]
 pub struct InProgress<'a> {
     repository: &'a Repository,
-    /// `None` if the directory cannot be listed; then each file is looked up.
+    /// The names in the repository directory. `None` if the directory cannot be listed; then each file
+    /// is looked up.
     names: Option<Vec<OsString>>,
 }
 
@@ -93,12 +95,12 @@ impl InProgress<'_> {
         self.has("MERGE_HEAD")
     }
 
-    /// Returns whether an `am` has stopped.
+    /// Returns whether `git am` has stopped.
     pub fn am(&self) -> bool {
         self.has("rebase-apply/applying")
     }
 
-    /// Returns whether a rebase has stopped, and how it is carried out.
+    /// Returns the backend of the rebase that has stopped, if there is one.
     pub fn rebase(&self) -> Option<RebaseBackend> {
         if self.has("rebase-apply") {
             return (!self.am()).then_some(RebaseBackend::Apply);
@@ -108,7 +110,8 @@ impl InProgress<'_> {
         })
     }
 
-    /// Returns whether a cherry-pick has stopped at a commit (`CHERRY_PICK_HEAD`), which may be one of a rebase.
+    /// Returns whether a cherry-pick has stopped at a commit (`CHERRY_PICK_HEAD`), which may be part of
+    /// a rebase.
     pub fn cherry_pick(&self) -> bool {
         self.has_ref("CHERRY_PICK_HEAD")
     }
@@ -118,12 +121,13 @@ impl InProgress<'_> {
         self.has_ref("REVERT_HEAD")
     }
 
-    /// Returns whether a bisection is under way.
+    /// Returns whether a bisection is in progress.
     pub fn bisect(&self) -> bool {
         self.has("BISECT_LOG")
     }
 
-    /// Returns whether the next commit ends an operation, or takes a message or resolutions that one has prepared.
+    /// Returns whether an operation in progress affects the next commit: the commit concludes the
+    /// operation, or uses its prepared message or recorded resolutions.
     pub fn concerns_commit(&self) -> bool {
         let files = ["MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG"];
         let directories = ["sequencer", "rebase-merge", "rebase-apply", "rr-cache"];
@@ -132,7 +136,7 @@ impl InProgress<'_> {
             || files.iter().chain(&directories).any(|name| self.has(name))
     }
 
-    /// Returns whether the directory has a file or directory of this name. A path below it may be given.
+    /// Returns whether the repository directory has a file or directory `name`, which may be a path.
     pub fn has(&self, name: &str) -> bool {
         let first = name.split('/').next().unwrap_or(name);
         self.may_have(first) && self.repository.git_path(name).exists()
@@ -146,7 +150,7 @@ impl InProgress<'_> {
         }
     }
 
-    /// Returns whether a file of this name may be there: certainly not if the answer is no.
+    /// Returns whether a file of this name may exist. `false` is certain.
     fn may_have(&self, name: &str) -> bool {
         let known = self.names.as_ref();
         known.is_none_or(|names| names.iter().any(|known| known == name))
@@ -157,7 +161,8 @@ impl InProgress<'_> {
     }
 }
 
-/// An operation that was in progress and is given up. [`Display`](fmt::Display) gives the name of it that Git prints.
+/// An operation in progress that was cancelled. [`Display`](fmt::Display) writes its name as Git prints
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cancelled {
@@ -176,12 +181,13 @@ impl fmt::Display for Cancelled {
     }
 }
 
-/// Gives up merges, cherry-picks and reverts, as switching to another branch does. A rebase and a bisection stay. Returns
-/// the operations for which Git prints a warning.
+/// Cancels merges, cherry-picks and reverts in progress, as a branch switch does. A rebase and a
+/// bisection continue. Returns the operations for which Git prints a warning.
 ///
 /// # Errors
-/// [`Interrupted`](ErrorKind::Interrupted), or [`Hook`](ErrorKind::Hook) if the hook `reference-transaction` refuses. Another
-/// ref that cannot be deleted is a notice, and files that cannot be removed stay.
+/// Fails with [`ErrorKind::Interrupted`], or with [`ErrorKind::Hook`] if the hook
+/// `reference-transaction` refuses. Any other failure to delete a ref is reported as a notice, and
+/// files that cannot be removed stay.
 pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
     let present = repository.in_progress();
     let are_refs = are_refs(repository, &present);
@@ -213,7 +219,7 @@ pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
         present.remove(file);
     }
     match are_refs {
-        // Git deletes it a second time, and asks the hook again.
+        // Git deletes the ref a second time, and runs the hook again.
         true => delete(repository, "AUTO_MERGE")?,
         false => {
             present.remove("AUTO_MERGE");
@@ -225,7 +231,8 @@ pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
 /// Removes `AUTO_MERGE`, as a commit does.
 ///
 /// # Errors
-/// [`Interrupted`](ErrorKind::Interrupted), or [`Hook`](ErrorKind::Hook) if the hook `reference-transaction` refuses.
+/// Fails with [`ErrorKind::Interrupted`], or with [`ErrorKind::Hook`] if the hook
+/// `reference-transaction` refuses.
 pub fn remove_auto_merge(repository: &Repository) -> Result<()> {
     match are_refs(repository, &repository.in_progress()) {
         true => delete(repository, "AUTO_MERGE"),
@@ -236,8 +243,9 @@ pub fn remove_auto_merge(repository: &Repository) -> Result<()> {
     }
 }
 
-/// Returns whether the removal of a pseudo-ref is seen: by the hook `reference-transaction`, in reftables, and by a
-/// lock on `packed-refs`, which Git takes for it.
+/// Returns whether pseudo-refs must be deleted as refs: because there is a hook
+/// `reference-transaction`, refs are in reftables, or another process holds the lock of `packed-refs`,
+/// which Git takes for the deletion.
 fn are_refs(repository: &Repository, present: &InProgress<'_>) -> bool {
     repository.refs().tables().is_some()
         || has_locked_packed_refs(repository, present)
@@ -251,7 +259,7 @@ fn has_locked_packed_refs(repository: &Repository, present: &InProgress<'_>) -> 
     }
 }
 
-/// Removes a ref of this worktree outside of `refs/`. Returns whether it existed.
+/// Removes a pseudo-ref of this worktree. Returns whether the ref existed.
 fn remove_pseudo_ref(repository: &Repository, name: &str) -> Result<bool> {
     if repository.refs().find(name)?.is_none() {
         return Ok(false);
@@ -260,7 +268,7 @@ fn remove_pseudo_ref(repository: &Repository, name: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Deletes a ref, which need not exist. As in Git, only the hook ends the command if it cannot be deleted.
+/// Deletes a ref, which need not exist. As in Git, only a refusal by the hook is fatal.
 fn delete(repository: &Repository, name: &str) -> Result<()> {
     let mut transaction = repository.transaction();
     transaction.delete(name, Expected::Anything);

@@ -1,4 +1,4 @@
-//! Creating repositories.
+//! Creation of repositories (`git init`).
 
 pub use pronto_config::shared;
 mod separate;
@@ -26,59 +26,61 @@ use crate::repository::Notice;
 use crate::repository::{Format, RefStorage, hash_name, hash_named};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// Options for making a repository.
+/// Options for creating a repository.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The top of its worktree; without one it is bare.
+    /// The top of the worktree; `None` for a bare repository (`--bare`).
     pub work_tree: Option<PathBuf>,
-    /// The template for its first contents.
+    /// The template of the initial contents (`--template`).
     pub template: Template,
-    /// The hash of object ids; without a choice, from the environment, or SHA-1.
+    /// The hash function of object ids (`--object-format`). `None` uses `GIT_DEFAULT_HASH`, and
+    /// otherwise SHA-1.
     pub object_hash: Option<Kind>,
-    /// The storage of refs; the default comes from environment and configuration, and is files
-    /// otherwise.
+    /// The storage of refs (`--ref-format`). `None` uses the environment or the configuration, and
+    /// otherwise files.
     pub ref_storage: Option<RefStorage>,
-    /// The branch that `HEAD` is on; without a choice, as configuration says.
+    /// The initial branch (`--initial-branch`). `None` uses `init.defaultBranch`.
     pub initial_branch: Option<BString>,
-    /// The sharing with other users.
+    /// The permissions for other users (`--shared`). `None` uses `core.sharedRepository`.
     pub shared: Option<Sharing>,
-    /// The directory for the repository, to which a file in its usual place points. An existing
-    /// repository is moved.
+    /// The directory of the repository, to which a file `.git` in the worktree points
+    /// (`--separate-git-dir`). An existing repository is moved to this directory.
     pub separate_git_dir: Option<PathBuf>,
 }
 
-/// The result of an `init`.
+/// The result of creating a repository.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The repository, open.
+    /// The open repository.
     pub repository: Repository,
-    /// Whether it existed before.
+    /// Whether the repository existed before.
     pub existed: bool,
-    /// Whether others may use it.
+    /// Whether other users may access the repository (`core.sharedRepository`).
     pub is_shared: bool,
-    /// The name of the first branch, if the user did not choose it and should get advice.
+    /// The name of the initial branch, if the user did not choose it and Git would print advice.
     pub unchosen_branch: Option<BString>,
 }
 
 impl Repository {
-    /// Creates a repository at `git_dir`, or updates an existing one, whose files stay. The parent
-    /// of `git_dir` must exist.
+    /// Creates a repository at `git_dir`, or updates an existing one and keeps its files. The parent
+    /// directory of `git_dir` must exist.
     ///
     /// # Errors
-    /// A directory or file cannot be created; a name or format is malformed; or the existing
-    /// repository has another format.
+    /// Fails with [`ErrorKind::Io`] if a directory or file cannot be created, or
+    /// [`ErrorKind::InvalidInput`] if a name or format is malformed or the existing repository has
+    /// another format.
     pub fn init(git_dir: &Path, options: &Options, environment: &Environment) -> Result<Outcome> {
         let git_dir = environment.absolute(git_dir);
         let original = real(&git_dir);
         let git_dir = options.git_dir(&original, environment)?;
-        // A linked worktree shares everything but its `HEAD`.
+        // A linked worktree shares all files except its `HEAD`.
         let common_dir = git_dir::common_dir(&git_dir, environment)?;
         let format = existing_format(&common_dir, environment)?;
         let object_hash = choose_hash(&format, options, environment)?;
         make_directory(&git_dir)?;
-        // The configuration that is there counts for the template, too.
+        // The existing configuration also determines the permissions of the files of the template.
         let sharing = options.sharing(&load_config(&common_dir, environment)?)?;
         template::copy(&options.template, &common_dir, environment, sharing)?;
         let config = load_config(&common_dir, environment)?;
@@ -138,8 +140,8 @@ impl Repository {
 }
 
 impl Options {
-    /// Returns the directory of the repository that `original` names: the separate one, or that to which the
-    /// file `original` points.
+    /// Returns the repository directory for `original`: the separate directory, or the directory to
+    /// which the file `original` points.
     fn git_dir(&self, original: &Path, environment: &Environment) -> Result<PathBuf> {
         if let Some(separate) = &self.separate_git_dir {
             let separate = real(&environment.absolute(separate));
@@ -151,7 +153,7 @@ impl Options {
         })
     }
 
-    /// Returns the requested permissions, or else the configured ones.
+    /// Returns the requested permissions, or the configured ones.
     fn sharing(&self, config: &Config) -> Result<Sharing> {
         match self.shared {
             Some(sharing) => Ok(sharing),
@@ -169,12 +171,12 @@ pub struct FirstBranch {
     pub is_unchosen: bool,
 }
 
-/// The plan of a new repository.
+/// The directories and options of a repository that is created.
 struct Plan<'a> {
     git_dir: &'a Path,
-    /// The directory that its worktrees share.
+    /// The directory that the worktrees of the repository share.
     common_dir: &'a Path,
-    /// The requested path of the repository, before it was put elsewhere.
+    /// The requested path of the repository, before redirection to a separate directory.
     original: &'a Path,
     options: &'a Options,
     environment: &'a Environment,
@@ -219,7 +221,7 @@ impl Plan<'_> {
     ) -> Result<()> {
         let mut pairs: Vec<(&str, BString)> = Vec::new();
         let (kind, storage) = version_one.unwrap_or((Kind::Sha1, RefStorage::Files));
-        // The section of the extensions comes first, as git writes it.
+        // As in Git, the section of the extensions comes first.
         if kind == Kind::Sha256 {
             pairs.push(("extensions.objectformat", hash_name(kind).into()));
         }
@@ -274,27 +276,27 @@ impl Plan<'_> {
     }
 }
 
-/// Makes the directories for references that every repository has.
+/// Creates the directories for refs that every repository has.
 ///
 /// # Errors
-/// A directory cannot be created.
+/// Fails with [`ErrorKind::Io`] if a directory cannot be created.
 pub fn make_reference_directories(git_dir: &Path) -> Result<()> {
     let mut names = ["refs", "refs/heads", "refs/tags"].iter();
     names.try_for_each(|name| make_directory(&git_dir.join(name)))
 }
 
-/// Makes the directory `objects`, and those that are in every one.
+/// Creates the directory `objects` and its standard subdirectories.
 ///
 /// # Errors
-/// A directory cannot be created.
+/// Fails with [`ErrorKind::Io`] if a directory cannot be created.
 pub fn make_object_directories(objects: &Path) -> Result<()> {
     make_directory(objects)?;
     make_directory(&objects.join("pack"))?;
     make_directory(&objects.join("info"))
 }
 
-/// Returns the first branch of a repository for which the caller names none: `init.defaultBranch`,
-/// else `master`.
+/// Returns the default name of the initial branch (`init.defaultBranch`, or `master`), and whether it
+/// is not configured.
 ///
 /// # Errors
 /// The configured name is invalid.
@@ -319,7 +321,7 @@ fn is_branch_name(name: &BStr) -> bool {
     name::is_valid(full.as_bstr(), name::Form::Full)
 }
 
-/// The path without symbolic links, as far as it exists.
+/// Returns `path` without symbolic links, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let path = path::normalize(path);
     if let Ok(real) = std::fs::canonicalize(&path) {
@@ -386,20 +388,20 @@ fn make_directory(path: &Path) -> Result<()> {
     }
 }
 
-/// The abilities of the file system.
+/// The capabilities of the file system.
 pub struct Abilities {
-    /// Executable bits stay as they are set.
+    /// The file system keeps executable bits (`core.fileMode`).
     pub keeps_modes: bool,
-    /// There are symbolic links.
+    /// The file system supports symbolic links (`core.symlinks`).
     pub has_links: bool,
-    /// Names that differ in case are the same.
+    /// Names that differ only in case name the same file (`core.ignoreCase`).
     pub ignores_case: bool,
 }
 
-/// Finds out by a file in `git_dir`, which goes again.
+/// Determines the capabilities of the file system with a temporary file in `git_dir`.
 ///
 /// # Errors
-/// The file cannot be created.
+/// Fails with [`ErrorKind::Io`] if the file cannot be created.
 pub fn probe(git_dir: &Path) -> Result<Abilities> {
     use std::os::unix::fs::PermissionsExt;
     let number = std::process::id() % 1_000_000;
@@ -417,7 +419,7 @@ pub fn probe(git_dir: &Path) -> Result<Abilities> {
         && file
             .symlink_metadata()
             .is_ok_and(|found| found.is_symlink());
-    // It is gone already where links cannot be made.
+    // The file was removed above if symbolic links cannot be created.
     let _ = std::fs::remove_file(&file);
     Ok(Abilities {
         keeps_modes,

@@ -8,11 +8,11 @@ use pronto_odb::Store;
 use crate::errors::from_odb;
 use crate::{Error, ErrorKind, Result};
 
-/// Returns the links of the commit `id` of `store`, without grafts, replacements and shallow boundaries. `buffer` holds its
-/// content afterwards.
+/// Returns the parents, tree and date of the commit `id` of `store`, without grafts, replacements and
+/// the shallow boundary. `buffer` holds the content of the commit afterwards.
 ///
 /// # Errors
-/// [`Object`](ErrorKind::Object) if the object does not exist, is not a commit, or is malformed.
+/// Fails with [`ErrorKind::Object`] if the object does not exist, is not a commit, or is malformed.
 pub fn links_in(store: &Store, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
     let fail = |message: &str| Err(Error::new(ErrorKind::Object, message).on_object(id));
     match store.find(id, buffer).map_err(from_odb)? {

@@ -1,4 +1,4 @@
-//! Notices: what an operation reports beside its result.
+//! Notices: warnings, errors and advice that an operation reports besides its result.
 
 mod packs;
 mod push;
@@ -19,30 +19,30 @@ pub use push::{PushNotice, SentKind, Side};
 /// The severity of a notice, the most severe one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// An error that did not stop the operation.
+    /// A non-fatal error (`error: `).
     Error,
-    /// A warning.
+    /// A warning (`warning: `).
     Warning,
-    /// A remark, which is printed without a prefix.
+    /// A message without a prefix.
     Remark,
-    /// Advice for the user.
+    /// Advice for the user (`hint: `).
     Hint,
 }
 
-/// A notice of an operation. Its text, which `Display` writes, is Git's, without a prefix such as
+/// A notice of an operation. [`Display`](fmt::Display) writes Git's message, without a prefix such as
 /// `warning: `.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notice {
     /// The configuration has both `core.bare` and `core.worktree`.
     BareWithWorktree,
-    /// More than one reference has this short name.
+    /// More than one ref matches this short name.
     AmbiguousName(BString),
-    /// This symbolic reference points to no reference.
+    /// This symref points to a ref that does not exist.
     DanglingReference(BString),
-    /// This reference cannot be read.
+    /// This ref cannot be read.
     BrokenReference(BString),
-    /// This reference below `refs/replace/` does not end with an object id.
+    /// This ref below `refs/replace/` has a name that does not end with an object id.
     MalformedReplacement(BString),
     /// A reflog has no entry as old as the requested one.
     ReflogTooShort {
@@ -51,118 +51,119 @@ pub enum Notice {
         /// The date of the oldest entry.
         date: String,
     },
-    /// An entry of a reflog does not begin with the value with which the one before ended.
+    /// The old id of a reflog entry differs from the new id of the preceding entry.
     ReflogGap {
-        /// The full name of the reference.
+        /// The full name of the ref.
         name: BString,
-        /// The date of the entry before.
+        /// The date of the preceding entry.
         date: String,
     },
-    /// The newest entry of a reflog does not have the value of the reference.
+    /// The new id of the newest reflog entry differs from the value of the ref.
     ReflogEnded {
-        /// The full name of the reference.
+        /// The full name of the ref.
         name: BString,
         /// The date of the newest entry.
         date: String,
     },
-    /// The reflog of this reference names commits that are gone.
+    /// The reflog of this ref names commits that were pruned.
     PrunedInReflog(String),
-    /// There is no such directory of templates.
+    /// This template directory does not exist.
     MissingTemplates(PathBuf),
-    /// `core.fsync` has a component that is unknown.
+    /// The setting `core.fsync` names an unknown component.
     UnknownFsyncComponent(String),
-    /// A commit-graph is written though `core.commitGraph` turns it off.
+    /// A commit-graph file is written although `core.commitGraph` is off.
     CommitGraphDisabled,
-    /// The file of this hook cannot be executed.
+    /// This hook file is not executable and is ignored.
     IgnoredHook(PathBuf),
     /// The branch is switched during a bisection.
     SwitchWhileBisecting,
-    /// The file `info/grafts` replaces parents of commits.
+    /// The deprecated file `info/grafts` is in use.
     GraftFileDeprecated,
     /// A line of an attributes file, or the whole file, is ignored.
     AttributesFlaw {
         /// The file.
         file: BString,
-        /// Why it is ignored.
+        /// The reason for which the line or file is ignored.
         flaw: Flaw,
     },
-    /// This line of the list of grafts is not a commit and its parents.
+    /// This line of the grafts file is not a list of object ids.
     MalformedGraft(BString),
-    /// The configuration names an unknown storage of refs, so that the default is used.
+    /// The configuration names an unknown storage of refs. The default is used.
     UnknownRefStorage(BString),
     /// The configuration names an unknown check of objects (`fsck.NAME`).
     UnknownFsckCheck(BString),
-    /// A received object is malformed in a way that is accepted.
+    /// A received object is malformed, but accepted by the configuration (`fsck.<msg-id>`).
     MalformedObject {
         /// The object.
         object: ObjectId,
-        /// The identifier of the check.
+        /// The message id of the check.
         check: &'static str,
-        /// The defect.
+        /// The description of the defect.
         detail: String,
     },
-    /// This reference points to an object that does not exist, and is not packed.
+    /// This ref points to a missing object, and is not packed.
     MissingTarget(BString),
-    /// A part of a commit-graph is not used.
+    /// A part of the commit-graph file is ignored.
     CommitGraph(pronto_pack::commit_graph::Remark),
-    /// Layers of a chain of commit-graphs cannot be loaded.
+    /// The chain of commit-graph files lacks layers.
     IncompleteCommitGraph,
-    /// Packs or the files beside them have a problem.
+    /// A problem with packs or their accompanying files.
     Packs(PackNotice),
-    /// A push has a problem.
+    /// A problem with a push.
     Push(PushNotice),
-    /// This line of the patterns of a sparse checkout is not a directory.
+    /// This line of the sparse-checkout patterns is not a directory pattern.
     UnrecognizedPattern(BString),
-    /// The patterns of a sparse checkout are not all directories, so that they are read as patterns.
+    /// The sparse-checkout patterns are not all directories. Cone mode is disabled.
     ConeDisabled,
-    /// A conversion of a file had a problem.
+    /// A problem with the conversion of a file.
     Conversion(pronto_worktree::filter::Warning),
-    /// A file is not carried to a new worktree.
+    /// A file is not copied to a new worktree.
     NotCarried {
-        /// Its path from the top of the worktree.
+        /// The path of the file from the top of the worktree.
         path: BString,
         /// The reason.
         reason: SkipReason,
     },
-    /// A remote is defined by a file in this directory, instead of by the configuration.
+    /// A remote is defined by a file in a legacy directory instead of by the configuration.
     RemoteInFile {
         /// The directory: `remotes` or `branches`.
         directory: &'static str,
         /// The name of the remote.
         name: BString,
     },
-    /// This key has several values where one is to be replaced.
+    /// This key has several values, but a single value is to be replaced.
     MultipleValues(BString),
-    /// This key is set more than once, and the last value counts.
+    /// This key is set more than once. The last value applies.
     SetTwice(BString),
-    /// `branch.<name>.rebase` has a value that is unknown.
+    /// `branch.<name>.rebase` has an unknown value.
     UnknownRebase {
         /// The name of the branch.
         branch: BString,
         /// The value.
         value: BString,
     },
-    /// `HEAD` points to no reference, though there are branches.
+    /// `HEAD` points to a missing ref although there are branches.
     InvalidHead,
-    /// The new branch of a worktree has no commits, because there are none.
+    /// The branch of a new worktree is unborn, because the repository has no commits (`--orphan` is
+    /// inferred).
     OrphanInferred,
-    /// The option `--orphan` makes a worktree with a new branch without commits.
+    /// Advice to use `--orphan` for a worktree with an unborn branch.
     AdviseOrphan {
         /// The branch that was named.
         branch: Option<BString>,
-        /// The place of the worktree.
+        /// The path of the worktree.
         place: BString,
-        /// Whether the user has asked for the advice (`advice.worktreeAddOrphan`).
+        /// Whether the user has set `advice.worktreeAddOrphan`.
         is_decided: bool,
     },
     /// An error that did not stop the operation.
     Failure(Error),
-    /// An error that the operation ignored, as a warning.
+    /// An error that the operation ignored; reported as a warning.
     Ignored(Error),
 }
 
 impl Notice {
-    /// Returns the advice that Git prints before the message.
+    /// Returns the advice that Git prints with the message.
     pub fn hint(&self) -> Option<String> {
         match self {
             Notice::Conversion(warning) => warning.hint(),
@@ -264,7 +265,7 @@ impl fmt::Display for Notice {
 }
 
 impl Notice {
-    /// Writes the text of a notice with advice, or of a rare one.
+    /// Writes the text of a notice with advice, or of a rare notice.
     fn write_advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::IgnoredHook(path) => write!(
@@ -334,7 +335,7 @@ fn describe_flaw(file: &BStr, flaw: &Flaw, f: &mut fmt::Formatter<'_>) -> fmt::R
         Flaw::InvalidName { name, line } => {
             write!(f, "{name} is not a valid attribute name: {file}:{line}")
         }
-        // Of the others only negative patterns are known.
+        // Among the remaining flaws, only negative patterns have a message.
         _ => f.write_str(
             "Negative patterns are ignored in git attributes\n\
              Use '\\!' for literal leading exclamation.",

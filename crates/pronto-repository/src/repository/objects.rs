@@ -1,4 +1,4 @@
-//! The object store of a repository, and simple queries about objects.
+//! The object store of a repository, and simple object queries.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -18,15 +18,17 @@ use pronto_object::TagRef;
 
 pub use crate::errors::from_odb;
 
-/// The largest number of tags that point to one another.
+/// The largest number of nested tags.
 const MAX_TAG_DEPTH: usize = 64;
 
 impl Repository {
-    /// The object store, opened on first use with what configuration and environment say.
-    /// Replacements of objects (`refs/replace/`) are in force unless the environment says not to.
+    /// Returns the object store, which is opened on first use with the configured options. Replacements
+    /// of objects (`refs/replace/`) apply unless `GIT_NO_REPLACE_OBJECTS` or `core.useReplaceRefs`
+    /// disables them.
     ///
     /// # Errors
-    /// A list of alternates exists and cannot be read, or a configured value is not of its type.
+    /// Fails with [`ErrorKind::Io`] if a list of alternates exists and cannot be read, or
+    /// [`ErrorKind::ConfigValue`] if a setting is not of its type.
     pub fn objects(&self) -> Result<&Store> {
         if let Some(store) = self.objects.get() {
             return Ok(store);
@@ -67,7 +69,7 @@ impl Repository {
             .collect()
     }
 
-    /// Returns the replacements of objects, from the references below `refs/replace/`.
+    /// Returns the replacements of objects, from the refs below `refs/replace/`.
     fn replacements(&self) -> Result<HashMap<ObjectId, ObjectId>> {
         let mut map = HashMap::new();
         let environment = self.environment();
@@ -91,7 +93,8 @@ impl Repository {
         Ok(map)
     }
 
-    /// Refuses to let `name` hold an object that does not exist, or a branch one that is no commit.
+    /// Refuses to set the ref `name` to a missing object, or a branch to an object that is not a
+    /// commit.
     pub(crate) fn check_storable(&self, name: &BStr, id: &oid) -> Result<()> {
         let header = self.objects()?.header(id).map_err(from_odb)?;
         let is_branch = name == "HEAD" || name.starts_with(b"refs/heads/");
@@ -105,11 +108,12 @@ impl Repository {
         Err(Error::new(ErrorKind::Reference, message))
     }
 
-    /// Returns the object to which the tag `id` finally points; `None` if it is no tag, or does not
-    /// exist. A tag that states another kind than that of its object is an error.
+    /// Peels the tag `id` to an object that is not a tag. Returns `None` if `id` is not a tag, or an
+    /// object does not exist.
     ///
     /// # Errors
-    /// A tag on the way is malformed or cannot be read.
+    /// Fails with [`ErrorKind::Object`] if a tag is malformed, or states another type than that of its
+    /// target.
     pub fn peel_tag(&self, id: ObjectId) -> Result<Option<ObjectId>> {
         let objects = self.objects()?;
         let mut current = id;
@@ -135,10 +139,11 @@ impl Repository {
         Ok(None)
     }
 
-    /// Whether objects that are missing can be had from a remote: the repository is a partial clone.
+    /// Returns whether the repository is a partial clone, so that missing objects can be fetched from a
+    /// promisor remote.
     ///
     /// # Errors
-    /// A configured value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if `remote.<name>.promisor` is not a boolean.
     pub fn has_promisor(&self) -> Result<bool> {
         let config = self.config();
         if config.contains("extensions.partialclone") {
@@ -155,14 +160,14 @@ impl Repository {
     }
 }
 
-/// The kind of object that a tag names in its second line.
+/// Returns the object type in the `type` line of a tag.
 fn tag_kind(tag: &[u8]) -> Option<ObjectKind> {
     let line = tag.lines().nth(1)?;
     ObjectKind::from_bytes(line.strip_prefix(b"type ")?).ok()
 }
 
-/// Splits a list of object directories at colons. One in quotation marks is quoted like paths in
-/// Git's messages, and may contain colons.
+/// Splits a list of object directories at colons (`GIT_ALTERNATE_OBJECT_DIRECTORIES`). A path in double
+/// quotes may contain colons and escapes.
 fn alternates_in(text: &[u8]) -> Vec<BString> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -182,7 +187,7 @@ fn alternates_in(text: &[u8]) -> Vec<BString> {
     found
 }
 
-/// Returns the length of the part in quotation marks at the start of `text`, if it begins so.
+/// Returns the length of the quoted part at the start of `text`, if `text` begins with a double quote.
 fn quoted_len(text: &[u8]) -> Option<usize> {
     let mut is_escaped = false;
     let inner = text.strip_prefix(b"\"")?;

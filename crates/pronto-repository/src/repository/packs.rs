@@ -1,4 +1,4 @@
-//! Options of receiving packs, from the configuration.
+//! Options for indexing and writing packs, from the configuration.
 
 use pronto_hash::Kind;
 use pronto_pack::idx::Version;
@@ -10,10 +10,11 @@ use crate::durability::{Component, Fsync};
 use crate::shared;
 use crate::{Error, ErrorKind, Result};
 
-/// Returns the options for indexing a pack of a repository whose object ids use `hash`.
+/// Returns the options for indexing a received pack of a repository with the hash function `hash`
+/// (`pack.threads`, `pack.indexVersion`, `pack.writeReverseIndex`).
 ///
 /// # Errors
-/// A configured value is not of its type, or out of range.
+/// Fails with [`ErrorKind::ConfigValue`] if a value is not of its type or out of range.
 pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
     let mut options = Options::default();
     options.kind = hash;
@@ -45,24 +46,25 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
     Ok(options)
 }
 
-/// Returns how to write a pack of objects that would be loose otherwise: as
-/// [`writer_options`], without a reverse index. A later repack writes one, and compresses better.
+/// Returns the options for writing a pack of objects that would otherwise be written as loose objects:
+/// those of [`writer_options`], without a reverse index. A later repack writes the reverse index, and
+/// compresses better.
 ///
 /// # Errors
-/// A configured value is not of its type, or out of range.
+/// As for [`writer_options`].
 pub fn bulk_options(config: &Config, hash: Kind) -> Result<writer::Options> {
     let mut options = writer_options(config, hash)?;
     options.files.reverse_index = false;
     Ok(options)
 }
 
-/// Returns how to write a pack.
+/// Returns the options for writing a pack.
 ///
-/// The level is `pack.compression` or `core.compression`, and otherwise that of loose objects,
-/// which Git would write here.
+/// The compression level is `pack.compression` or `core.compression`, and otherwise that of loose
+/// objects, which Git would write instead.
 ///
 /// # Errors
-/// A configured value is not of its type, or out of range.
+/// Fails with [`ErrorKind::ConfigValue`] if a value is not of its type or out of range.
 pub fn writer_options(config: &Config, hash: Kind) -> Result<writer::Options> {
     let files = indexer_options(config, hash)?;
     let level = match compression(config, "pack.compression")? {
@@ -79,20 +81,21 @@ pub fn writer_options(config: &Config, hash: Kind) -> Result<writer::Options> {
     Ok(options)
 }
 
-/// The zlib level of loose objects: `core.looseCompression`, or `core.compression`, or 1.
+/// Returns the zlib level of loose objects: `core.looseCompression`, or `core.compression`, or 1.
 ///
 /// # Errors
-/// A configured value is not of its type, or out of range.
+/// Fails with [`ErrorKind::ConfigValue`] if a value is not of its type or out of range.
 pub(crate) fn loose_compression(config: &Config) -> Result<u8> {
     let general = compression(config, "core.compression")?;
     let own = compression(config, "core.loosecompression")?;
     Ok(own.or(general).unwrap_or(1))
 }
 
-/// Reads the zlib level in the setting `key`. The level -1 is zlib's default, 6. `None` if it is not set.
+/// Reads the zlib level of the setting `key`. The value -1 stands for zlib's default, 6. Returns `None`
+/// if the setting is not set.
 ///
 /// # Errors
-/// [`ConfigValue`](ErrorKind::ConfigValue) if the value is not a number, or out of range.
+/// Fails with [`ErrorKind::ConfigValue`] if the value is not a number or out of range.
 pub fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
     match config.i64(key)? {
         None => Ok(None),
@@ -105,7 +108,7 @@ pub fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
     }
 }
 
-/// The error of the pack crate as one of this crate.
+/// Converts an error of the pack crate, and keeps its kind where there is an equivalent.
 pub fn from_pack(error: pronto_pack::Error) -> Error {
     use pronto_pack::ErrorKind as Pack;
     error.map_kind(|kind| match kind {

@@ -1,4 +1,4 @@
-//! References: the files in which a repository keeps them, their logs, and changing them.
+//! Refs and reflogs of a repository: reading them, and changing them in transactions.
 
 use std::ffi::OsStr;
 
@@ -21,20 +21,22 @@ impl Repository {
     /// Returns the state of `HEAD`.
     ///
     /// # Errors
-    /// It cannot be read or is malformed.
+    /// Fails with [`ErrorKind::Reference`] if `HEAD` is malformed, or [`ErrorKind::Io`].
     pub fn head(&self) -> Result<Head> {
         self.refs().head()
     }
 
-    /// A transaction without edits yet.
+    /// Creates a ref transaction without edits.
     pub fn transaction(&self) -> Transaction<'_> {
         Transaction::new(self)
     }
 
-    /// Deletes the refs `names` in one transaction. Returns `None` if they are deleted, or the reason why they are not.
+    /// Deletes the refs `names` in one transaction. Returns `None` after success, or the error if a ref
+    /// cannot be deleted.
     ///
     /// # Errors
-    /// [`Hook`](ErrorKind::Hook) if the hook `reference-transaction` refuses, or [`Interrupted`](ErrorKind::Interrupted).
+    /// Fails with [`ErrorKind::Hook`] if the hook `reference-transaction` refuses, or with
+    /// [`ErrorKind::Interrupted`].
     pub fn delete_refs(&self, names: &[BString]) -> Result<Option<Error>> {
         let mut transaction = self.transaction();
         for name in names {
@@ -53,7 +55,7 @@ impl Repository {
         Ok(Some(Error::new(*error.kind(), message)))
     }
 
-    /// Packs references as `git pack-refs` does.
+    /// Packs refs like `git pack-refs`.
     ///
     /// # Errors
     /// As for the method of the same name of [`Host`].
@@ -61,7 +63,8 @@ impl Repository {
         (self as &dyn Host).pack_refs(options)
     }
 
-    /// Moves all refs and reflogs to another storage. The repository must be opened again then.
+    /// Moves all refs and reflogs to another storage (`git refs migrate`). The repository must be
+    /// opened again afterwards.
     ///
     /// # Errors
     /// As for the method of the same name of [`Host`].
@@ -69,10 +72,11 @@ impl Repository {
         (self as &dyn Host).migrate_refs(options)
     }
 
-    /// Whether [`pack_refs`](Self::pack_refs) with these options and `auto` would pack.
+    /// Returns whether [`pack_refs`](Self::pack_refs) with these options and `auto` would pack refs.
     ///
     /// # Errors
-    /// `packed-refs` cannot be read, or an object cannot be read.
+    /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if `packed-refs` cannot be read, or
+    /// [`ErrorKind::Object`] if an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
         (self as &dyn Host).should_pack_refs(options)
     }

@@ -1,4 +1,4 @@
-//! The commits at which local history ends: the file `shallow`.
+//! The shallow commits, at which the local history ends (the file `shallow`).
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,11 @@ use pronto_wire::fetch::ShallowUpdate;
 use crate::lock::{Lock, PATIENCE};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Reads the list. It is empty for a whole history.
+/// Reads the shallow commits; the set is empty for a complete history.
 ///
 /// # Errors
-/// The file cannot be read or holds something else than ids.
+/// Fails with [`ErrorKind::Io`] if the file cannot be read, or [`ErrorKind::Object`] if a line is not
+/// an object id.
 pub fn read(repository: &Repository) -> Result<BTreeSet<ObjectId>> {
     let path = repository.shallow_path();
     let text = match pronto_io::untrusted::content(&path) {
@@ -33,7 +34,7 @@ pub fn read(repository: &Repository) -> Result<BTreeSet<ObjectId>> {
         .collect()
 }
 
-/// The list as it will be after `update`.
+/// Returns `list` after the changes of `update`.
 pub fn updated(mut list: BTreeSet<ObjectId>, update: &ShallowUpdate) -> BTreeSet<ObjectId> {
     for id in &update.unshallow {
         list.remove(id);
@@ -42,10 +43,11 @@ pub fn updated(mut list: BTreeSet<ObjectId>, update: &ShallowUpdate) -> BTreeSet
     list
 }
 
-/// Writes the list, or removes the file if it is empty.
+/// Writes the shallow commits, or removes the file if `list` is empty.
 ///
 /// # Errors
-/// The file is locked or cannot be written.
+/// Fails with [`ErrorKind::Locked`] if another process holds the lock file, or [`ErrorKind::Io`] if the
+/// file cannot be written.
 pub fn write(repository: &Repository, list: &BTreeSet<ObjectId>) -> Result<()> {
     let mut lock = Lock::acquire(repository.shallow_path(), PATIENCE)?;
     if list.is_empty() {
@@ -61,7 +63,7 @@ pub fn write(repository: &Repository, list: &BTreeSet<ObjectId>) -> Result<()> {
     lock.commit()
 }
 
-/// The text of the file.
+/// Formats the content of the file `shallow`.
 pub fn text(list: &BTreeSet<ObjectId>) -> Vec<u8> {
     let mut text = Vec::with_capacity(list.len() * 41);
     for id in list {

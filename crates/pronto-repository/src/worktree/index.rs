@@ -1,4 +1,4 @@
-//! Reading the index, as stored or with an entry for each file.
+//! Reads the index: as stored, or expanded so that each file has an entry.
 
 use std::fs::{File, FileTimes};
 use std::path::Path;
@@ -14,21 +14,22 @@ use crate::errors::{from_index, from_worktree};
 use crate::{ErrorKind, Repository, Result, path};
 
 impl Repository {
-    /// The index of this worktree with an entry for each file; an empty one if there is none yet.
-    /// Of a sparse index the trees are read that entries stand for.
+    /// Returns the index of this worktree, with an entry for each file; an empty index if the file does
+    /// not exist. A sparse index is expanded, which reads the trees of its sparse directories.
     ///
     /// # Errors
-    /// It cannot be read, or such a tree cannot.
+    /// Fails with [`ErrorKind::Worktree`] or [`ErrorKind::Io`] if the index cannot be read, or
+    /// [`ErrorKind::Object`] if a tree cannot be read.
     pub fn index(&self) -> Result<Index> {
         let index = self.sparse_index()?;
         self.expand_index(index)
     }
 
-    /// Returns the index as stored, in which entries may stand for whole directories
-    /// ([`is_sparse`](Index::is_sparse)). With `index.sparse=false` there are none, as in Git.
+    /// Returns the index as stored, in which sparse directory entries may stand for whole directories
+    /// ([`is_sparse`](Index::is_sparse)). As in Git, the index is expanded if `index.sparse` is off.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails with [`ErrorKind::Worktree`] or [`ErrorKind::Io`] if the index cannot be read.
     pub fn sparse_index(&self) -> Result<Index> {
         let mut options = OpenOptions::default();
         options.shared_directory = Some(self.git_dir().to_owned());
@@ -41,11 +42,11 @@ impl Repository {
         Ok(index)
     }
 
-    /// Like [`sparse_index`](Self::sparse_index), to compare files with: with an entry for each file
-    /// if one of the directories for which one entry stands is there.
+    /// Returns the index as [`sparse_index`](Self::sparse_index) does, for a comparison with files. The
+    /// index is expanded if one of its sparse directories exists in the worktree.
     ///
     /// # Errors
-    /// It cannot be read, or a tree cannot.
+    /// As for [`index`](Self::index).
     pub fn index_for_looking(&self) -> Result<Index> {
         let index = self.sparse_index()?;
         match self.has_present_directory(&index)? {
@@ -54,11 +55,11 @@ impl Repository {
         }
     }
 
-    /// The index for a change, expanded in the directories for which `is_near` returns true. It
-    /// gets their paths with a slash at the end.
+    /// Returns the index for a change, expanded in the sparse directories for which `is_near` returns
+    /// true. `is_near` gets the path of the directory with a slash at its end.
     ///
     /// # Errors
-    /// It cannot be read, or a tree cannot.
+    /// As for [`index`](Self::index).
     pub fn index_near(&self, is_near: &mut dyn FnMut(&BStr) -> bool) -> Result<Index> {
         let index = self.index_for_looking()?;
         let mut directories = index.iter().filter(|entry| entry.is_sparse_directory());
@@ -70,7 +71,7 @@ impl Repository {
         }
     }
 
-    /// Whether the index has a file, a link or a submodule at `path`.
+    /// Returns whether the index has a file, a symbolic link or a submodule at `path`.
     ///
     /// # Errors
     /// As for [`index`](Self::index).
@@ -80,8 +81,8 @@ impl Repository {
         Ok(found.is_some_and(|at| !index.entry(at).is_sparse_directory()))
     }
 
-    /// The position of the entry of `path`; the index is expanded if that may be in a directory
-    /// for which one entry stands.
+    /// Returns the position of the entry for `path`. The index is expanded if the path may be inside a
+    /// sparse directory.
     pub(crate) fn find_expanding(
         &self,
         index: Index,
@@ -96,10 +97,10 @@ impl Repository {
         Ok((index, found))
     }
 
-    /// `index` with an entry for each file; nothing is done where there is one already.
+    /// Expands `index` so that each file has an entry. Does nothing if the index is not sparse.
     ///
     /// # Errors
-    /// A tree cannot be read.
+    /// Fails with [`ErrorKind::Object`] if a tree cannot be read.
     pub fn expand_index(&self, index: Index) -> Result<Index> {
         if !index.is_sparse() {
             return Ok(index);
@@ -107,11 +108,11 @@ impl Repository {
         self.expand_part(index, &mut |_| true)
     }
 
-    /// Expands `index` in the directories for which `wanted` returns true. It gets their paths with
-    /// a slash at the end.
+    /// Expands the sparse directories of `index` for which `wanted` returns true. `wanted` gets the
+    /// path of the directory with a slash at its end.
     ///
     /// # Errors
-    /// A tree cannot be read.
+    /// Fails with [`ErrorKind::Object`] if a tree cannot be read.
     pub fn expand_part(
         &self,
         index: Index,
@@ -120,11 +121,12 @@ impl Repository {
         expand(index, self.objects()?, self.protection()?, wanted).map_err(from_worktree)
     }
 
-    /// Whether one of the directories for which one entry of `index` stands is there in spite of
-    /// all. One `lstat` for each.
+    /// Returns whether one of the sparse directories of `index` exists in the worktree. Costs one
+    /// `lstat` for each sparse directory.
     ///
     /// # Errors
-    /// There is no worktree, or its top cannot be opened.
+    /// Fails with [`ErrorKind::NoWorkTree`] if there is no worktree, or [`ErrorKind::Io`] if its top
+    /// cannot be opened.
     pub fn has_present_directory(&self, index: &Index) -> Result<bool> {
         if !index.is_sparse() {
             return Ok(false);
@@ -138,13 +140,15 @@ impl Repository {
         }))
     }
 
-    /// Returns `index` without the skip-worktree bits of files that are present. They count like
-    /// others, as in Git, unless `sparse.expectFilesOutsideOfPatterns` is set. Costs one `lstat`
-    /// for each entry with the bit, except below missing directories, and one call to open each
-    /// directory. If there is such a file, all entries are copied.
+    /// Returns `index` without the skip-worktree bits of files that exist in the worktree. As in Git,
+    /// such files count as present unless `sparse.expectFilesOutsideOfPatterns` is set.
+    ///
+    /// Costs one `lstat` for each entry with the bit, except below missing directories, and one call to
+    /// open each directory. If there is such a file, all entries are copied.
     ///
     /// # Errors
-    /// The worktree or the configuration cannot be read.
+    /// Fails with [`ErrorKind::NoWorkTree`] or [`ErrorKind::Io`] if the worktree cannot be opened, or
+    /// [`ErrorKind::ConfigValue`].
     pub fn with_present_files(&self, mut index: Index) -> Result<Index> {
         let config = self.config();
         let expects = config.bool_or("sparse.expectFilesOutsideOfPatterns", false)?;
@@ -158,11 +162,11 @@ impl Repository {
         Ok(index)
     }
 
-    /// Whether the index is to have entries for whole directories where the patterns allow it
-    /// (`index.sparse`).
+    /// Returns whether the index should be sparse: `index.sparse`, `core.sparseCheckout` and
+    /// `core.sparseCheckoutCone` are set.
     ///
     /// # Errors
-    /// A value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if a value is not a boolean.
     pub fn wants_sparse_index(&self) -> Result<bool> {
         let config = self.config();
         Ok(config.bool_or("index.sparse", false)?
@@ -170,8 +174,8 @@ impl Repository {
             && config.bool_or("core.sparsecheckoutcone", false)?)
     }
 
-    /// Records, at most once a day, that the shared file that `index` was read from is in use.
-    /// Unused ones are removed eventually.
+    /// Marks the shared index of the split index `index` as used, at most once a day. Git removes
+    /// unused shared indexes (`splitIndex.sharedIndexExpire`).
     pub(crate) fn mark_shared_as_used(&self, index: &Index) {
         if let Some(id) = index.shared_id() {
             freshen(&SharedIndex::path(self.git_dir(), &id));
@@ -179,7 +183,8 @@ impl Repository {
     }
 }
 
-/// The directory (a slash at its end) of `path`, which would be at `at`, if one entry stands for it.
+/// Returns the sparse directory entry (with a slash at its end) that covers `path`, if there is one.
+/// `at` is the position at which `path` would be inserted.
 pub fn stood_for<'a>(index: &'a Index, at: usize, path: &BStr) -> Option<&'a BStr> {
     let before = index.entry(at.checked_sub(1)?);
     let is_below = path.starts_with(before.path) && path != before.path;
@@ -212,7 +217,7 @@ fn present_files(index: &Index, top: &Directory) -> Vec<usize> {
     present
 }
 
-/// The topmost part of `directory`, which cannot be opened, for which that is so.
+/// Returns the topmost missing parent of `directory`, which cannot be opened.
 fn missing<'a>(directory: &'a BStr, top: &Directory) -> &'a BStr {
     let ends = directory.find_iter(b"/");
     let mut parts = ends.map(|end| directory[..end].as_bstr());
@@ -221,10 +226,11 @@ fn missing<'a>(directory: &'a BStr, top: &Directory) -> &'a BStr {
         .unwrap_or(directory)
 }
 
-/// A shared index that was used so recently need not be marked as used again.
+/// The age up to which a shared index is not marked as used again.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Marks the file at `path` as used now, unless that was done within a day.
+/// Sets the modification time of the file at `path` to the current time, unless it is less than a day
+/// old.
 pub fn freshen(path: &Path) {
     let now = SystemTime::now();
     let used = path.metadata().and_then(|metadata| metadata.modified());
@@ -232,7 +238,7 @@ pub fn freshen(path: &Path) {
     if age.is_ok_and(|age| age > FRESH)
         && let Ok(file) = File::open(path)
     {
-        // The file may belong to another user; then its time stays.
+        // The file may belong to another user; then its time is unchanged.
         let _ = file.set_times(FileTimes::new().set_modified(now).set_accessed(now));
     }
 }

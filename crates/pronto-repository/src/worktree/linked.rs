@@ -1,4 +1,4 @@
-//! The worktrees of a repository, and the branches that they have checked out.
+//! The worktrees of a repository, and the branches that are checked out in them.
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +17,12 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 /// A worktree of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkTree {
-    /// The name of its directory below `worktrees`; `None` for the main one.
+    /// The name of its directory below `worktrees`; `None` for the main worktree.
     pub id: Option<BString>,
-    /// Its top as recorded if that is an absolute path; for a bare repository its directory.
+    /// The recorded path of its top as an absolute path; for a bare repository the repository
+    /// directory.
     pub path: BString,
-    /// Whether the repository is bare, without files.
+    /// Whether the repository is bare, without a worktree.
     pub is_bare: bool,
     /// The state of its `HEAD`.
     pub head: HeadState,
@@ -30,16 +31,16 @@ pub struct WorkTree {
 /// The `HEAD` of a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadState {
-    /// The value cannot be read.
+    /// The file or ref `HEAD` cannot be read.
     Broken,
-    /// Detached at a commit; `None` if the file is missing.
+    /// `HEAD` is detached at a commit; `None` if the file is missing.
     Detached(Option<ObjectId>),
-    /// On a ref, by its full name, and its commit.
+    /// `HEAD` points to the branch with this full name, and to its commit if the branch is not unborn.
     Branch(BString, Option<ObjectId>),
 }
 
 impl HeadState {
-    /// Returns the commit, if there is one.
+    /// Returns the commit of `HEAD`, if there is one.
     pub fn id(&self) -> Option<ObjectId> {
         match self {
             HeadState::Broken => None,
@@ -49,12 +50,12 @@ impl HeadState {
 }
 
 impl WorkTree {
-    /// Returns whether it is the main worktree.
+    /// Returns whether this is the main worktree.
     pub fn is_main(&self) -> bool {
         self.id.is_none()
     }
 
-    /// Returns the file at its top that points to the repository.
+    /// Returns the path of `.git` at its top.
     pub fn git_file(&self) -> PathBuf {
         path::borrow(&self.path).join(".git")
     }
@@ -63,7 +64,8 @@ impl WorkTree {
 /// Returns `path`, which must exist, without symbolic links.
 ///
 /// # Errors
-/// It does not exist, or a directory on the way cannot be searched.
+/// Fails with [`ErrorKind::Io`] if `path` does not exist, or a directory on the path cannot be
+/// searched.
 pub fn canonical(path: &Path) -> Result<PathBuf> {
     std::fs::canonicalize(path).map_err(|error| {
         let message = format!("Invalid path '{}'", path.display());
@@ -72,11 +74,12 @@ pub fn canonical(path: &Path) -> Result<PathBuf> {
 }
 
 impl Repository {
-    /// Returns all worktrees: the main one first, the others in the order of the directory. Costs
-    /// two reads for each.
+    /// Returns all worktrees: the main worktree first, then the others in the order of the directory
+    /// listing. Costs two reads for each worktree.
     ///
     /// # Errors
-    /// The place of the main one cannot be determined. Broken linked worktrees are no error.
+    /// Fails with [`ErrorKind::Io`] if the path of the main worktree cannot be determined. Broken
+    /// linked worktrees are skipped.
     pub fn work_trees(&self) -> Result<Vec<WorkTree>> {
         let common = canonical(self.common_dir())?;
         let place = path::as_bytes(&common);
@@ -104,11 +107,11 @@ impl Repository {
         Ok(found)
     }
 
-    /// Returns whether the repository itself is bare: as its own configuration of a worktree says, or
-    /// that of all worktrees.
+    /// Returns whether the main repository is bare, according to its own `config.worktree` or the
+    /// shared configuration.
     ///
     /// # Errors
-    /// A value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if `core.bare` is not a boolean.
     fn has_bare_main(&self) -> Result<bool> {
         let file = self.common_dir().join("config.worktree");
         let own = match self.format().worktree_config {
@@ -132,7 +135,7 @@ impl Repository {
         self.config().bool_or("core.bare", false)
     }
 
-    /// Returns the names of the directories of linked worktrees, in the order of the directory.
+    /// Returns the names of the directories of linked worktrees, in the order of the directory listing.
     pub fn linked_ids(&self) -> Vec<BString> {
         let listing = std::fs::read_dir(self.common_dir().join(DIRECTORY));
         let entries = listing.into_iter().flatten().flatten();
@@ -142,12 +145,12 @@ impl Repository {
             .collect()
     }
 
-    /// Returns the directory for the worktree `id`'s own files.
+    /// Returns the repository directory of the linked worktree `id` (`worktrees/ID`).
     pub fn own_dir(&self, id: &BStr) -> PathBuf {
         self.common_dir().join(DIRECTORY).join(path::borrow(id))
     }
 
-    /// The absolute path that is `recorded` for the worktree `id`.
+    /// Returns the absolute form of the path `recorded` for the worktree `id`.
     fn recorded_place(&self, id: &BStr, recorded: &[u8]) -> BString {
         if recorded.starts_with(b"/") {
             return recorded.into();
@@ -171,8 +174,8 @@ impl Repository {
         }
     }
 
-    /// Returns the names of the `HEAD`s of the other worktrees, as this one sees them: `main-worktree/HEAD`,
-    /// `worktrees/ID/HEAD`.
+    /// Returns the names of the `HEAD`s of the other worktrees, as visible in this one:
+    /// `main-worktree/HEAD`, `worktrees/ID/HEAD`.
     pub fn other_head_names(&self) -> Vec<BString> {
         let mut names: Vec<BString> = Vec::new();
         if self.git_dir() != self.common_dir() {
@@ -187,11 +190,12 @@ impl Repository {
         names
     }
 
-    /// Returns the commits of the `HEAD`s of all worktrees, that of this one first. Unborn branches
-    /// are left out.
+    /// Returns the commits of the `HEAD`s of all worktrees, that of this one first. Unborn branches are
+    /// omitted.
     ///
     /// # Errors
-    /// A `HEAD`, or the list of worktrees, cannot be read.
+    /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if a `HEAD` or the list of worktrees
+    /// cannot be read.
     pub fn work_tree_heads(&self) -> Result<Vec<ObjectId>> {
         let mut names: Vec<BString> = vec!["HEAD".into(), "main-worktree/HEAD".into()];
         let directory = self.common_dir().join("worktrees");
@@ -206,7 +210,7 @@ impl Repository {
         };
         for entry in listing.into_iter().flatten() {
             let entry = entry.map_err(unreadable)?;
-            // Without this file it is no worktree.
+            // A directory without this file is not a worktree.
             if entry.path().join("gitdir").is_file() {
                 let file_name = entry.file_name();
                 let name = path::as_bytes(Path::new(&file_name));
@@ -221,11 +225,11 @@ impl Repository {
         Ok(found)
     }
 
-    /// Refuses a branch that another worktree (or with `anywhere` this one) has checked out, or is
-    /// rebasing or bisecting.
+    /// Refuses the branch `full` if another worktree (with `anywhere` also this one) has it checked
+    /// out, or rebases or bisects it.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] in Git\'s words.
+    /// Fails with [`ErrorKind::Refused`] and Git's message if the branch is in use.
     pub fn refuse_branch_in_use(&self, full: &BStr, anywhere: bool) -> Result<()> {
         match self.work_tree_using(full, anywhere) {
             None => Ok(()),
@@ -238,7 +242,8 @@ impl Repository {
         }
     }
 
-    /// The worktree that has the branch checked out, other than this one unless `anywhere`.
+    /// Returns the path of the worktree that uses the branch `full`. This worktree counts only with
+    /// `anywhere`.
     pub fn work_tree_using(&self, full: &BStr, anywhere: bool) -> Option<PathBuf> {
         let common = self.common_dir();
         let mut places = vec![common.to_owned()];
@@ -252,7 +257,7 @@ impl Repository {
             .find_map(|git_dir| self.top_of(&git_dir))
     }
 
-    /// Whether the worktree of `git_dir` has the branch checked out, or rebases or bisects it.
+    /// Returns whether the worktree of `git_dir` has the branch checked out, or rebases or bisects it.
     fn uses(&self, git_dir: &Path, full: &BStr) -> bool {
         let holds = |file: &str, wanted: &BStr| {
             untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
@@ -264,7 +269,7 @@ impl Repository {
             || holds(BISECT_START_FILE, short)
     }
 
-    /// The ref that `HEAD` of the worktree of `git_dir` points to.
+    /// Returns the ref to which `HEAD` of the worktree of `git_dir` points.
     pub fn branch_of(&self, git_dir: &Path) -> Option<BString> {
         if self.refs().tables().is_none() {
             let head = git_dir.join("HEAD");
@@ -285,7 +290,7 @@ impl Repository {
 
     fn top_of(&self, git_dir: &Path) -> Option<PathBuf> {
         if git_dir == self.common_dir() {
-            // A bare repository has no worktree that could use anything.
+            // A bare repository has no worktree that could use a branch.
             let bare = self.has_bare_main().unwrap_or(false);
             let top = match git_dir.file_name() {
                 Some(name) if name == ".git" => git_dir.parent().unwrap_or(git_dir),
@@ -308,8 +313,7 @@ impl Repository {
     }
 }
 
-/// The branches that a rebase or a bisection in the worktree with the directory `git_dir` will move,
-/// or return to.
+/// Returns the branches that a rebase or a bisection in the worktree of `git_dir` moves or returns to.
 pub fn branches_in_progress(git_dir: &Path) -> Vec<BString> {
     let text = |name: &str| untrusted::content(git_dir.join(name)).unwrap_or_default();
     let mut found: Vec<BString> = Vec::new();
@@ -317,7 +321,7 @@ pub fn branches_in_progress(git_dir: &Path) -> Vec<BString> {
         let full = text(name);
         found.extend(Some(full.trim_end().into()).filter(|full: &BString| is_branch(full)));
     }
-    // Each reference of the file is followed by the lines of its two ids.
+    // Each ref name in the file is followed by two lines with ids.
     let moved = text(REBASED_REFS_FILE);
     let moved = moved.lines().map(BString::from);
     found.extend(moved.filter(is_branch));

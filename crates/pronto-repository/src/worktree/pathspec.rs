@@ -1,4 +1,4 @@
-//! Parsing of pathspecs and paths that a caller gives.
+//! Parsing of pathspecs and paths of a caller.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_worktree::pathspec::{Defaults, Pathspec, entry_from_top, path_from_top};
@@ -8,7 +8,8 @@ use crate::{ErrorKind, Repository, Result};
 /// Returns the defaults for all pathspecs from `GIT_*_PATHSPECS`.
 ///
 /// # Errors
-/// A value is not a boolean, or two contradict each other.
+/// Fails with [`ErrorKind::ConfigValue`] if a value is not a boolean, or [`ErrorKind::InvalidInput`] if
+/// two contradict each other.
 fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
     let environment = repository.environment();
     let defaults = Defaults {
@@ -34,19 +35,19 @@ fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
 }
 
 impl Repository {
-    /// Parses pathspecs relative to the current directory of the caller. If all of them exclude,
-    /// they exclude from the whole worktree.
+    /// Parses pathspecs relative to the current directory of the caller. If all of them are exclusions,
+    /// they apply to the whole worktree.
     ///
     /// # Errors
-    /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words,
-    /// [`Unsupported`](ErrorKind::Unsupported) for attributes; an environment variable is
-    /// malformed.
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if a pathspec is malformed,
+    /// [`ErrorKind::Unsupported`] if a pathspec uses attributes, or [`ErrorKind::ConfigValue`] if an
+    /// environment variable is malformed.
     pub fn pathspec<'a>(&self, specs: impl IntoIterator<Item = &'a BStr>) -> Result<Pathspec> {
         self.pathspec_by(specs, pathspec_defaults(self)?)
     }
 
-    /// Like [`pathspec`](Self::pathspec), for commands that are about the current directory when
-    /// they are given no path: where all pathspecs exclude, they exclude from what is below it.
+    /// Does the same as [`pathspec`](Self::pathspec), for commands that work on the current directory
+    /// if no path is given: if all pathspecs are exclusions, they apply only to the current directory.
     ///
     /// # Errors
     /// As for [`pathspec`](Self::pathspec).
@@ -76,11 +77,11 @@ impl Repository {
         })
     }
 
-    /// Returns `path`, which is relative to the current directory of the caller, relative to the
-    /// top of the worktree. A slash at its end stays.
+    /// Converts `path`, which is relative to the current directory of the caller, into a path relative
+    /// to the top of the worktree. A slash at its end is kept.
     ///
     /// # Errors
-    /// [`InvalidInput`](ErrorKind::InvalidInput) in Git's words if it leads outside.
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if `path` leads out of the worktree.
     pub fn path_from_top(&self, path: &BStr) -> Result<BString> {
         let prefix = self.prefix_or_empty();
         let top = self.work_tree().unwrap_or(self.git_dir());
@@ -88,8 +89,8 @@ impl Repository {
             .map_err(|error| error.map_kind(|_| ErrorKind::InvalidInput))
     }
 
-    /// Returns `path`, the name of an entry of the index, relative to the top of the worktree. What can only be a
-    /// directory ends in a slash.
+    /// Converts `path`, which names an index entry, into a path relative to the top of the worktree. A
+    /// path that can only be a directory ends with a slash.
     ///
     /// # Errors
     /// As for [`path_from_top`](Self::path_from_top).

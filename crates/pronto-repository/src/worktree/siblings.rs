@@ -7,7 +7,7 @@ use pronto_worktree::checkout;
 
 use crate::path;
 
-/// The directory of the repository that has one for each linked worktree.
+/// The subdirectory of the repository with a directory for each linked worktree.
 pub const DIRECTORY: &str = "worktrees";
 
 /// Returns the worktrees of the repository at `common` except that of `own`, the most recently used

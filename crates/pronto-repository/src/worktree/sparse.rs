@@ -1,4 +1,4 @@
-//! The recorded patterns of a sparse checkout.
+//! The patterns of a sparse checkout (`info/sparse-checkout`).
 
 use bstr::BString;
 use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
@@ -8,26 +8,27 @@ use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
-    /// Whether this is a sparse checkout (`core.sparseCheckout`).
+    /// Returns whether the worktree is a sparse checkout (`core.sparseCheckout`).
     ///
     /// # Errors
-    /// The value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn is_sparse_checkout(&self) -> Result<bool> {
         self.config().bool_or("core.sparsecheckout", false)
     }
 
-    /// Whether its patterns are directories (`core.sparseCheckoutCone`).
+    /// Returns whether the sparse-checkout patterns are in cone mode (`core.sparseCheckoutCone`).
     ///
     /// # Errors
-    /// The value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn uses_cone(&self) -> Result<bool> {
         self.config().bool_or("core.sparsecheckoutcone", false)
     }
 
-    /// Returns the content of `info/sparse-checkout`; `None` if there is no such file.
+    /// Returns the parsed content of `info/sparse-checkout`; `None` if the file does not exist.
     ///
     /// # Errors
-    /// It cannot be read, or a value is no boolean.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read, or [`ErrorKind::ConfigValue`] if
+    /// `core.sparseCheckoutCone` is not a boolean.
     pub fn sparse_definition(&self) -> Result<Option<Definition>> {
         let Some(text) = self.sparse_text()? else {
             return Ok(None);
@@ -37,7 +38,7 @@ impl Repository {
         Ok(Some(definition))
     }
 
-    /// The bytes of `info/sparse-checkout`; `None` if there is no such file.
+    /// Returns the bytes of `info/sparse-checkout`; `None` if the file does not exist.
     pub(crate) fn sparse_text(&self) -> Result<Option<Vec<u8>>> {
         let file = self.git_path("info/sparse-checkout");
         match untrusted::read(&file, Links::Follow, LARGEST_TEXT_BYTES) {
@@ -50,7 +51,7 @@ impl Repository {
         }
     }
 
-    /// Reports the line for which the sparse patterns are not directories, if there is one.
+    /// Reports, as a notice, the line `line` that is not a directory pattern.
     pub(crate) fn note_unrecognized_pattern(&self, line: Option<BString>) {
         if let Some(line) = line {
             self.notify(Notice::UnrecognizedPattern(line));

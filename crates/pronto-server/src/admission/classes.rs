@@ -1,11 +1,11 @@
-//! The classes of owners, and what each class may have of the slots and places of a server.
+//! The classes of owners, and the number of slots and queue entries that each class may have.
 
 use super::{FOR_ADMINISTRATORS, FOR_USERS, Owner};
 
 /// The number of classes of owners.
 pub(super) const CLASSES: usize = 3;
 
-/// The classes: clients without a user, users, and users who manage the server.
+/// The classes in ascending order: clients without a user, users, and users who manage the server.
 pub(super) const STRANGERS: usize = 0;
 pub(super) const USERS: usize = 1;
 pub(super) const ADMINISTRATORS: usize = 2;
@@ -19,7 +19,8 @@ pub(super) fn class_of(owner: &Owner) -> usize {
     }
 }
 
-/// A number of things, by the class of those that have them. A class also has those of the classes before it.
+/// A count for each class of owners, with the bounds. A class may also use the part of each lower
+/// class.
 #[derive(Debug)]
 pub(super) struct Classes {
     most: [usize; CLASSES],
@@ -35,18 +36,19 @@ impl Classes {
         }
     }
 
-    /// Returns the number that those of the class and of the ones before it have.
+    /// Returns the total count of the class and of all lower classes.
     pub(super) fn up_to(&self, class: usize) -> usize {
         self.used.iter().take(class + 1).sum()
     }
 
-    /// Returns whether the classes up to this one have as many as they may.
+    /// Returns whether the total count of the class and all lower classes has reached the bound of
+    /// the class.
     pub(super) fn is_full(&self, class: usize) -> bool {
         let most = self.most.get(class);
         most.is_none_or(|most| self.up_to(class) >= *most)
     }
 
-    /// Returns the first bound that leaves no room for one of the class.
+    /// Returns the first bound that leaves no room for an owner of the class.
     pub(super) fn bound(&self, class: usize) -> Option<usize> {
         (class..CLASSES).find(|class| self.is_full(*class))
     }

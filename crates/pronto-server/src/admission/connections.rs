@@ -1,11 +1,14 @@
-//! The connections of a server, and those that make room for others.
+//! The connections of a server, and the choice of the connection that is closed to make room.
 //!
-//! A connection has an owner, as a request has: its network, until a user is seen on it. Where there is no room for a
-//! new one, another ends that holds no slot: the oldest of the owner that has the most of these. Clients without a user
-//! come first, then users; users who manage the server are the last. An owner loses a connection only if it has more of
-//! them than the network of the new one, and its last one only if that is not new: it needs a moment to authenticate.
-//! So a few networks, or users, that fill the server do not keep others out. Each step costs the logarithm of the number
-//! of connections.
+//! A connection has an owner, as a request has: the network of the client, until a user
+//! authenticates on the connection. If there is no room for a new connection, the server closes a
+//! connection that holds no slot: the oldest connection of the owner with the most such
+//! connections. Clients without a user lose connections first, then users, and finally users who
+//! manage the server. An owner loses a connection only if the owner has more connections than the
+//! network of the new connection. An owner loses its last connection only if that connection is not
+//! new, because a new connection needs a moment to authenticate. So a few networks or users that
+//! fill the server do not exclude other clients. Each step costs the logarithm of the number of
+//! connections.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -19,18 +22,19 @@ use super::{Network, Owner, locked};
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
 
-/// The reason in the log for a connection that ends for another.
+/// The reason that the log shows for a connection that is closed to admit another connection.
 pub(crate) const MADE_ROOM: &str = "made room for another connection";
 
-/// The time in which a new connection can authenticate before it ends for another.
+/// The time in which a new connection can authenticate before it may be closed to admit another
+/// connection.
 const NEW: Duration = Duration::from_secs(2);
 
-/// Why a connection is refused.
+/// The reason for which a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// The server has no room.
+    /// The server has reached its limit of connections.
     Server,
-    /// The address has too many.
+    /// The address has reached its limit of connections.
     Address,
 }
 
@@ -47,10 +51,12 @@ impl Full {
 #[derive(Clone, Debug)]
 pub(super) struct Connections(Arc<Mutex<State>>);
 
-/// The connections of an owner that hold no slot, by their age: since they came, or gave their last slot back.
+/// The connections of an owner that hold no slot, by age: the time since they were admitted, or
+/// since they released their last slot.
 type Idle = BTreeMap<u64, u64>;
 
-/// The number of an owner's connections that hold no slot, and the age of the oldest. The last rank makes room first.
+/// The number of an owner's connections that hold no slot, and the age of the oldest one. The owner
+/// with the last rank loses a connection first.
 type Rank = (usize, Reverse<u64>);
 
 fn rank(idle: &Idle) -> Option<Rank> {
@@ -75,26 +81,28 @@ struct State {
 struct Entry {
     network: Network,
     owner: Owner,
-    /// The slots that it holds.
+    /// The number of slots that the connection holds.
     slots: usize,
-    /// Its key among the connections of its owner that hold none.
+    /// The key of the connection among those of its owner that hold no slot.
     age: u64,
-    /// The time when it came; `None` once it has authenticated a user, or made a request without one.
+    /// The time at which the connection was admitted, or `None` once the connection has
+    /// authenticated a user, or made a request without a user.
     new_since: Option<Instant>,
     connection: Arc<Connection>,
 }
 
-/// A connection. It counts until this is dropped, or it has made room for another.
+/// A guard that counts a connection until the guard is dropped, or the connection is closed to
+/// admit another connection.
 #[derive(Debug)]
 pub(crate) struct Connected(Arc<Connection>);
 
-/// A connection, as its requests know it.
+/// A connection, as shared with its requests.
 #[derive(Debug)]
 pub(crate) struct Connection {
     all: Connections,
     number: u64,
     evicted: Eviction,
-    /// The socket, if no task waits for the end.
+    /// The socket, if no task waits for the end of the connection.
     socket: OnceLock<Arc<TcpStream>>,
 }
 
@@ -116,7 +124,7 @@ impl Connections {
         })))
     }
 
-    /// Admits a connection. Another may end for it.
+    /// Admits a connection. Another connection may be closed to make room.
     pub(super) fn enter(&self, address: IpAddr) -> Result<Connected, Full> {
         let network = Network::of(address);
         let mut state = locked(&self.0);
@@ -151,7 +159,7 @@ impl Connections {
         locked(&self.0).each.len()
     }
 
-    /// Returns whether nothing is remembered of any connection.
+    /// Returns whether the state holds no data about any connection.
     #[cfg(test)]
     pub(super) fn is_unused(&self) -> bool {
         let state = locked(&self.0);
@@ -163,7 +171,7 @@ impl Connections {
 }
 
 impl State {
-    /// Makes room for a connection from a network.
+    /// Closes a connection to admit a new one from `network`.
     fn make_room(&mut self, network: Network) -> Result<(), Full> {
         if self.each.len() < self.most {
             return Ok(());
@@ -185,7 +193,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds a connection without a slot to those of its owner.
+    /// Adds a connection that holds no slot to the list of its owner.
     fn list(&mut self, number: u64) {
         let entry = self.each.get(&number);
         if let Some((owner, age)) = entry.map(|entry| (entry.owner.clone(), entry.age)) {
@@ -193,7 +201,7 @@ impl State {
         }
     }
 
-    /// Removes a connection from those of its owner that have no slot.
+    /// Removes a connection from the list of its owner.
     fn unlist(&mut self, number: u64) {
         let entry = self.each.get(&number);
         if let Some((owner, age)) = entry.map(|entry| (entry.owner.clone(), entry.age)) {
@@ -234,7 +242,7 @@ impl State {
 }
 
 impl Connected {
-    /// Returns the connection for its requests.
+    /// Returns the connection, for its requests.
     pub(crate) fn connection(&self) -> &Arc<Connection> {
         &self.0
     }
@@ -247,7 +255,8 @@ impl Drop for Connected {
 }
 
 impl Connection {
-    /// Notes the owner of a request on the connection. A user who was seen on it remains its owner.
+    /// Sets the owner from a request on the connection. After a user has authenticated, the owner
+    /// stays that user.
     pub(crate) fn belongs_to(&self, owner: &Owner) {
         let mut state = locked(&self.all.0);
         let Some(entry) = state.each.get_mut(&self.number) else {
@@ -269,10 +278,11 @@ impl Connection {
         }
     }
 
-    /// Notes a slot of a request. The connection does not make room for others while it has one.
+    /// Records that a request on this connection has a slot. The connection is not closed to admit
+    /// another one while it has a slot.
     ///
     /// # Errors
-    /// The connection is over.
+    /// Fails if the connection has ended.
     pub(super) fn hold(self: &Arc<Self>) -> Result<Held> {
         let mut state = locked(&self.all.0);
         if state.each.get(&self.number).is_some_and(|it| it.slots == 0) {
@@ -300,7 +310,8 @@ impl Connection {
         }
     }
 
-    /// Takes the socket of a connection that a thread serves. It is shut down when the connection makes room.
+    /// Stores the socket of a connection that a thread serves. The socket is shut down if the
+    /// connection is closed to admit another one.
     pub(crate) fn served_by_thread(&self, socket: Arc<TcpStream>) {
         if self.socket.set(socket).is_ok() && self.is_evicted() {
             self.shut_down();
@@ -314,17 +325,17 @@ impl Connection {
 
     fn shut_down(&self) {
         if let Some(socket) = self.socket.get() {
-            // The client may have ended it before.
+            // The client may have closed the socket before.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
 
-    /// Returns whether the connection ends for another.
+    /// Returns whether the connection is being closed to admit another one.
     pub(crate) fn is_evicted(&self) -> bool {
         self.evicted.is_set()
     }
 
-    /// Waits until the connection has to end for another.
+    /// Waits until the connection has to close to admit another one.
     pub(crate) async fn evicted(&self) {
         self.evicted.wait().await;
     }

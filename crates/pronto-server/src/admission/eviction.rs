@@ -1,10 +1,10 @@
-//! A signal that a slot or a connection was taken away.
+//! A signal that a slot or a connection is withdrawn.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
-/// A flag that is set once, and wakes all that wait for it.
+/// A flag that is set once, and wakes all tasks that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Eviction {
     is_set: AtomicBool,
@@ -21,11 +21,11 @@ impl Eviction {
         self.is_set.load(Relaxed)
     }
 
-    /// Waits until it is set.
+    /// Waits until the flag is set.
     pub(super) async fn wait(&self) {
         let changed = self.changed.notified();
         tokio::pin!(changed);
-        // From here on no notification is missed.
+        // After this call, no notification is missed.
         changed.as_mut().enable();
         if !self.is_set() {
             changed.await;

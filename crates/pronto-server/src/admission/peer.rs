@@ -1,4 +1,5 @@
-//! The peer of a request that has a slot: how long it lets the server wait, and whether it has lost the slot.
+//! The peer of a request with a slot: the time for which the server waits for the peer, and whether
+//! the peer has lost the slot.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,24 +8,25 @@ use std::time::{Duration, Instant};
 use super::eviction::Eviction;
 use super::turns::Turns;
 
-/// The peer of one request. A request without a slot has a peer that never loses it.
+/// The peer of one request. The peer of a request without a slot never loses a slot.
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
     waits: Mutex<Waits>,
     evicted: Eviction,
-    /// The turns to compute of its account, if it has any.
+    /// The turns to compute of the account, if the account has turns.
     turns: Option<Arc<Turns>>,
     work: Mutex<Work>,
 }
 
-/// Whether the request works on a blocking thread, and has a turn.
+/// The state of the computation: whether the request runs on a blocking thread, and has a turn.
 #[derive(Debug, Default)]
 struct Work {
     is_begun: bool,
     turn: Option<u64>,
 }
 
-/// The present waits of the server for the peer: two directions can wait at once, on threads of their own.
+/// The current waits of the server for the peer. Two directions can wait at the same time, on
+/// separate threads.
 #[derive(Debug, Default)]
 struct Waits {
     next: u64,
@@ -34,7 +36,7 @@ struct Waits {
 /// A wait for the peer.
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    /// The time that the same direction has waited before, since the peer made progress.
+    /// The time that the same direction has waited before, since the last progress of the peer.
     before: Duration,
     since: Instant,
 }
@@ -45,7 +47,7 @@ impl Span {
     }
 }
 
-/// A wait of one direction for the peer. It ends when this is dropped.
+/// A guard for a wait of one direction for the peer. Dropping the guard ends the wait.
 #[derive(Debug)]
 pub(crate) struct Wait {
     peer: Arc<Peer>,
@@ -54,7 +56,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Ends the wait. Returns its time.
+    /// Ends the wait, and returns its duration.
     pub(crate) fn end(self) -> Duration {
         self.span.since.elapsed()
     }
@@ -82,20 +84,21 @@ impl Peer {
         }
     }
 
-    /// Waits for a turn to compute. From now on, the request gives it back while it waits for its peer. Use it on the
-    /// blocking thread of the request.
+    /// Waits for a turn to compute. After this call, the request releases its turn while it waits
+    /// for its peer. Call this on the blocking thread of the request.
     pub(crate) fn begin_work(&self) {
         self.work().is_begun = true;
         self.take_turn();
     }
 
-    /// Gives the turn back at the end of the request.
+    /// Releases the turn at the end of the request.
     pub(super) fn end_work(&self) {
         self.work().is_begun = false;
         self.give_turn_back();
     }
 
-    /// Lets others compute, if the request has for a while.
+    /// Releases the turn for a moment if the request has computed for the whole time slice and
+    /// other requests wait.
     pub(crate) fn pause(&self) {
         let turn = self.work().turn;
         let is_due = |turns: &Arc<Turns>| turn.is_some_and(|turn| turns.is_due(turn));
@@ -113,7 +116,8 @@ impl Peer {
         if let Some(turns) = self.turns.as_ref().filter(|_| is_missing) {
             let turn = turns.take();
             let mut work = self.work();
-            // The other direction of the request may have taken one meanwhile, or the request may have ended.
+            // The other direction of the request may have taken a turn in the meantime, or the
+            // request may have ended.
             match work.is_begun && work.turn.is_none() {
                 true => work.turn = turn,
                 false => turn.into_iter().for_each(|turn| turns.give_back(turn)),
@@ -128,13 +132,13 @@ impl Peer {
         }
     }
 
-    /// The two fields stay consistent whatever panics.
+    /// Locks the state. A panic of another thread does not make the two fields inconsistent.
     fn work(&self) -> MutexGuard<'_, Work> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a direction waits for the peer, after it has waited for `before` without progress. While any does, the
-    /// request has no turn.
+    /// Records that a direction waits for the peer, after it has waited for `before` without
+    /// progress. The request has no turn while any direction waits.
     pub(crate) fn wait(self: &Arc<Self>, before: Duration) -> Wait {
         let span = Span {
             before,
@@ -155,12 +159,13 @@ impl Peer {
         }
     }
 
-    /// Returns how long the server waits for the peer, in the direction that has waited for longest; `None` if none waits.
+    /// Returns the time that the direction with the longest wait has waited for the peer, or `None`
+    /// if no direction waits.
     pub(super) fn stalls(&self) -> Option<Duration> {
         self.waits().each.values().map(|span| span.all()).max()
     }
 
-    /// Takes the slot away: what waits for the peer fails.
+    /// Withdraws the slot, so that reads and writes that wait for the peer fail.
     pub(super) fn evict(&self) {
         self.evicted.set();
     }
@@ -169,12 +174,13 @@ impl Peer {
         self.evicted.is_set()
     }
 
-    /// Waits until the slot is taken away.
+    /// Waits until the slot is withdrawn.
     pub(crate) async fn evicted(&self) {
         self.evicted.wait().await;
     }
 
-    /// The waits stay consistent whatever panics: each change is a single step.
+    /// Locks the waits. A panic of another thread does not make them inconsistent, because each
+    /// change is a single step.
     fn waits(&self) -> MutexGuard<'_, Waits> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }

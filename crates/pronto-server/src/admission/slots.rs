@@ -1,11 +1,13 @@
-//! The slots of requests, and the requests that wait for one.
+//! The slots of requests, and the queue of requests that wait for a slot.
 //!
-//! A request that waits does nothing: the one that leaves gives its slot to the next, and one task looks for peers that
-//! stall, for all of them. The next is found by account: users and clients without a user take turns, and within these
-//! two the accounts that wait. So a request stands behind one of each other account, however many that one has.
+//! A waiting request runs no code: a request that ends gives its slot to the next one, and a single
+//! task checks for peers that stall. The next request is chosen by account: users and clients
+//! without a user alternate, and within each of these two groups the waiting accounts take turns.
+//! So a request waits for at most one request of each other account, however many requests that
+//! account has.
 //!
-//! The places to wait are shared in the same way. Where all are taken, the newest request of the account with the most
-//! leaves its place to one of an account with fewer.
+//! Queue entries are shared in the same way. If the queue is full, the newest request of the
+//! account with the most entries gives its entry to a request of an account with fewer entries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -19,30 +21,31 @@ use super::{GRACE, LOOK, Owner, Peer, locked};
 use crate::config::Limits;
 use crate::{Error, ErrorKind, Result};
 
-/// The accounts of a class that wait.
+/// The waiting accounts of a class.
 #[derive(Debug, Default)]
 struct Crowd {
-    /// Those whose share has room, in turn.
+    /// The accounts that may get another slot, in the order of their turns.
     ready: BTreeMap<u64, Owner>,
-    /// All, by the number of their requests that wait.
+    /// All waiting accounts, by the number of their waiting requests.
     by_length: BTreeSet<(usize, Owner)>,
 }
 
 /// The requests of an account.
 #[derive(Debug, Default)]
 struct Queue {
-    /// Those that have a slot.
+    /// The number of requests that have a slot.
     held: usize,
     waiting: BTreeMap<u64, Waiting>,
-    /// The place among those whose turn comes.
+    /// The key in [`Crowd::ready`], if the account is in that map.
     ready: Option<u64>,
 }
 
-/// A request that waits.
+/// A request that waits for a slot.
 #[derive(Debug)]
 struct Waiting {
     turns: Arc<Turns>,
-    /// Takes the peer when the request has a slot; is dropped when it has lost its place.
+    /// The channel that delivers the peer when the request gets a slot. It is dropped when the
+    /// request loses its queue entry.
     granted: oneshot::Sender<Arc<Peer>>,
 }
 
@@ -56,20 +59,20 @@ struct Holder {
 #[derive(Debug)]
 struct State {
     slots: Classes,
-    /// The slots that one owner may have.
+    /// The largest number of slots of one owner.
     share: usize,
     places: Classes,
-    /// The places that one owner may have.
+    /// The largest number of queue entries of one owner.
     share_of_places: usize,
     owners: HashMap<Owner, Queue>,
     crowds: [Crowd; CLASSES],
     holders: HashMap<u64, Holder>,
     next: u64,
-    /// The class that had the last slot for which others waited.
+    /// The class that got the last slot for which requests waited.
     last: usize,
-    /// Whether a task looks for peers that stall.
+    /// Whether a task checks for peers that stall.
     is_watched: bool,
-    /// The looks for such peers.
+    /// The number of checks for peers that stall.
     looks: u64,
 }
 
@@ -77,7 +80,7 @@ struct State {
 #[derive(Clone, Debug)]
 pub(super) struct Slots(Arc<Mutex<State>>);
 
-/// A request that has a slot, or waits for one.
+/// A request that has a slot, or waits for a slot.
 #[derive(Debug)]
 pub(super) struct Ticket {
     slots: Slots,
@@ -91,19 +94,20 @@ impl Drop for Ticket {
     }
 }
 
-/// The first answer to a request.
+/// The first result for a request.
 enum Entered {
     Granted(Arc<Peer>),
-    /// The request waits.
+    /// The request waits in the queue.
     Waits(oneshot::Receiver<Arc<Peer>>),
-    /// There is no place to wait.
+    /// The queue has no room.
     Refused,
 }
 
 impl Slots {
     pub(super) fn new(limits: &Limits) -> Self {
         Slots(Arc::new(Mutex::new(State {
-            // A connection with a slot makes no room for others, so those of a class are bounded like its slots.
+            // A connection with a slot is not closed to admit another one, so the connections of a
+            // class have the same bounds as its slots.
             slots: Classes::new(limits.requests.min(limits.connections)),
             share: limits.requests_per_user,
             places: Classes::new(limits.queue),
@@ -121,7 +125,7 @@ impl Slots {
     /// Waits for a slot of the owner, for at most `wait`.
     ///
     /// # Errors
-    /// The queue is full, or the wait takes too long.
+    /// Fails if the queue is full, or the wait exceeds its timeout.
     pub(super) async fn take(
         &self,
         owner: &Owner,
@@ -150,7 +154,7 @@ impl Slots {
             Err(_) => {}
         }
         let has_share = locked(&self.0).has_its_share(owner);
-        // It may have come at the last moment.
+        // The slot may have been granted at the last moment.
         match granted.try_recv() {
             Ok(peer) => Ok((ticket, peer)),
             Err(_) if has_share => {
@@ -164,7 +168,8 @@ impl Slots {
         }
     }
 
-    /// Looks for peers that stall as long as requests wait, once for all of them.
+    /// Starts the task that checks for peers that stall, as long as requests wait. One task serves
+    /// all requests.
     fn watch(&self) {
         if std::mem::replace(&mut locked(&self.0).is_watched, true) {
             return;
@@ -185,7 +190,7 @@ impl Slots {
         locked(&self.0).looks
     }
 
-    /// Returns whether nothing is remembered of any request.
+    /// Returns whether the state holds no data about any request.
     #[cfg(test)]
     pub(super) fn is_unused(&self) -> bool {
         let state = locked(&self.0);
@@ -199,12 +204,12 @@ impl Slots {
 }
 
 impl State {
-    /// Gives a request a slot, or a place to wait.
+    /// Gives a request a slot, or a queue entry.
     fn enter(&mut self, owner: &Owner, turns: Arc<Turns>) -> (u64, Entered) {
         let (number, class) = (self.next, class_of(owner));
         self.next += 1;
         let held = self.owners.get(owner).map_or(0, |queue| queue.held);
-        // A slot that becomes free is given to those that wait first.
+        // A slot that becomes free is given to waiting requests first.
         if held < self.share && self.slots.bound(class).is_none() {
             return (number, Entered::Granted(self.grant(owner, number, turns)));
         }
@@ -230,7 +235,8 @@ impl State {
         queue.is_some_and(|queue| queue.held >= self.share)
     }
 
-    /// Makes a place for a request whose owner has so many that wait. Returns whether there is one.
+    /// Makes room in the queue for a request of an owner with `waiting` waiting requests. Returns
+    /// whether there is room.
     fn make_place(&mut self, class: usize, waiting: usize) -> bool {
         let Some(bound) = self.places.bound(class) else {
             return true;
@@ -244,7 +250,7 @@ impl State {
                 let newest = self.owners.get(&owner);
                 let newest = newest.and_then(|queue| queue.waiting.last_key_value());
                 let newest = newest.map(|(number, _)| *number);
-                // Its request sees that no answer will come.
+                // The removed request notices that its channel is closed.
                 newest.is_some_and(|number| self.forget_waiting(&owner, number).is_some())
             }
             _ => false,
@@ -263,7 +269,7 @@ impl State {
         peer
     }
 
-    /// Ends a request, whether it has a slot, waits, or was refused.
+    /// Ends a request that has a slot, waits, or was refused.
     fn leave(&mut self, owner: &Owner, number: u64) {
         if self.holders.remove(&number).is_none() {
             self.forget_waiting(owner, number);
@@ -279,7 +285,8 @@ impl State {
         }
     }
 
-    /// Returns the class whose turn it is, of those that have room and wait.
+    /// Returns the class whose turn it is, among the classes that have room for a slot and waiting
+    /// requests.
     fn next_class(&self) -> Option<usize> {
         let order = match self.last {
             USERS => [ADMINISTRATORS, STRANGERS, USERS],
@@ -313,13 +320,13 @@ impl State {
         });
         if let Some((number, waiting)) = waiting {
             let peer = self.grant(&owner, number, waiting.turns);
-            // One that is gone has a ticket, which takes the slot back.
+            // A request that has ended has a ticket, which releases the slot.
             let _ = waiting.granted.send(peer);
             self.changed(&owner, self.waiting_of(&owner));
         }
     }
 
-    /// Removes a request that waits.
+    /// Removes a waiting request.
     fn forget_waiting(&mut self, owner: &Owner, number: u64) -> Option<Waiting> {
         let queue = self.owners.get_mut(owner)?;
         let before = queue.waiting.len();
@@ -329,7 +336,7 @@ impl State {
         Some(found)
     }
 
-    /// Notes where an account stands, of which `before` requests have waited.
+    /// Updates the position of an account, of which `before` requests have waited.
     fn changed(&mut self, owner: &Owner, before: usize) {
         let (share, number) = (self.share, self.next);
         let Some(queue) = self.owners.get_mut(owner) else {
@@ -362,8 +369,8 @@ impl State {
         }
     }
 
-    /// Takes slots away from peers that stall, the longest ones first, as far as others wait for them. Returns whether
-    /// requests wait.
+    /// Withdraws slots from peers that stall, those with the longest wait first, as far as requests
+    /// wait for the slots. Returns whether requests wait.
     fn look(&mut self) -> bool {
         self.looks += 1;
         if self.places.up_to(ADMINISTRATORS) == 0 {
@@ -374,7 +381,7 @@ impl State {
         let mut stalling = Vec::new();
         for holder in self.holders.values() {
             match holder.peer.stalls().filter(|time| *time >= GRACE) {
-                // Its slot is on its way.
+                // The slot of this request is already being released.
                 _ if holder.peer.is_evicted() => {
                     wanted.take(&holder.owner, self);
                 }
@@ -394,9 +401,9 @@ impl State {
 
 /// The slots for which requests wait.
 struct Wanted {
-    /// Under each bound that has no room.
+    /// The number of waiting requests under each bound that has no free slot.
     of_bounds: [usize; CLASSES],
-    /// Those that were found for requests of accounts that have their share.
+    /// The number of slots that were already found for accounts that have reached their share.
     of_owners: HashMap<Owner, usize>,
 }
 
@@ -416,7 +423,8 @@ impl Wanted {
         }
     }
 
-    /// Returns whether a request waits for a slot of this owner. One less does after that.
+    /// Returns whether a request waits for a slot of this owner. The slot is then no longer counted
+    /// as wanted.
     fn take(&mut self, owner: &Owner, state: &State) -> bool {
         let mut is_wanted = false;
         for wanted in self.of_bounds.iter_mut().skip(class_of(owner)) {

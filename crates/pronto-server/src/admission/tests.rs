@@ -1,4 +1,4 @@
-//! Tests of the bounds on connections, requests, memory and guesses of tokens.
+//! Tests of the limits on connections, requests, memory and token guesses.
 
 use super::*;
 
@@ -141,7 +141,7 @@ async fn strangers_do_not_fill_the_queue() {
     assert_eq!(refused, 17 - 6, "six places are for strangers");
 }
 
-/// Lets a request of each owner wait, in this order, and returns them with what they get.
+/// Queues a request of each owner, in this order, and returns the requests with their results.
 async fn waiting(
     admission: &Arc<Admission>,
     owners: impl IntoIterator<Item = Owner>,
@@ -182,7 +182,7 @@ async fn requests_that_wait_do_not_look() {
         assert!(!one.is_finished(), "it waits");
         one.abort();
     }
-    // Without requests that wait, nothing looks.
+    // Without waiting requests, no check takes place.
     tokio::time::sleep(2 * LOOK).await;
     let looks = admission.slots.looks();
     tokio::time::sleep(2 * LOOK).await;
@@ -201,7 +201,7 @@ async fn a_request_waits_behind_one_of_each_other_account() {
         .slot(&one_of(0), None)
         .await
         .expect("kept for users");
-    // Each account has a share of one slot, so all of these wait.
+    // Each account has a share of one slot, so all these requests wait.
     let hostile = (0..1000).map(|number: u32| network((number % 3 + 4) as u8));
     let mut hostile = waiting(&admission, hostile).await;
     let honest = waiting(&admission, [network(9), one_of(1)]).await;
@@ -220,7 +220,7 @@ async fn a_request_waits_behind_one_of_each_other_account() {
             .position(tokio::task::JoinHandle::is_finished);
         match (held.pop(), ended) {
             (Some(slot), _) => drop(slot),
-            // Its slot goes with the result of its task.
+            // The result of the task contains its slot.
             (None, Some(index)) => drop(hostile.remove(index)),
             (None, None) => unreachable!("slots are held by these alone"),
         }
@@ -243,7 +243,7 @@ async fn the_longest_queue_gives_its_places_to_others() {
         .await
         .expect("free");
     let many = |number: u8| std::iter::repeat_n(network(number), 8);
-    // A quarter of the 16 places is for users, and an account has at most 8.
+    // A quarter of the 16 queue entries is reserved for users, and an account has at most 8.
     let hostile = waiting(&admission, many(2).chain(many(3))).await;
     let honest = waiting(&admission, [network(4), network(5)]).await;
     let count = |all: &[tokio::task::JoinHandle<Result<Slot>>]| {
@@ -261,7 +261,7 @@ async fn a_request_that_gives_up_leaves_nothing_behind() {
     let held = admission.slot(&network(1), None).await.expect("free");
     for one in waiting(&admission, (2..8).map(network)).await {
         one.abort();
-        // It has been cancelled.
+        // The task has been cancelled.
         let _ = one.await;
     }
     drop(held);

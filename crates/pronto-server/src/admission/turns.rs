@@ -1,35 +1,40 @@
-//! Turns to compute, which bound how many processors the requests of one account use.
+//! Turns to compute, which bound the number of processors that the requests of one account use.
 //!
-//! Slots bound how many requests are under way. Most of these wait for their clients. Those that compute would share the
-//! processors equally with all others, so an account with many of them would slow everybody else. An account computes
-//! with as many requests as there are processors; its others wait for a turn. A request gives its turn back while it
-//! waits for its client, and after [`SLICE`] if others wait.
+//! Slots bound the number of requests in flight. Most of these requests wait for their clients.
+//! Requests that compute would share the processors equally with all other requests, so an account
+//! with many of them would slow down all other accounts. An account computes with at most as many
+//! requests as there are processors; its other requests wait for a turn. A request releases its
+//! turn while it waits for its client, and after [`SLICE`] if other requests wait.
 //!
-//! A request that blocks elsewhere (a store, a hook, a lock that another request holds) does not compute, so its turn is
-//! given to the next one. The kernel tells which threads run. Without such a kernel there are no turns.
+//! A request that blocks elsewhere (on a store, a hook, or a lock that another request holds) does
+//! not compute, so its turn is given to the next request. The kernel reports which threads run. On
+//! a kernel without this report there are no turns.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// The time after which a request gives its turn back if others wait, where it can.
+/// The time slice after which a request releases its turn, at its next opportunity, if other
+/// requests wait.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// The time between two looks whether requests that have a turn compute.
+/// The interval at which the server checks whether requests with a turn compute.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The time after which there is a turn more, if none was given back: long computations share the processors.
+/// The time without a released turn after which one more turn is given, so that long computations
+/// share the processors.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// The part of the time that a thread must use, or want to use, a processor, so that it computes.
+/// The divisor for the part of the time that a thread must run, or be ready to run, to count as
+/// computing.
 const PART: u32 = 4;
 
 /// The turns of an account. `Send + Sync`.
 #[derive(Debug)]
 pub(super) struct Turns {
     state: Mutex<State>,
-    /// `None` if the kernel does not tell which threads run.
+    /// The number of turns, or `None` if the kernel does not report which threads run.
     most: Option<usize>,
 }
 
@@ -38,21 +43,22 @@ struct State {
     next: u64,
     holders: HashMap<u64, Holder>,
     waiting: VecDeque<(u64, Thread)>,
-    /// When the last turn was given.
+    /// The time at which the last turn was given.
     given: Instant,
-    /// When it was last looked which requests compute.
+    /// The time of the last check of which requests compute.
     looked: Instant,
 }
 
 /// A request that has a turn.
 #[derive(Debug)]
 struct Holder {
-    /// The id of its thread.
+    /// The id of the thread of the request.
     thread: u32,
     since: Instant,
-    /// The time in which its thread has run, or could have, up to the last look, if there was one.
+    /// The time for which the thread has run, or was ready to run, as of the last check, if there
+    /// was a check.
     active: Option<Duration>,
-    /// Whether it blocks, so that its turn was given to another request.
+    /// Whether the request blocks, so that its turn was given to another request.
     is_blocked: bool,
 }
 
@@ -62,7 +68,7 @@ impl State {
         computing.count()
     }
 
-    /// Looks which of the holders compute, if it is time to.
+    /// Checks which of the holders compute, if the interval has passed.
     fn look(&mut self) {
         let time = self.looked.elapsed();
         if time < LOOK {
@@ -78,7 +84,7 @@ impl State {
         }
     }
 
-    /// Wakes the request that waits for longest.
+    /// Wakes the request with the longest wait.
     fn wake(&self) {
         if let Some((_, thread)) = self.waiting.front() {
             thread.unpark();
@@ -87,7 +93,7 @@ impl State {
 }
 
 impl Turns {
-    /// Returns an account that computes with so many requests at once.
+    /// Returns the turns of an account that computes with at most `most` requests at the same time.
     pub(super) fn new(most: usize) -> Self {
         let now = Instant::now();
         Turns {
@@ -102,7 +108,8 @@ impl Turns {
         }
     }
 
-    /// Waits for a turn of the calling thread, and returns its number. It must be given back.
+    /// Waits for a turn of the calling thread, and returns the number of the turn, which the caller
+    /// must release with [`give_back`](Self::give_back).
     pub(super) fn take(&self) -> Option<u64> {
         let (most, thread) = (self.most?, this_thread()?);
         let mut state = self.state();
@@ -119,7 +126,7 @@ impl Turns {
                 break;
             }
             drop(state);
-            // Only the first one looks.
+            // Only the first waiting request checks.
             match is_first {
                 true => thread::park_timeout(LOOK),
                 false => thread::park(),
@@ -143,40 +150,41 @@ impl Turns {
         Some(number)
     }
 
-    /// Gives a turn back.
+    /// Releases a turn.
     pub(super) fn give_back(&self, number: u64) {
         let mut state = self.state();
         state.holders.remove(&number);
         state.wake();
     }
 
-    /// Returns whether the request has computed for a while, and others wait.
+    /// Returns whether the request has computed for its time slice, and other requests wait.
     pub(super) fn is_due(&self, number: u64) -> bool {
         let state = self.state();
         let holder = state.holders.get(&number);
         !state.waiting.is_empty() && holder.is_some_and(|holder| holder.since.elapsed() >= SLICE)
     }
 
-    /// The state stays consistent whatever panics: each change is a single step.
+    /// Locks the state. A panic of another thread does not make it inconsistent, because each
+    /// change is a single step.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 thread_local! {
-    /// The id of the thread: the end of `PROCESS/task/THREAD`.
+    /// The id of the thread: the last component of `PROCESS/task/THREAD`.
     static THREAD: Option<u32> = std::fs::read_link("/proc/thread-self")
         .ok()
         .and_then(|path| path.file_name()?.to_str()?.parse().ok());
 }
 
-/// Returns the id of the calling thread, if the kernel tells it.
+/// Returns the id of the calling thread, if the kernel reports it.
 fn this_thread() -> Option<u32> {
     THREAD.with(|thread| *thread)
 }
 
-/// Returns the time in which a thread of this process has run, or has waited for a processor. `None` if the kernel
-/// does not tell.
+/// Returns the time for which a thread of this process has run, or has waited for a processor, or
+/// `None` if the kernel does not report it.
 fn active(thread: u32) -> Option<Duration> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
@@ -191,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Computes until a message comes.
+    /// Computes until a message is received.
     fn compute(turns: &Arc<Turns>) -> (std::sync::mpsc::Sender<()>, thread::JoinHandle<()>) {
         let (stop, stopped) = channel::<()>();
         let (turns, begun) = (Arc::clone(turns), Arc::new(Barrier::new(2)));

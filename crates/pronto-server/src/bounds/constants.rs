@@ -1,9 +1,10 @@
-//! The constants and limits of the code, each of which is in the table or bounds no input.
+//! Tests that each constant and limit of the code is in the table of bounds, or bounds no input.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The limits of sessions with peers, by the names of their fields, and why they need no row, if they have none.
+/// The limits of sessions with peers: the names of their fields, and the reasons of those that need
+/// no row.
 const SESSION_LIMITS: &[(&str, &str, &str)] = &[
     (
         "pronto-peer/src/server.rs",
@@ -46,7 +47,8 @@ fn each_limit_of_a_session_is_known() {
     }
 }
 
-/// Constants that bound something, but no input of a client: the file below `crates`, the name, and what it bounds.
+/// The constants that bound something other than an input of a client: the file below `crates`, the
+/// name, and the bounded quantity.
 const NO_INPUTS: &[(&str, &str, &str)] = &[
     (
         "pronto-server/src/admission.rs",
@@ -231,7 +233,7 @@ const NO_INPUTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The places below `crates` that read what clients send.
+/// The paths below `crates` of the code that reads data of clients.
 const READERS: &[&str] = &[
     "pronto-netsync/src",
     "pronto-peer/src",
@@ -250,7 +252,7 @@ fn constants(text: &str) -> impl Iterator<Item = &str> {
         let (_, rest) = line.split_once("const ")?;
         let (name, _) = rest.split_once(':')?;
         let starts = ["MAX_", "MOST_", "LONGEST_", "LARGEST_"];
-        // These bound what peers send, and have other names.
+        // Constants with other names that bound data of peers.
         let others = [
             "MOST",
             "GREETING_BYTES",
@@ -275,7 +277,7 @@ fn sources(path: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn each_bound_of_the_code_is_in_the_table() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    // An import is no row.
+    // An import is not a row.
     let (_, own) = include_str!("../bounds.rs")
         .split_once("struct Row {")
         .expect("it has rows");
@@ -303,7 +305,7 @@ fn each_bound_of_the_code_is_in_the_table() {
             for constant in constants(&text).filter(|_| module != "bounds") {
                 let is_in_table = [
                     format!("{module}::{constant}"),
-                    // These are unique, and imported by their names.
+                    // The names of these constants are unique, and imported.
                     format!("({constant})"),
                     format!(" {constant},"),
                     format!(" {constant},\n"),

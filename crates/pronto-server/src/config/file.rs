@@ -1,4 +1,4 @@
-//! The form of the configuration file, and its check.
+//! The syntax of the configuration file, and its validation.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,17 @@ use super::{CertificateUser, Config, DaemonPush, MetricsReaders, TlsFiles, every
 use crate::access::{ANONYMOUS, Access, EVERY_USER, Grant, RefRule, Role};
 use crate::names::is_user_name;
 
-/// The name of the file of users without a setting.
+/// The default name of the file of users.
 pub(super) const USERS: &str = "pronto-users.toml";
 
-/// The name of the host key without a setting.
+/// The default name of the file of the host key.
 const HOST_KEY: &str = "pronto-ssh-host-key";
 
-/// The name of the key of netsync without a setting.
+/// The default name of the file of the netsync key.
 const NETSYNC_KEY: &str = "pronto-netsync-key";
 
-/// The least memory for sessions of netsync: two pieces of work, and as much for those that wait.
+/// The smallest memory limit for netsync sessions: two units of work, and as much for waiting
+/// sessions.
 const LEAST_MEMORY_BYTES: u64 = 128 << 20;
 
 #[derive(Default, Deserialize)]
@@ -130,7 +131,7 @@ fn yes() -> bool {
     true
 }
 
-/// The cache as it is written.
+/// The table `[cache]` as written in the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Cache {
@@ -151,7 +152,7 @@ impl Cache {
     }
 }
 
-/// The bundles for clones as they are written.
+/// The table `[clone]` as written in the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Clones {
@@ -171,7 +172,7 @@ impl Clones {
     }
 }
 
-/// The limits as they are written.
+/// The table `[limits]` as written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
@@ -195,7 +196,7 @@ pub(super) struct Limits {
     failures_per_minute: Spanned<u32>,
 }
 
-/// A default, which is at no place in the file.
+/// Returns a default value, which has no position in the file.
 fn unplaced<T>(value: T) -> Spanned<T> {
     Spanned::new(0..0, value)
 }
@@ -264,7 +265,7 @@ impl Limits {
         let message = "must be at least 16777216";
         within(&self.memory_bytes, 16 << 20, u64::MAX >> 1, message)?;
         within(&self.user_share, 1, 100, "is a percentage, from 1 to 100")?;
-        // The library for HTTP needs a buffer of 8 KiB.
+        // The HTTP library needs a buffer of 8 KiB.
         let message = "must be at least 8192 and at most 1048576";
         within(&self.head_bytes, 8192, 1 << 20, message)?;
         for seconds in [
@@ -281,7 +282,7 @@ impl Limits {
     }
 }
 
-/// Parses and checks a file; relative paths in it begin at `directory`.
+/// Parses and checks the text of a file. Relative paths are resolved against `directory`.
 pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
     let file: File = toml::from_str(text).map_err(|error| Problem {
         offset: error.span().map_or(0, |span| span.start),

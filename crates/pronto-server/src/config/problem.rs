@@ -1,8 +1,8 @@
-//! Errors at places in the configuration file.
+//! Errors with a position in the configuration file.
 
 use toml::Spanned;
 
-/// An error at a place in the file.
+/// An error with its position in the file.
 pub(super) struct Problem {
     pub(super) offset: usize,
     pub(super) message: String,
@@ -21,7 +21,7 @@ pub(super) fn within<T: PartialOrd + Copy>(
     }
 }
 
-/// Returns an error at the place of a value.
+/// Returns an error at the position of a value.
 pub(super) fn problem<T>(at: &Spanned<T>, message: String) -> Problem {
     Problem {
         offset: at.span().start,
@@ -29,7 +29,7 @@ pub(super) fn problem<T>(at: &Spanned<T>, message: String) -> Problem {
     }
 }
 
-/// A glob that can match: its brackets are closed.
+/// Returns a glob whose brackets are closed, so that it can match.
 pub(super) fn glob(glob: &Spanned<String>) -> Result<String, Problem> {
     let text = glob.get_ref();
     let mut rest = text.as_str();

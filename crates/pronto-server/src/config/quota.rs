@@ -1,4 +1,4 @@
-//! The quotas of the configuration.
+//! The quotas of the configuration (`[[quota]]`).
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -6,7 +6,7 @@ use toml::Spanned;
 use super::problem::{Problem, glob, problem, within};
 use crate::quota::Quota;
 
-/// A quota as it is written.
+/// A quota as written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {

@@ -1,4 +1,4 @@
-//! The object store of the repositories.
+//! The settings of the object store (`[store]`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,37 +9,37 @@ use toml::Spanned;
 
 use super::problem::{Problem, within};
 
-/// The name of the cache without a setting.
+/// The default name of the cache directory.
 const CACHE: &str = "pronto-store-cache";
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// The work that a server does with a store.
+/// The work of a server on a store (`role`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoreRole {
     /// Serve the repositories.
     Serve,
-    /// Pack repositories again and delete expired objects. Only `/healthz` and `/metrics` are served.
+    /// Repack repositories and delete expired objects. Only `/healthz` and `/metrics` are served.
     Upkeep,
-    /// Both.
+    /// Serve the repositories, and do upkeep.
     #[default]
     Both,
 }
 
 impl StoreRole {
-    /// Returns whether repositories are served.
+    /// Returns whether this server serves the repositories.
     pub fn serves(self) -> bool {
         self != StoreRole::Upkeep
     }
 
-    /// Returns whether repositories are kept up.
+    /// Returns whether this server does upkeep of the repositories.
     pub fn keeps_up(self) -> bool {
         self != StoreRole::Serve
     }
 }
 
-/// Text that messages do not show.
+/// A secret text, which `Debug` and messages do not show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
 
@@ -49,31 +49,34 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The object store of the repositories.
+/// The object store of the repositories (`[store]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The address: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///DIRECTORY`.
+    /// The URL of the store: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///DIRECTORY`
+    /// (`url`).
     pub url: String,
-    /// The address of the database with the generations: `postgres://USER@HOST/DATABASE`; `None` if they are in the
-    /// store. It may have a password.
+    /// The address of the database with the generations, `postgres://USER@HOST/DATABASE`, which may
+    /// contain a password (`generations`). With `None`, the generations are in the store.
     pub generations: Option<Secret>,
-    /// The directory of views and downloaded files, which belongs to one process.
+    /// The directory of views and downloaded files, which one process uses exclusively (`cache`).
     pub cache: PathBuf,
-    /// The bytes of these files, but for those that requests use.
+    /// The size limit in bytes of the cached files, except for files in use by requests
+    /// (`cache_bytes`).
     pub cache_bytes: u64,
-    /// For a call of the store that fails to be repeated.
+    /// The time for which a failed call of the store is retried (`patience_seconds`).
     pub patience: Duration,
-    /// The work of this server.
+    /// The work of this server (`role`).
     pub role: StoreRole,
-    /// The interval in which a repository is looked at for upkeep, while it changes.
+    /// The interval at which a changing repository is checked for upkeep (`upkeep_seconds`).
     pub upkeep: Duration,
-    /// The time for which unreachable objects are kept after they were noticed; `None` for ever.
+    /// The time for which unreachable objects are kept after they were detected
+    /// (`prune_after_days`). With `None`, unreachable objects are kept forever.
     pub prune_after: Option<Duration>,
 }
 
 impl StoreConfig {
-    /// Uses the store at `url`, and `cache` for views.
+    /// Returns the configuration for the store at `url`, with `cache` for views.
     pub fn new(url: String, cache: PathBuf) -> Self {
         StoreConfig {
             url,
@@ -88,7 +91,7 @@ impl StoreConfig {
     }
 }
 
-/// The store as it is written.
+/// The table `[store]` as written in the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Written {
@@ -110,7 +113,7 @@ impl Written {
         store.cache_bytes = self.cache_bytes.unwrap_or(store.cache_bytes);
         store.role = self.role;
         if let Some(seconds) = self.patience_seconds {
-            // A commit must end within half of the time for which a listing is trusted.
+            // A commit must end within half of the time for which a listing is valid.
             within(&seconds, 1, 30, "must be at least 1 second and at most 30")?;
             store.patience = Duration::from_secs(*seconds.get_ref());
         }

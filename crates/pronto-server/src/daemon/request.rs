@@ -13,7 +13,7 @@ pub struct DaemonRequest {
     pub service: Service,
     /// The requested repository.
     pub name: RepositoryName,
-    /// The host that the client connected to, as it says.
+    /// The host that the client connected to, according to the client.
     pub host: Option<String>,
     /// The other parameters, separated by colons as in `GIT_PROTOCOL`.
     pub protocol: Option<String>,
@@ -22,7 +22,9 @@ pub struct DaemonRequest {
 /// Parses the payload of the packet.
 ///
 /// # Errors
-/// The packet is malformed, or names a service or repository that is not allowed.
+/// Fails with [`ErrorKind::Malformed`] or [`ErrorKind::Unsupported`] if the packet is malformed or
+/// requests another service, and with [`ErrorKind::InvalidName`] if the name of the repository is
+/// not allowed.
 pub fn parse(line: &[u8]) -> Result<DaemonRequest> {
     let malformed = |message: &str| Error::new(ErrorKind::Malformed, message);
     let (command, parameters) = match line.split_once_str("\0") {
@@ -37,7 +39,7 @@ pub fn parse(line: &[u8]) -> Result<DaemonRequest> {
     let path = path.to_str().ok().and_then(|path| path.strip_prefix('/'));
     let path = path.ok_or_else(|| malformed("the path of the repository is not absolute"))?;
     let name = RepositoryName::parse(path.strip_suffix('/').unwrap_or(path))?;
-    // The host is in the first part; an empty part separates it from the other parameters.
+    // The host is in the first part. An empty part separates it from the other parameters.
     let mut parts = parameters.split_str("\0");
     let host = parts.next().and_then(|part| part.strip_prefix(b"host="));
     let host = host.and_then(|host| host.to_str().ok()).map(str::to_owned);

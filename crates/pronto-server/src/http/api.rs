@@ -1,4 +1,4 @@
-//! The interface for programs: users, tokens and repositories as JSON, below `/api/v1/`.
+//! The JSON API for users, tokens and repositories, below `/api/v1/`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::state::Setup;
 use crate::users::{TokenMode, Users};
 use crate::{Error, ErrorKind, Result};
 
-/// The largest body of a call.
+/// The largest size in bytes of the body of a call.
 pub(crate) const LARGEST_BYTES: usize = 64 * 1024;
 
-/// A call that was understood.
+/// A parsed call.
 #[derive(Debug)]
 enum Action {
     ListUsers,
@@ -55,14 +55,14 @@ struct Replacing {
     replace: bool,
 }
 
-/// The result of a call.
+/// The result of a call, with its HTTP status.
 struct Outcome {
     status: u16,
     value: Value,
 }
 
 impl Call {
-    /// Answers a call at `path`, the components behind `/api/v1/`.
+    /// Answers a call at `path`, the path components after `/api/v1/`.
     pub(super) async fn api(
         &mut self,
         path: &[String],
@@ -99,7 +99,8 @@ impl Call {
     }
 }
 
-/// Reads the body of a call, which is short and takes as long as a head; one that is there must be JSON.
+/// Reads the body of a call, which is short and has the timeout of a request head. A body that is
+/// present must be JSON.
 async fn body_of(request: Request<Incoming>, patience: Duration) -> Result<Vec<u8>> {
     let malformed = |message: &str| Error::new(ErrorKind::Malformed, message);
     let content_type = request.headers().get(CONTENT_TYPE);
@@ -120,7 +121,7 @@ async fn body_of(request: Request<Incoming>, patience: Duration) -> Result<Vec<u
     }
 }
 
-/// Understands a call; `None` if there is none of that method and path.
+/// Parses a call. Returns `None` if no call has this method and path.
 fn action(method: &Method, path: &[String], body: &[u8]) -> Result<Option<Action>> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     Ok(match (method.as_str(), path.as_slice()) {
@@ -168,7 +169,7 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
     })
 }
 
-/// The status of a call that returns nothing.
+/// The result of a call that returns no data.
 const DONE: Outcome = Outcome {
     status: 204,
     value: Value::Null,
@@ -268,7 +269,8 @@ fn check_admin(setup: &Setup, user: &str) -> Result<()> {
     }
 }
 
-/// Users manage their own tokens and keys.
+/// Checks that `user` manages the tokens and keys of the user `name`, as the same user or as an
+/// administrator.
 fn check_self_or_admin(setup: &Setup, user: &str, name: &str) -> Result<()> {
     match name == user {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Bundles over HTTP: files that never change, whole or a range of their bytes (RFC 9110, 14).
+//! Bundles over HTTP: immutable files, served whole or as a range of their bytes (RFC 9110, 14).
 
 use std::io::{self, Write as _};
 use std::ops::Range;
@@ -19,18 +19,18 @@ use crate::service;
 use crate::work::UnderWay;
 use crate::{Error, ErrorKind, Result};
 
-/// The service in the log.
+/// The name of the service in the log.
 const SERVICE: &str = "bundle";
 
-/// The bytes that are read at once.
+/// The number of bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// The part of a file that a request asks for.
+/// The requested part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Whole,
     Range(Range<u64>),
-    /// There are no such bytes.
+    /// The requested range is outside of the file.
     Outside,
 }
 
@@ -150,8 +150,8 @@ fn crashed() -> Error {
     Error::new(ErrorKind::Failed, "the request has crashed")
 }
 
-/// The part of a file of `len` bytes that the headers ask for. Several ranges, other units and malformed
-/// ones ask for the whole, as does a range of a file with another tag.
+/// Returns the requested part of a file of `len` bytes. Several ranges, other units and malformed
+/// ranges request the whole file, as does a range of a file with another tag.
 fn part(headers: &HeaderMap, tag: &str, len: u64) -> Part {
     let is_same = |value: &hyper::header::HeaderValue| value.as_bytes() == tag.as_bytes();
     if !headers.get(IF_RANGE).is_none_or(is_same) || headers.get_all(RANGE).iter().count() > 1 {
@@ -174,7 +174,8 @@ fn part(headers: &HeaderMap, tag: &str, len: u64) -> Part {
     }
 }
 
-/// A number of digits only; one that is too large stands for the largest.
+/// Parses a number that consists of digits only. A number that is too large becomes the largest
+/// value.
 fn offset(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))

@@ -20,16 +20,16 @@ use crate::watched::{self, Watched};
 use crate::work::{LONGEST_PROTOCOL, Requester, UnderWay, Work};
 use crate::{Error, ErrorKind, Result};
 
-/// The most bytes of a request that are read and discarded after its answer, so that a client that is
-/// still sending can read the answer.
+/// The largest number of bytes of a request that are read and discarded after its response, so that
+/// a client that still sends can read the response.
 const LINGERING_BYTES: u64 = 64 << 20;
 
-/// A request of Git on its blocking thread.
+/// A Git request on its blocking thread.
 pub(super) struct Job {
     pub(super) state: Arc<State>,
     pub(super) work: Work,
     pub(super) patience: Patience,
-    /// Held until the work ends.
+    /// The slot, which is held until the work ends.
     pub(super) slot: Slot,
 }
 
@@ -127,7 +127,8 @@ impl Call {
         })
     }
 
-    /// Runs the work on a blocking thread. Returns when the first byte of the answer is there.
+    /// Runs the work on a blocking thread. Returns when the first byte of the response is
+    /// available.
     async fn run(&mut self, job: Job, act: Act, content_type: String) -> Result<Reply> {
         let Pipe {
             writer,
@@ -135,7 +136,7 @@ impl Call {
             first,
         } = pipe(job.patience.clone());
         let task = tokio::task::spawn_blocking(move || job.run(act, writer));
-        // Without a first byte the task has ended.
+        // If there is no first byte, the task has ended.
         if first.await.is_ok() {
             return Ok(Reply::pieces(pieces, content_type));
         }
@@ -148,8 +149,8 @@ impl Call {
 }
 
 impl Job {
-    /// Does the work. An error before the first byte is returned, a later one breaks the answer off
-    /// unless the client has been told.
+    /// Does the work. An error before the first byte is returned. A later error aborts the
+    /// response, unless the protocol has reported the error to the client.
     fn run(self, act: Act, mut writer: PieceWriter) -> Result<()> {
         let _under_way = UnderWay::new(&self.state);
         self.slot.peer().begin_work();
@@ -160,7 +161,7 @@ impl Job {
         match done.and(flushed) {
             Ok(()) => writer.finish(None),
             Err(error) if writer.is_untouched() => return Err(error),
-            // The protocol has told the client.
+            // The protocol has reported the error to the client.
             Err(error) if *error.kind() == ErrorKind::Malformed => {
                 writer.finish(Some(error.to_string()));
             }
@@ -185,7 +186,7 @@ impl Job {
                 let most_bytes = self.work.most_bytes();
                 let is_revoked = || self.work.is_revoked();
                 let mut body = Bounded::new(Watched::new(body, is_revoked), most_bytes);
-                // The bound holds for what is sent and for what it inflates to.
+                // The bound applies to the bytes as sent, and to the inflated bytes.
                 let done = match is_gzipped {
                     true => {
                         let inflated = MultiGzDecoder::new(&mut body);
@@ -197,7 +198,7 @@ impl Job {
                 };
                 let done = watched::judged(body.judged(done), is_revoked);
                 budget.release();
-                // The answer goes out before the rest of the request is discarded, as it was sent.
+                // The response is sent before the rest of the request, as sent, is discarded.
                 let _ = writer.flush();
                 let _ = std::io::copy(&mut body.take(LINGERING_BYTES), &mut std::io::sink());
                 done
@@ -244,7 +245,7 @@ impl Job {
     }
 }
 
-/// The packets before an advertisement of versions 0 and 1.
+/// Returns the packets that precede an advertisement of protocol versions 0 and 1.
 fn first_line(service: Service) -> Result<Vec<u8>> {
     let mut line = Vec::new();
     let text = format!("# service={}\n", service.name());
@@ -254,7 +255,8 @@ fn first_line(service: Service) -> Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Writes a line before the first byte of something else, so that an error comes first.
+/// A writer that writes a line before the first byte of the advertisement, so that an error before
+/// that byte can be reported as an HTTP status.
 struct FirstLine<'a> {
     line: Option<Vec<u8>>,
     inner: &'a mut PieceWriter,

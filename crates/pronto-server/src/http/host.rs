@@ -1,8 +1,8 @@
-//! The host that a request is for, at addresses of this machine.
+//! Checks the host of a request at a loopback address of this machine.
 //!
-//! A page in a browser of this machine can lead a name of its own to a loopback address (DNS rebinding). To the browser
-//! the server is a part of that page then, so that it may read all answers. The name in the request tells such a page
-//! from other clients.
+//! A page in a browser of this machine can resolve a host name of its own to a loopback address
+//! (DNS rebinding). The browser then treats the server as a part of that page, so that the page may
+//! read all responses. The host name in the request distinguishes such a page from other clients.
 
 use std::net::IpAddr;
 
@@ -13,13 +13,14 @@ use hyper::header::HOST;
 use crate::config::Config;
 use crate::{Error, ErrorKind, Result};
 
-/// Checks that the request is for a name of this machine, or for one of the configuration. Clients without a name are
-/// no browsers.
+/// Checks that the host of the request is a name of this machine, or a name of the configuration
+/// (`hosts`, `public_url`). Requests without a host are accepted, because they do not come from
+/// browsers.
 ///
 /// # Errors
-/// [`ErrorKind::Misdirected`].
+/// Fails with [`ErrorKind::Misdirected`] for any other host.
 pub(super) fn check(request: &Request<Incoming>, config: &Config) -> Result<()> {
-    // HTTP/2 and proxies have it in the address.
+    // The host is in the URI for HTTP/2 and for proxies.
     let authority = request
         .uri()
         .authority()
@@ -50,7 +51,8 @@ fn is_served(host: &str, config: &Config) -> bool {
             .any(|known| name_of(known).eq_ignore_ascii_case(&name))
 }
 
-/// Returns whether a name in lower case is one of this machine. No page has a name without a dot.
+/// Returns whether a host in lower case is a name of this machine. No web page has a host without a
+/// dot.
 fn is_local(name: &str) -> bool {
     let address = name
         .strip_prefix('[')

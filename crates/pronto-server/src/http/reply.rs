@@ -1,4 +1,4 @@
-//! Responses. The end of one ends the record of its request.
+//! HTTP responses. The end of a response ends the record of its request.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::bridge::Pieces;
 use crate::record::{self, Record, UNFINISHED};
 
-/// A response before its record is attached.
+/// A response without the record of its request.
 #[derive(Debug)]
 pub(super) struct Reply {
     status: u16,
@@ -35,7 +35,7 @@ impl Reply {
         }
     }
 
-    /// A response whose body is not sent (`HEAD`).
+    /// Returns a response without its body, for `HEAD`.
     pub(super) fn empty() -> Self {
         Reply {
             status: 200,
@@ -96,7 +96,7 @@ impl Reply {
     }
 }
 
-/// The response to an error, which is noted in the record.
+/// Returns the response to an error, and adds the error to the record.
 pub(super) fn failure(error: &Error, record: &mut Record) -> Reply {
     record.error(error.to_string());
     let status = record::status(error);
@@ -109,7 +109,7 @@ pub(super) fn failure(error: &Error, record: &mut Record) -> Reply {
     }
 }
 
-/// The body of a response. Its end, or its loss, ends the request.
+/// The body of a response. The request ends when the body ends or is dropped.
 pub(crate) struct ReplyBody {
     content: Content,
     is_sent: bool,

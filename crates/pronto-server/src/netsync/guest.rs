@@ -1,4 +1,4 @@
-//! One connection of a peer: its user, its request, and its record.
+//! A connection of a peer: its user, its request, and its record.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -43,10 +43,10 @@ const HOOKS: [&str; 5] = [
     "post-update",
 ];
 
-/// The name of the protocol in questions and in the log.
+/// The name of the protocol for permission checks and in the log.
 const PROTOCOL: &str = "netsync";
 
-/// The interval at which a session that waits for a slot looks whether the server ends.
+/// The interval at which a session that waits for a slot checks whether the server ends.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A connection of a peer.
@@ -56,7 +56,7 @@ pub(super) struct Guest {
     address: SocketAddr,
     progress: Mutex<Progress>,
     connected: Connected,
-    /// Keeps the server from ending as long as the connection lasts.
+    /// A subscription that keeps the server from ending before the connection ends.
     _phase: watch::Receiver<Phase>,
 }
 
@@ -67,9 +67,9 @@ struct Progress {
     key: Option<PublicKey>,
     user: Option<Arc<str>>,
     work: Option<Arc<Work>>,
-    /// Whether the peer has not said which repository it means.
+    /// Whether the peer has not named a repository.
     is_unnamed: bool,
-    /// The repository that may be changed.
+    /// The repository, if the peer may push to it.
     repository: Option<Arc<Repository>>,
     slot: Option<(Slot, UnderWay)>,
 }
@@ -90,7 +90,7 @@ impl Guest {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the user of a key; `None` for a key of nobody, where a grant is for everyone.
+    /// Returns the user of a key, or `None` for an unknown key if a grant names `anonymous`.
     fn user_of(&self, setup: &Setup, key: &PublicKey) -> Result<Option<Arc<str>>> {
         let address = self.address.ip();
         setup.admission.may_authenticate(address)?;
@@ -105,7 +105,7 @@ impl Guest {
         }
     }
 
-    /// Returns the request, if the peer may make it.
+    /// Returns the request of the peer, if it is permitted.
     fn work(&self, progress: &mut Progress, hello: &Hello) -> Result<Work> {
         let setup = self.state.setup();
         let service = match hello.role.gives() {
@@ -175,18 +175,18 @@ impl Guest {
         let is_push = work.target.service == Service::ReceivePack;
         if is_push {
             check_support(&repository)?;
-            // The rules are asked for each ref; what arrives is bounded by the sizes of a session.
+            // The rules are checked for each ref. The size limits of a session bound the received bytes.
             work.pack_limit(&repository)?;
         }
         Ok(repository.into_repository())
     }
 
-    /// Notes an error, and converts it for the peer.
+    /// Records an error, and converts it for the peer.
     fn failed(&self, error: Error) -> PeerError {
         let mut progress = self.progress();
         let error = match (error.kind(), &progress.key) {
             (ErrorKind::Unauthenticated, Some(key)) => unknown(key),
-            // The name of the repository is in the message.
+            // The message would contain the name of the repository, which the peer did not name.
             (ErrorKind::NotFound, _) if progress.is_unnamed => not_one(),
             _ => error,
         };
@@ -226,7 +226,7 @@ impl Visit for Guest {
         self.connected.connection().belongs_to(&owner);
         Ok(match user {
             Some(user) => user.to_string(),
-            // No user has a space in the name.
+            // The name of a user contains no space, so this text cannot be one.
             None => format!("anonymous of {}", Network::of(self.address.ip())),
         })
     }
@@ -268,7 +268,7 @@ impl Visit for Guest {
         if work.target.service == Service::ReceivePack {
             self.progress().repository = Some(Arc::clone(&repository));
         }
-        // Several clones of a user may have one key: what is interrupted resumes if it fits.
+        // Several clones of a user may have the same key. An interrupted session resumes if its data fits.
         let mut options = Options::new(format!("key-{}", key.fingerprint()), work.most_bytes());
         options.threads = 1;
         let rules = Box::new(Rules(work));
@@ -303,7 +303,7 @@ impl Visit for Guest {
     }
 }
 
-/// The rules of a server, for the refs that a peer pushes.
+/// The rules of the server for the refs that a peer pushes.
 struct Rules(Arc<Work>);
 
 impl RefRules for Rules {
@@ -347,7 +347,7 @@ async fn triggered(interrupt: &Interrupt) {
     }
 }
 
-/// Returns the repository that a peer means; `None` if it names none.
+/// Returns the name of the requested repository, or `None` if the peer names no repository.
 fn repository_name(name: &[u8]) -> Result<Option<RepositoryName>> {
     let name = name.trim_with(|byte| byte == '/');
     if name.is_empty() {
@@ -362,8 +362,8 @@ fn repository_name(name: &[u8]) -> Result<Option<RepositoryName>> {
     RepositoryName::parse(name.to_str().map_err(malformed)?).map(Some)
 }
 
-/// Returns the only repository, for a peer that names none. One that may not know it gets the answer that it would get
-/// if there were several.
+/// Returns the only repository, for a peer that names no repository. A peer without access to that repository
+/// gets the same error as with several repositories.
 fn only_repository(setup: &Setup, user: Option<&str>) -> Result<RepositoryName> {
     let single = setup.repositories.single()?;
     let known = single.filter(|repository| {
@@ -383,10 +383,11 @@ fn not_one() -> Error {
     Error::new(ErrorKind::InvalidName, message)
 }
 
-/// Checks that netsync does what a push to the repository needs.
+/// Checks that netsync supports everything that a push to the repository needs.
 ///
 /// # Errors
-/// [`ErrorKind::Denied`]: it has a hook, or a setting that only a push with git obeys.
+/// Fails with [`ErrorKind::Denied`] if the repository has a hook, or a setting, that only a push with git
+/// obeys.
 fn check_support(repository: &Opened) -> Result<()> {
     let failed = |error: pronto::Error| error.map_kind(|_| ErrorKind::Failed);
     let denied = |what: &str| {
@@ -409,7 +410,7 @@ fn check_support(repository: &Opened) -> Result<()> {
     }
 }
 
-/// The error for a key of nobody.
+/// Returns the error for an unknown key.
 fn unknown(key: &PublicKey) -> Error {
     let message = format!(
         "the key with fingerprint {} is not known there; to be let in, have it added there: \
@@ -419,7 +420,7 @@ fn unknown(key: &PublicKey) -> Error {
     Error::new(ErrorKind::Unauthenticated, message)
 }
 
-/// Returns the kind that peers are told, which follows from the status that clients of HTTP get.
+/// Returns the kind of an error for peers, which follows from the HTTP status of the error.
 fn kind_of(error: &Error) -> PeerErrorKind {
     match (record::status(error), error.kind()) {
         (404, _) | (_, ErrorKind::InvalidName) => PeerErrorKind::NoRepository,
@@ -429,7 +430,7 @@ fn kind_of(error: &Error) -> PeerErrorKind {
     }
 }
 
-/// Returns the status of HTTP that stands for the end of a session.
+/// Returns the HTTP status for the end of a session.
 fn status(kind: Option<PeerErrorKind>) -> u16 {
     match kind {
         Some(PeerErrorKind::Denied) => 403,

@@ -1,4 +1,4 @@
-//! A pack while it is made, and afterwards: one writer, and any number of readers.
+//! A spool: the bytes of a pack, with one writer and any number of readers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -14,88 +14,90 @@ use pronto_io::interrupt::Interrupt;
 
 use super::Budget;
 
-/// The bytes of the largest pack that is kept in memory.
+/// The size in bytes of the largest pack that is kept in memory.
 const MEMORY_BYTES: usize = 256 << 10;
 
-/// The bytes in memory of a spool without those of its pack.
+/// The memory in bytes of a spool, without the bytes of its pack.
 const SPOOL_BYTES: usize = 1 << 10;
 
-/// The bytes that are reserved at once.
+/// The number of bytes that are reserved at once.
 const STEP_BYTES: u64 = 1 << 20;
 
-/// The same for the first [`STEP_BYTES`].
+/// The number of bytes that are reserved at once within the first [`STEP_BYTES`].
 const SMALL_STEP_BYTES: u64 = 32 << 10;
 
-/// The bytes that a pack which is not kept may be ahead of its slowest reader.
+/// The number of bytes by which the writer of an uncached pack may be ahead of its slowest reader.
 const WINDOW_BYTES: usize = 8 << 20;
 
 /// The size of the pieces in which readers copy.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The interval in which a waiting reader looks whether the server ends.
+/// The interval at which a waiting reader checks whether the server ends.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The bytes of one pack.
+/// The bytes of one pack, in memory, in a file, or in a window.
 #[derive(Debug)]
 pub(super) struct Spool {
     directory: PathBuf,
     state: Mutex<State>,
     changed: Condvar,
-    /// The kept bytes of a pack that is not in memory. The file has no name.
+    /// The cached bytes of a pack that is not in memory. The file has no name.
     file: OnceLock<File>,
     budget: Arc<Budget>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The kept bytes of a small pack. Empty as soon as there is a file.
+    /// The cached bytes of a small pack. The buffer is empty after the file was created.
     memory: Vec<u8>,
-    /// The number of bytes in memory or in the file.
+    /// The number of cached bytes, in memory or in the file.
     kept: u64,
-    /// The number of all bytes.
+    /// The number of all written bytes.
     written: u64,
-    /// Behind the kept bytes, if the pack is not kept: those that some reader has not read.
+    /// The bytes after the cached ones, if the pack is no longer cached, that at least one reader
+    /// has not read.
     window: VecDeque<Vec<u8>>,
-    /// The start of the window.
+    /// The offset in the pack of the start of the window.
     window_start: u64,
     window_bytes: usize,
     /// Whether no more readers may join.
     is_closed: bool,
-    /// The bytes that count in the budget.
+    /// The number of bytes that the budget counts for this spool.
     reserved: u64,
-    /// The same for the part of the budget that is in memory.
+    /// The number of bytes that the memory budget counts for this spool.
     in_memory: u64,
     end: Option<Result<Counts, (ErrorKind, String)>>,
-    /// The position of each reader.
+    /// The offset in the pack of each reader.
     readers: BTreeMap<u64, u64>,
     next_reader: u64,
-    /// Whether the pack was broken off because no reader was left.
+    /// Whether the pack was aborted because it had no more readers.
     is_abandoned: bool,
 }
 
-/// A request that reads a spool, and may have to fill it.
+/// A request that reads a spool, and may have to write it.
 pub(super) struct Joined {
     pub(super) spool: Arc<Spool>,
-    /// The number of the reader.
+    /// The id of the reader.
     pub(super) reader: u64,
-    /// Whether this request makes the pack.
+    /// Whether this request generates the pack.
     pub(super) makes: bool,
 }
 
-/// Room for the bytes of spools.
+/// The budget for the bytes of spools.
 pub(super) trait Room {
     /// Reserves bytes for `spool`. Returns whether there is room.
     fn reserve(&self, spool: &Spool, bytes: u64) -> bool;
 
-    /// The same for bytes in memory, apart from those of [`reserve`](Self::reserve).
+    /// Reserves bytes in memory, in addition to those of [`reserve`](Self::reserve). Returns
+    /// whether there is room.
     fn reserve_memory(&self, spool: &Spool, bytes: u64) -> bool;
 }
 
-/// The writing end.
+/// The writing end of a spool.
 pub(super) struct SpoolWriter<'a, R> {
     spool: &'a Spool,
     room: &'a R,
-    /// The bytes that are reserved and not written yet.
+    /// The number of bytes that are reserved and not written yet.
     left: u64,
     is_ended: bool,
 }
@@ -118,46 +120,46 @@ impl Spool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a reader, from the start; `None` if it is too late.
+    /// Adds a reader at the start of the pack. Returns `None` if the spool accepts no more readers.
     pub(super) fn join(&self) -> Option<u64> {
         let mut state = self.state();
         (!state.is_closed).then(|| state.add_reader())
     }
 
-    /// Whether it is complete and has no reader.
+    /// Returns whether the pack is complete and the spool has no reader.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.state();
         state.end.is_some() && state.readers.is_empty()
     }
 
-    /// Whether the pack was broken off because no client was left.
+    /// Returns whether the pack was aborted because it had no more clients.
     pub(super) fn is_abandoned(&self) -> bool {
         self.state().is_abandoned
     }
 
-    /// Returns the bytes that count in the budget.
+    /// Returns the number of bytes that the budget counts for this spool.
     pub(super) fn reserved(&self) -> u64 {
         self.state().reserved
     }
 
-    /// Counts bytes in the budget, until the spool is dropped.
+    /// Adds bytes to the budget, until the spool is dropped.
     pub(super) fn reserve(&self, bytes: u64) {
         self.state().reserved += bytes;
         self.budget.bytes.inc_by(bytes.cast_signed());
     }
 
-    /// Counts bytes in memory, until they are in a file or the spool is dropped.
+    /// Adds bytes to the memory budget, until they are in a file or the spool is dropped.
     pub(super) fn reserve_memory(&self, bytes: u64) {
         self.state().in_memory += bytes;
         self.budget.memory.inc_by(bytes.cast_signed());
     }
 
-    /// Returns whether it is complete, has no reader, and takes memory.
+    /// Returns whether the pack is complete, the spool has no reader, and the pack is in memory.
     pub(super) fn is_idle_in_memory(&self) -> bool {
         self.is_idle() && self.state().in_memory > 0
     }
 
-    /// Returns the writing end. There must be only one.
+    /// Returns the writing end. A spool must have only one writer.
     pub(super) fn writer<'a, R: Room>(&'a self, room: &'a R) -> SpoolWriter<'a, R> {
         SpoolWriter {
             spool: self,
@@ -167,7 +169,7 @@ impl Spool {
         }
     }
 
-    /// Copies to `out` all that is written from now on, at the speed of `out`.
+    /// Copies the whole pack to `out`, at the speed of `out`, and returns the counts of the pack.
     fn copy(
         &self,
         reader: u64,
@@ -188,7 +190,8 @@ impl Spool {
         }
     }
 
-    /// Waits for bytes at `position` and adds them to `piece`. Returns what the pack has at its end.
+    /// Waits for bytes at `position` and adds them to `piece`. Returns the counts at the end of the
+    /// pack, and `None` before the end.
     fn next(
         &self,
         position: u64,
@@ -258,7 +261,7 @@ impl State {
         self.written = self.kept;
     }
 
-    /// Adds bytes of the window at `position` to `piece`.
+    /// Adds the bytes of the window at `position` to `piece`.
     fn read_window(&self, position: u64, piece: &mut Vec<u8>) {
         let mut start = self.window_start;
         for part in &self.window {
@@ -272,7 +275,7 @@ impl State {
         }
     }
 
-    /// Removes what all readers have from the window.
+    /// Removes the bytes that all readers have read from the window.
     fn shrink_window(&mut self) {
         let slowest = self.readers.values().min().copied();
         let slowest = slowest.unwrap_or(self.written);
@@ -289,10 +292,11 @@ impl State {
 }
 
 impl Joined {
-    /// Sends the pack down `out`.
+    /// Writes the pack to `out`.
     ///
     /// # Errors
-    /// It was not made, cannot be read or written, or it was interrupted.
+    /// Fails if the pack was not generated, its spool cannot be read, `out` cannot be written, or
+    /// the request was interrupted.
     pub(super) fn read(
         &self,
         out: &mut dyn Write,
@@ -309,12 +313,12 @@ impl Drop for Joined {
 }
 
 impl<R> SpoolWriter<'_, R> {
-    /// Whether all that was written is kept.
+    /// Returns whether all written bytes are cached.
     pub(super) fn is_kept(&self) -> bool {
         !self.spool.state().is_closed
     }
 
-    /// Ends the pack, which was made or not.
+    /// Ends the pack with the result of its generation.
     pub(super) fn end(mut self, made: &pronto::Result<Counts>) {
         let end = match made {
             Ok(counts) => Ok(*counts),
@@ -336,7 +340,7 @@ impl<R> SpoolWriter<'_, R> {
 }
 
 impl<R: Room> SpoolWriter<'_, R> {
-    /// Whether `bytes` more fit in the budget.
+    /// Returns whether the budget has room for `bytes` more.
     fn fits(&mut self, bytes: u64) -> bool {
         if self.left < bytes {
             // Most packs are small.
@@ -365,14 +369,14 @@ impl<R: Room> SpoolWriter<'_, R> {
             Some(file) => file,
             None => self.move_to_file()?,
         };
-        // Readers do not go behind what is kept.
+        // Readers do not read beyond the cached bytes.
         let kept = spool.state().kept;
         file.write_all_at(bytes, kept)?;
         spool.state().add_kept(bytes.len());
         Ok(())
     }
 
-    /// Adds `bytes` to those in memory. Returns whether there is room.
+    /// Adds `bytes` to the buffer in memory. Returns whether there is room.
     fn keep_in_memory(&self, bytes: &[u8]) -> bool {
         let spool = self.spool;
         let len = spool.state().memory.len();
@@ -387,7 +391,7 @@ impl<R: Room> SpoolWriter<'_, R> {
         true
     }
 
-    /// Makes the file, and moves what is in memory there.
+    /// Creates the file, and moves the bytes in memory there.
     fn move_to_file(&self) -> io::Result<&File> {
         let spool = self.spool;
         let file = tempfile::tempfile_in(&spool.directory)?;
@@ -399,7 +403,7 @@ impl<R: Room> SpoolWriter<'_, R> {
         Ok(spool.file.get_or_init(|| file))
     }
 
-    /// Hands `bytes` to the present readers, and waits for the slowest.
+    /// Passes `bytes` to the current readers, and waits for the slowest one.
     fn pass(&self, bytes: &[u8]) {
         let mut state = self.spool.state();
         if !state.is_closed {
@@ -436,7 +440,7 @@ impl<R: Room> Write for SpoolWriter<'_, R> {
         if bytes.is_empty() {
             return Ok(0);
         }
-        // A full or broken disk does not fail the request: the pack is just not kept.
+        // A full or broken disk does not fail the request: the pack is not cached in this case.
         if is_closed || !self.fits(bytes.len() as u64) || self.keep(bytes).is_err() {
             self.pass(bytes);
         }
@@ -449,7 +453,7 @@ impl<R: Room> Write for SpoolWriter<'_, R> {
     }
 }
 
-/// A pack whose maker has crashed ends for its readers, too.
+/// Ends the pack with an error for all readers if its writer panicked.
 impl<R> Drop for SpoolWriter<'_, R> {
     fn drop(&mut self) {
         if !self.is_ended {
@@ -458,7 +462,7 @@ impl<R> Drop for SpoolWriter<'_, R> {
     }
 }
 
-/// An error of the cache.
+/// Returns an error of the cache.
 pub(super) fn failure(message: &str) -> Error {
     Error::new(ErrorKind::Io, message)
 }

@@ -1,4 +1,4 @@
-//! Requests at the same time, and budgets.
+//! Tests of concurrent requests, and of budgets.
 
 use std::io;
 use std::sync::Barrier;
@@ -20,7 +20,7 @@ fn counts(objects: u32) -> Counts {
     }
 }
 
-/// Bytes that differ from place to place.
+/// Bytes that differ from offset to offset.
 fn pack(len: usize) -> Vec<u8> {
     (0..len as u32).map(|at| ((at * 31) >> 3) as u8).collect()
 }
@@ -40,7 +40,7 @@ fn cache(most_bytes: u64) -> (tempfile::TempDir, PackCache) {
     (directory, cache)
 }
 
-/// Calls `send`, and fails the test if the pack is made.
+/// Calls `send`, and fails the test if the pack is generated.
 fn kept(cache: &PackCache, number: u8) -> Vec<u8> {
     let mut out = Vec::new();
     let mut make = |_: &mut dyn Write| panic!("it is made again");
@@ -74,7 +74,7 @@ fn equal_requests_share_a_pack() {
     }
 }
 
-/// A client that takes nothing until it may.
+/// A client that reads nothing until it is allowed to.
 struct Held<'a> {
     barrier: &'a Barrier,
     is_free: bool,
@@ -114,7 +114,7 @@ fn a_slow_client_holds_up_nobody() {
         while cache.made.get() == 0 {
             std::thread::yield_now();
         }
-        // The first one still waits for its client.
+        // The first request still waits for its client.
         assert!(kept(&cache, 1) == pack);
         barrier.wait();
         let taken = first.join().expect("it ends").expect("it is sent");
@@ -122,7 +122,7 @@ fn a_slow_client_holds_up_nobody() {
     });
 }
 
-/// A client that goes away.
+/// A client that disconnects.
 struct Gone {
     after: usize,
 }
@@ -164,7 +164,7 @@ fn a_pack_that_nobody_waits_for_ends() {
     assert!(made(&cache, 1, &pack(1000)));
 }
 
-/// A pack that does not fit is sent to all clients that wait, and not kept.
+/// A pack that exceeds the budget is sent to all waiting clients, and is not cached.
 #[test]
 fn a_pack_beyond_the_budget_is_sent_and_not_kept() {
     for (budget, len) in [(4 << 20, 30_000_000), (0, 30_000_000)] {
@@ -176,7 +176,7 @@ fn a_pack_beyond_the_budget_is_sent_and_not_kept() {
                     scope.spawn(|| {
                         let mut out = Vec::new();
                         let mut make = |out: &mut dyn Write| {
-                            // The other one has joined by then, or makes one of its own.
+                            // The other request has joined by then, or generates a separate pack.
                             write_in_pieces(out, &pack)
                         };
                         barrier.wait();

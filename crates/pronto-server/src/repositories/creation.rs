@@ -1,4 +1,4 @@
-//! The turn to create a repository where quotas limit their number.
+//! The lock for creating repositories whose number is limited by quotas.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,18 +8,18 @@ use pronto_io::error::IoContext as _;
 
 use crate::{ErrorKind, Result};
 
-/// The turn to count the repositories and create one. Dropping it lets others have theirs.
+/// The lock for counting the repositories and creating one. Dropping it releases the lock.
 pub(crate) struct TurnToCreate {
     _lock: Option<File>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl TurnToCreate {
-    /// Waits until no other thread of this process, and no other process below `root`, has the turn. The lock is an
-    /// advisory one on the root; no file is created.
+    /// Waits until no other thread of this process, and no other process that serves `root`, holds
+    /// the lock. The lock is an advisory lock on the root directory, so no lock file is created.
     ///
     /// # Errors
-    /// The root cannot be opened.
+    /// Fails with [`ErrorKind::Io`] if the root cannot be opened.
     pub(super) fn take(root: Option<&Path>) -> Result<Self> {
         static CREATING: Mutex<()> = Mutex::new(());
         let turn = CREATING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,19 +1,19 @@
-//! A repository as its name was resolved.
+//! The repository to which a name resolves.
 
 use std::path::{Path, PathBuf};
 
 use pronto::Repository;
 
-/// The repository that a name means.
+/// The repository to which a name resolves.
 pub(super) struct Resolved {
     pub(super) repository: Repository,
-    /// The directory below the root that has the name, with the suffix `.git` or without.
+    /// The directory below the root with the name, with or without the suffix `.git`.
     pub(super) directory: PathBuf,
 }
 
 impl Resolved {
-    /// Returns whether the directory is the repository, or its worktree: nothing leads from there to files of another
-    /// name.
+    /// Returns whether the directory is the repository or its worktree, so that it does not link to
+    /// files of another name.
     pub(super) fn is_whole(&self) -> bool {
         let is_directory =
             |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());

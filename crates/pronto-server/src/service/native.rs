@@ -1,4 +1,5 @@
-//! The services of crate `pronto`, with git for pushes to rare repositories.
+//! The Git services of crate `pronto`, with the program `git` for pushes to repositories with
+//! unsupported settings.
 
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,28 +24,29 @@ use crate::listings::Listings;
 use crate::packs::PackCache;
 use crate::{Error, ErrorKind, Result};
 
-/// The largest commit, tree or tag that is received, which is held in memory.
+/// The largest size in bytes of a received commit, tree or tag, which is held in memory.
 pub(crate) const MOST_OBJECT_BYTES: u64 = 32 << 20;
 
-/// The time that a program may take to check the signature of a push.
+/// The timeout of the program that verifies the signature of a push certificate.
 const SIGNATURE_LIMIT: Duration = Duration::from_secs(60);
 
-/// The services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`] excludes go to the
-/// program `git`.
+/// The Git services of crate `pronto`. Pushes to repositories that [`receive_pack::can_serve`]
+/// excludes use the program `git`.
 pub struct Native {
-    /// The program that updates worktrees after a push: it takes the command lines of Git.
+    /// The program that updates worktrees after a push, with the command-line syntax of Git.
     pub program: PathBuf,
-    /// Called after a push that may have made maintenance necessary. It must not wait for it.
+    /// The callback after a push that may require maintenance. It must not wait for the
+    /// maintenance.
     pub maintain: Box<dyn Fn(&Repository) + Send + Sync>,
-    /// The packs that equal requests share, if they do.
+    /// The cache of packs for equal requests, if it is enabled.
     pub packs: Option<Arc<PackCache>>,
-    /// The selections of objects that equal requests share while one of them runs.
+    /// The selections of objects that concurrent equal requests share.
     pub selections: Arc<Selections>,
-    /// The lists of refs that equal requests share, if they do.
+    /// The cache of ref advertisements for equal requests, if it is enabled.
     pub listings: Option<Arc<Listings>>,
-    /// The bundles from which clones over HTTP start, if they do.
+    /// The bundles from which clones over HTTP start, if they are enabled.
     pub bundles: Option<Arc<Bundles>>,
-    /// The program for pushes that crate `pronto` does not serve.
+    /// The program `git`, for pushes that crate `pronto` does not support.
     pub git: Git,
 }
 
@@ -108,7 +110,7 @@ impl GitService for Native {
         let ended = upload_archive::serve(Ok(request.repository), &options, streams, &watch);
         match ended.map_err(failed)? {
             upload_archive::Ended::Served => Ok(()),
-            // The client was told.
+            // The error was reported to the client.
             upload_archive::Ended::Failed { reason, .. } => {
                 Err(Error::new(ErrorKind::Malformed, reason.to_string()))
             }
@@ -152,15 +154,15 @@ impl GitService for Native {
     }
 }
 
-/// An advertisement on the connection of the push itself.
+/// An advertisement that was sent on the connection of the push itself.
 struct Advertised {
     time: SystemTime,
-    /// The nonce for certificates.
+    /// The nonce for push certificates.
     nonce: Option<BString>,
 }
 
 impl Advertised {
-    /// Returns the rule for the nonce of a certificate.
+    /// Returns the rule for the nonce of a push certificate.
     fn rule(&self, nonce: &BString) -> NonceRule {
         match self.nonce.as_ref() == Some(nonce) {
             true => {
@@ -174,7 +176,7 @@ impl Advertised {
     }
 }
 
-/// A push that git takes.
+/// A push that the program `git` performs.
 struct ForGit<'a> {
     allowed: Allowed<'a>,
     advertised: Option<Advertised>,
@@ -186,7 +188,7 @@ fn send(report: &[u8], output: &mut (dyn Write + Send)) -> Result<()> {
     output.flush().map_err(broken)
 }
 
-/// The part of a push that a request has.
+/// The step of a push that a request performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Advertisement,
@@ -194,7 +196,8 @@ enum Step {
 }
 
 impl Native {
-    /// Judges and takes a push. `advertised` is the advertisement, if the push has come on the same connection.
+    /// Checks and performs a push. `advertised` is the advertisement, if the push is on the same
+    /// connection.
     fn take_push(
         &self,
         request: &Request<'_>,
@@ -243,7 +246,8 @@ impl Native {
         self.receive(request, &options, streams)
     }
 
-    /// Lets git take a push that was judged. No other push with bounds changes the repository meanwhile.
+    /// Performs a checked push with the program `git`. No other push with bounds changes the
+    /// repository during this call.
     fn take_by_git(
         &self,
         request: &Request<'_>,
@@ -294,7 +298,7 @@ impl Native {
         self.git.receive(request, limits, streams)
     }
 
-    /// Returns the form of the conversation that `request` starts.
+    /// Returns the options of the conversation that `request` starts.
     fn fetch_options(&self, request: &Request<'_>, is_stateless: bool) -> Options {
         let mut options = Options::default();
         options.version = request.version();
@@ -313,10 +317,10 @@ impl Native {
         options
     }
 
-    /// Returns the bundles, unless the configuration of the repository says which there are.
+    /// Returns the bundles, unless the repository configures its own bundles.
     ///
     /// # Errors
-    /// A setting is no boolean.
+    /// Fails with [`ErrorKind::Failed`] if a setting is not a boolean.
     fn bundles_of(&self, request: &Request<'_>) -> Result<Option<&Arc<Bundles>>> {
         let config = request.repository.config();
         let own = config.bool("uploadpack.advertisebundleuris");
@@ -353,10 +357,12 @@ impl Native {
     }
 }
 
-/// Returns whether crate `pronto` serves pushes to the repository; git does otherwise.
+/// Returns whether crate `pronto` supports pushes to the repository. Otherwise the program `git`
+/// performs them.
 ///
 /// # Errors
-/// Neither does: git would change nothing but a view.
+/// Fails with [`ErrorKind::Unsupported`] if the repository is a view, because git would change only
+/// the view.
 fn can_serve(request: &Request<'_>) -> Result<bool> {
     let repository = request.repository;
     if repository.landing().is_none() {
@@ -369,7 +375,7 @@ fn can_serve(request: &Request<'_>) -> Result<bool> {
     Err(Error::new(ErrorKind::Unsupported, message))
 }
 
-/// The name of the repository in nonces: the same for all servers of a store.
+/// Returns the name of the repository in nonces, which is the same for all servers of a store.
 fn service_of(request: &Request<'_>) -> BString {
     let identity = request.repository.identity();
     let name = match request.repository.is_view() {
@@ -379,17 +385,18 @@ fn service_of(request: &Request<'_>) -> BString {
     name.as_bytes().into()
 }
 
-/// Returns the size that git must be told, for a push with this limit: none if that of the repository is smaller.
+/// Returns the size limit to pass to git for a push with this limit, or `None` if the limit of the
+/// repository is smaller.
 ///
 /// # Errors
-/// `receive.maxInputSize` is not a number.
+/// Fails with [`ErrorKind::Failed`] if `receive.maxInputSize` is not a number.
 fn pack_limit_of_git(request: &Request<'_>, limit: Option<PackLimit>) -> Result<Option<u64>> {
     let Some(limit) = limit else {
         return Ok(None);
     };
     let own = request.repository.config().u64("receive.maxinputsize");
     let own = own.map_err(|error| error.map_kind(|_| ErrorKind::Failed))?;
-    // 0 is no limit.
+    // The value 0 means no limit.
     let is_smaller = own.is_some_and(|own| 0 < own && own < limit.bytes);
     Ok((!is_smaller).then_some(limit.bytes))
 }
@@ -401,7 +408,7 @@ fn answer(request: &Request<'_>, options: &Options, streams: Streams<'_>) -> Res
     let answered = upload_pack::answer(request.repository, options, streams, &watch);
     match answered.map_err(failed)? {
         Ended::Served => Ok(()),
-        // The client was told.
+        // The error was reported to the client.
         Ended::Refused(message) => Err(Error::new(ErrorKind::Malformed, message.to_string())),
         Ended::Aborted(message) => Err(Error::new(ErrorKind::Malformed, message.to_string())),
     }

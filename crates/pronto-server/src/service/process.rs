@@ -1,4 +1,4 @@
-//! The program `git`, for pushes to repositories that need features which crate `pronto` lacks.
+//! The program `git`, for pushes to repositories that need features that crate `pronto` lacks.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice as _};
 use super::{Request, Streams, broken};
 use crate::{Error, ErrorKind, Result};
 
-/// The size of the pieces in which output is copied.
+/// The size in bytes of the pieces in which output is copied.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// The program `git`.
@@ -43,7 +43,7 @@ impl Git {
         let mut command = command(request);
         if limits.forbids_force {
             command.args(["-c", "receive.denyNonFastForwards=true"]);
-            // A replaced commit could have any parents.
+            // A replacement of a commit could have any parents.
             command.env("GIT_NO_REPLACE_OBJECTS", "1");
         }
         if let Some(bytes) = limits.pack_bytes {
@@ -56,7 +56,7 @@ impl Git {
                 command.args(["-c", &slop]);
             }
             NonceRule::None => {
-                // No client can have a nonce of this seed.
+                // No client can have a nonce of this random seed.
                 let seed = format!("receive.certNonceSeed={}", crate::token::generate()?);
                 command.args(["-c", &seed]);
             }
@@ -66,32 +66,34 @@ impl Git {
     }
 }
 
-/// The limits of a push beside the settings of the repository.
+/// The limits of a push, in addition to the settings of the repository.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveLimits {
-    /// The nonces that a certificate may have.
+    /// The nonces that a push certificate may have.
     pub(super) nonce: NonceRule,
     /// Whether refs may only be fast-forwarded.
     pub(super) forbids_force: bool,
-    /// The size that the pack may have. `None` leaves `receive.maxInputSize` as it is.
+    /// The size limit of the pack. With `None`, `receive.maxInputSize` applies unchanged.
     pub(super) pack_bytes: Option<u64>,
 }
 
 /// The nonces that the certificate of a push may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NonceRule {
-    /// Those of earlier requests, within `receive.certNonceSlop`: the push is a request of its own.
+    /// The nonces of earlier requests, within `receive.certNonceSlop`. The push is a separate
+    /// request.
     OfRequests,
-    /// That of the advertisement on the same connection, which the certificate has, and which is so old.
+    /// The nonce of the advertisement on the same connection, which the certificate contains.
     OfConnection {
-        /// The age, with the fraction of a second rounded up.
+        /// The age of the nonce in seconds, rounded up.
         age_seconds: u64,
     },
-    /// None: the certificate does not have that of the advertisement on the same connection.
+    /// No nonce: the certificate does not contain the nonce of the advertisement on the same
+    /// connection.
     None,
 }
 
-/// A command that sees the environment of the repository and no other.
+/// Returns a command that gets only the environment of the repository.
 fn command(request: &Request<'_>) -> Command {
     let mut command = pronto_io::child::command("git");
     for (name, value) in request.repository.environment().changes() {
@@ -111,7 +113,7 @@ fn command(request: &Request<'_>) -> Command {
     command
 }
 
-/// Runs a command on the repository, from and to the streams of the client.
+/// Runs a command on the repository, connected to the streams of the client.
 fn run(mut command: Command, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
     command.arg(request.repository.git_dir());
     let Streams { input, output } = streams;
@@ -128,7 +130,7 @@ fn run(mut command: Command, request: &Request<'_>, streams: Streams<'_>) -> Res
         return Err(Error::new(ErrorKind::Failed, "cannot make a pipe"));
     };
     let copied = std::thread::scope(|scope| {
-        // The service decides what the end of its input means, and may end before it.
+        // The service decides about the end of its input, and may exit before that end.
         scope.spawn(move || {
             let _ = io::copy(input, &mut stdin);
         });
@@ -164,7 +166,7 @@ fn copy(from: &mut impl Read, to: &mut (dyn Write + Send)) -> io::Result<()> {
     }
 }
 
-/// A child that does not outlive its request.
+/// A child process that is killed when its request ends.
 struct Ending(Child);
 
 impl Ending {
@@ -182,14 +184,15 @@ impl Drop for Ending {
     }
 }
 
-/// Passes an advertisement on, and finds the nonce in it.
+/// A writer that forwards an advertisement, and finds the nonce in it.
 pub(super) struct NonceFinder<'a> {
     inner: &'a mut (dyn Write + Send),
     /// The first packet, or its beginning.
     first: Vec<u8>,
 }
 
-/// The bytes of an advertisement that are searched for the nonce, which is in the first packet.
+/// The number of bytes of an advertisement that are searched for the nonce, which is in the first
+/// packet.
 const SEARCHED_BYTES: usize = 64 * 1024;
 
 impl<'a> NonceFinder<'a> {
@@ -200,7 +203,7 @@ impl<'a> NonceFinder<'a> {
         }
     }
 
-    /// Returns the nonce, once the advertisement is written.
+    /// Returns the nonce, after the advertisement is written.
     pub(super) fn nonce(&self) -> Option<BString> {
         let features = self.first.lines().next()?;
         let (_, features) = features.split_once_str("\0")?;

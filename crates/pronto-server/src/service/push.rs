@@ -1,4 +1,4 @@
-//! Judges the commands of a push before its pack is read (`gitprotocol-pack(5)`, "Pushing Data To a
+//! Checks the commands of a push before its pack is read (`gitprotocol-pack(5)`, "Pushing Data To a
 //! Server").
 
 mod kept;
@@ -22,7 +22,7 @@ use report::report;
 
 /// The decision about a push.
 pub(super) enum Judged<'a> {
-    /// Nothing of the push happens; the report for the client.
+    /// The whole push is refused. The value is the report for the client.
     Refused(Vec<u8>),
     /// The push may proceed.
     Allowed(Allowed<'a>),
@@ -30,29 +30,29 @@ pub(super) enum Judged<'a> {
 
 /// A push that may proceed.
 pub(super) struct Allowed<'a> {
-    /// The bytes that were read.
+    /// The bytes that were read before the decision.
     read: Kept<'a>,
-    /// The refs of it that may only be fast-forwarded, with the reasons.
+    /// The refs of the push that accept only fast-forwards, with the reasons.
     pub(super) fast_forward_only: BTreeMap<BString, String>,
-    /// The memory that the judgments have taken.
+    /// The memory that the decisions use.
     charged: u64,
     budget: &'a Budget,
-    /// The nonce of its certificate.
+    /// The nonce of the push certificate.
     pub(super) nonce: Option<BString>,
     changes: Vec<Judgment>,
     features: Vec<u8>,
 }
 
-/// A change that was judged.
+/// A ref update with the decision about it.
 struct Judgment {
     name: BString,
     deletes: bool,
-    /// Why it is refused.
+    /// The reason of the refusal, if the update is refused.
     refusal: Option<String>,
 }
 
 impl Judgment {
-    /// Returns the reason for the report of a push that is refused.
+    /// Returns the reason for the report of a refused push.
     fn reason(&self) -> &str {
         let others = "another change of this push is refused";
         self.refusal.as_deref().unwrap_or(others)
@@ -60,28 +60,28 @@ impl Judgment {
 }
 
 impl<'a> Allowed<'a> {
-    /// Returns the bytes that were read, and gives the memory of the judgments back.
+    /// Returns the bytes that were read, and releases the memory of the decisions.
     pub(super) fn into_input(self) -> Kept<'a> {
         drop(self.changes);
         self.budget.give_back(self.charged);
         self.read
     }
 
-    /// Returns the names of the refs that get a value.
+    /// Returns the names of the refs that the push creates or updates.
     pub(super) fn set_refs(&self) -> impl Iterator<Item = &BString> {
         let set = self.changes.iter().filter(|change| !change.deletes);
         set.map(|change| &change.name)
     }
 
-    /// Returns whether the client has chosen a feature.
+    /// Returns whether the client has requested a capability.
     pub(super) fn has_feature(&self, name: &str) -> bool {
         has_feature(&self.features, name)
     }
 
-    /// Refuses the whole push after all. Returns the report for the client.
+    /// Refuses the whole push after it was allowed. Returns the report for the client.
     ///
     /// # Errors
-    /// A name is too long for a packet.
+    /// Fails with [`ErrorKind::Malformed`] if a ref name is too long for a packet.
     pub(super) fn refuse(mut self, reason: &str) -> Result<Vec<u8>> {
         for change in &mut self.changes {
             change.refusal = Some(reason.to_owned());
@@ -90,26 +90,28 @@ impl<'a> Allowed<'a> {
     }
 }
 
-/// The repository's part in the judgment of a push.
+/// The properties of the repository and its limits for checking a push.
 pub(super) struct Receiver<'a> {
-    /// Returns the ref that a symbolic ref leads to, which a change of it changes, too.
+    /// Returns the target of a symbolic ref. An update of the symbolic ref also changes its target.
     pub(super) target_of: &'a dyn Fn(&[u8]) -> Option<BString>,
-    /// The memory that the commands may take.
+    /// The memory budget for the commands.
     pub(super) budget: &'a Budget,
-    /// The most bytes of the commands, or of the certificate (`command_bytes`).
+    /// The largest size in bytes of the commands, or of the push certificate (`command_bytes`).
     pub(super) most_bytes: u64,
-    /// Whether a certificate may take the place of the commands.
+    /// Whether a push certificate may replace the commands.
     pub(super) takes_certificates: bool,
-    /// Whether every ref can be protected from changes that are no fast-forwards. git protects branches only
-    /// (`receive.denyNonFastForwards`), so other refs that need it may not change there.
+    /// Whether every ref can be protected from updates that are not fast-forwards. git protects
+    /// only branches (`receive.denyNonFastForwards`), so other refs that need the protection cannot
+    /// be updated there.
     pub(super) protects_all_refs: bool,
 }
 
-/// Reads the commands of a push and judges each. If one is refused, the whole push is. All that is kept of them is charged
-/// before.
+/// Reads the commands of a push and checks each one. If one command is refused, the whole push is
+/// refused. Memory is charged to the budget before it is allocated.
 ///
 /// # Errors
-/// The commands are malformed or too many, or a certificate takes their place and may not.
+/// Fails if the commands are malformed or exceed the limits, or a push certificate replaces them
+/// and is not allowed.
 pub(super) fn judge_request<'b>(
     input: &mut dyn Read,
     judge: &dyn Judge,

@@ -1,13 +1,14 @@
-//! The bytes of a push that a process takes, up to the end of the push.
+//! The input of a push for a child process, which ends with the push.
 //!
-//! Clients of SSH and `git://` end their input only after the report. Without a look at its bytes, the server would wait for
-//! a client that has sent everything, take it for one that stalls, and give its slot to others.
+//! Clients of SSH and `git://` close their input only after the report. Without parsing the input,
+//! the server would wait for a client that has sent everything, treat the client as stalled, and
+//! give its slot to another request.
 
 use std::io::{self, Read};
 
 use pronto_wire::receive::{Parts, PushEnd};
 
-/// The input of a push, which ends with the push.
+/// The input of a push, which reports its end after the last byte of the push.
 pub(super) struct Pushed<R> {
     input: R,
     end: PushEnd,
@@ -15,7 +16,7 @@ pub(super) struct Pushed<R> {
 }
 
 impl<R> Pushed<R> {
-    /// Returns the input of a push, from its first command on.
+    /// Returns the input of a push, from its first command.
     pub(super) fn new(input: R, parts: Parts) -> Self {
         Pushed {
             input,

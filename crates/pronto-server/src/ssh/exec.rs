@@ -1,4 +1,4 @@
-//! A request of Git on a channel, from its command to its exit status.
+//! A Git request on a channel, from its command to its exit status.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -24,16 +24,16 @@ use crate::state::State;
 use crate::work::{Requester, Services, UnderWay, Work};
 use crate::{Error, ErrorKind, Result, command};
 
-/// The most bytes of a push that are read and discarded after its answer, so that a client that is still
-/// sending can read the answer.
+/// The largest number of bytes of a push that are read and discarded after its response, so that a
+/// client that still sends can read the response.
 const LINGERING_BYTES: usize = 64 << 20;
 
-/// The most bytes that a client may send before its request is served.
+/// The largest number of bytes that a client may send before its request is served.
 const AHEAD_BYTES: u64 = PACKETS_AHEAD as u64 * PACKET_BYTES as u64;
 
-/// A request that begins.
+/// A request that starts.
 pub(super) struct Exec {
-    /// The user; an error if it may no longer do anything.
+    /// The user, or an error if the user has lost access since the login.
     pub(super) user: Result<Option<Arc<str>>>,
     pub(super) proven: Proven,
     pub(super) command: Vec<u8>,
@@ -53,7 +53,7 @@ impl Source for Input {
             match self.channel.wait().await {
                 Some(ChannelMsg::Data { data }) => return Some(Ok(data)),
                 Some(ChannelMsg::Eof | ChannelMsg::Close) | None => self.has_ended = true,
-                // Requests have their own callbacks.
+                // Requests have separate callbacks.
                 Some(_) => {}
             }
         }
@@ -62,7 +62,7 @@ impl Source for Input {
 }
 
 impl Input {
-    /// Reads and discards what a client still sends.
+    /// Reads and discards the remaining bytes of a client.
     async fn discard(&mut self, patience: Patience) {
         let (mut pace, mut count) = (Pace::new(patience), 0);
         while count < LINGERING_BYTES {
@@ -105,7 +105,8 @@ impl Exec {
             leave,
         };
         let patience = Patience::from_now(&link.state.setup().config.limits);
-        // A client that still sends reads the answer only if its bytes are taken meanwhile.
+        // A client that still sends reads the response only if the server receives the bytes at the
+        // same time.
         let discarded = async {
             if let Ok(mut input) = left.await {
                 input.discard(patience).await;
@@ -116,7 +117,7 @@ impl Exec {
     }
 }
 
-/// The form of a request, before it is understood.
+/// The received command and environment of a request, before they are parsed.
 struct Asked {
     user: Option<Arc<str>>,
     proven: Proven,
@@ -124,16 +125,16 @@ struct Asked {
     protocol: Option<String>,
 }
 
-/// A request under way.
+/// A request in flight.
 struct Request<'a> {
     link: &'a Link,
     output: &'a Output,
-    /// Takes the input of a push whose service has ended before the client.
+    /// The channel for the input of a push whose service has ended before the client.
     leave: oneshot::Sender<Input>,
 }
 
 impl Request<'_> {
-    /// Serves the request, and sends its end and its status.
+    /// Serves the request, and sends its end and its exit status.
     async fn answer(self, asked: Result<Asked>, input: Input) {
         let (link, output) = (self.link, self.output);
         let mut record = Record::new(&link.state, link.address, "ssh");
@@ -180,7 +181,7 @@ impl Request<'_> {
             }
             _ => error,
         })?;
-        // The client may send ahead meanwhile.
+        // The client may send ahead during this wait.
         let ahead = work.budget();
         ahead.charge(AHEAD_BYTES).map_err(without_room)?;
         let slot = work.slot().await?;
@@ -214,7 +215,7 @@ impl Output {
     /// Sends the output of a service.
     ///
     /// # Errors
-    /// The output has no proper end, or the connection has ended before it.
+    /// Fails with [`ErrorKind::Failed`] if the output is incomplete, or the connection has ended.
     async fn send(&self, mut pieces: Pieces, record: &Record) -> Result<()> {
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
@@ -225,10 +226,10 @@ impl Output {
         Ok(())
     }
 
-    /// Sends the text about an error, the end of the output, and the exit status.
+    /// Sends the error message, the end of the output, and the exit status.
     ///
     /// # Errors
-    /// The connection has ended before it.
+    /// Fails with [`ErrorKind::Failed`] if the connection has ended.
     async fn end(&self, error: Option<String>) -> Result<()> {
         let mut status = 0;
         if let Some(error) = error {
@@ -242,15 +243,15 @@ impl Output {
     }
 
     async fn close(&self) {
-        // A connection that has ended needs no end of its channel.
+        // The channel of an ended connection needs no close message.
         let _ = self.give(self.handle.close(self.id)).await;
     }
 
-    /// Waits until the connection has room for a message. If the client takes nothing for too long, the
-    /// connection ends.
+    /// Waits until the connection has room for a message. If the client receives nothing before the
+    /// timeout, the connection ends.
     ///
     /// # Errors
-    /// The connection has ended.
+    /// Fails with [`ErrorKind::Failed`] if the connection has ended.
     async fn give<E>(&self, message: impl Future<Output = Result<(), E>>) -> Result<()> {
         let _taking = Taking::new(&self.activity);
         let given = message.await;
@@ -283,7 +284,7 @@ impl Job {
             Ok(()) => writer.finish(None),
             Err(error) => writer.fail(&error.to_string()),
         }
-        // A client that was sent nothing waits for the advertisement, and sends no pack.
+        // A client that has received nothing waits for the advertisement, and sends no pack.
         if self.work.target.service == Service::ReceivePack && self.counters.sent() > 0 {
             // The connection may have ended.
             let _ = self.leave.send(reader.into_source());

@@ -13,16 +13,17 @@ use russh::keys::ssh_key::private::{Ed25519Keypair, KeypairData};
 use crate::secret::{self, Made, Missing};
 use crate::{Error, ErrorKind, Result};
 
-/// The largest file.
+/// The largest size in bytes of the key file.
 const LARGEST_BYTES: u64 = 64 * 1024;
 
-/// The permission of others to read a file.
+/// The mode bits that give other users access to a file.
 const OTHERS: u32 = 0o007;
 
-/// Reads the key at `path`. If there is none, `missing` decides.
+/// Reads the key at `path`. `missing` decides about a missing file.
 ///
 /// # Errors
-/// The file cannot be read or written, is no private key, or can be read by others.
+/// Fails with [`ErrorKind::Config`] or [`ErrorKind::Io`] if the file cannot be read or written, is
+/// not a private key, or is readable by other users.
 pub(super) fn obtain(path: &Path, missing: Missing) -> Result<PrivateKey> {
     if let Some(key) = read(path)? {
         return Ok(key);
@@ -37,10 +38,10 @@ pub(super) fn obtain(path: &Path, missing: Missing) -> Result<PrivateKey> {
     }
 }
 
-/// Makes a key that is stored nowhere.
+/// Generates a temporary key.
 ///
 /// # Errors
-/// The system provides no random bytes.
+/// Fails with [`ErrorKind::Io`] if the system provides no random bytes.
 pub(super) fn generate() -> Result<PrivateKey> {
     let mut seed = [0; 32];
     SystemRandom::new()
@@ -51,7 +52,8 @@ pub(super) fn generate() -> Result<PrivateKey> {
         .map_err(|error| Error::new(ErrorKind::Io, "cannot make a host key").because(error))
 }
 
-/// Makes a key and stores it at `path`. Another server may be faster; then its key counts.
+/// Generates a key and stores it at `path`. If another server has stored a key first, returns that
+/// key.
 fn make(path: &Path) -> Result<PrivateKey> {
     secret::make(path, read, || {
         let key = generate()?;
@@ -63,7 +65,7 @@ fn make(path: &Path) -> Result<PrivateKey> {
     })
 }
 
-/// Reads a key; `None` if there is no file.
+/// Reads a key. Returns `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<PrivateKey>> {
     let unusable = |what: &str| {
         let message = format!("'{}' {what}", path.display());

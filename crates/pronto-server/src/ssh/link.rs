@@ -1,4 +1,4 @@
-//! The state that the parts of a connection share.
+//! The state that the tasks of a connection share.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,13 +13,13 @@ use crate::admission::Connection;
 use crate::connection::Accepted;
 use crate::state::State;
 
-/// The most channels of a connection at once.
+/// The largest number of open channels of a connection.
 pub(crate) const MOST_CHANNELS: usize = 8;
 
 /// The exit status of a command that is refused.
 pub(super) const REFUSED: u32 = 128;
 
-/// A connection.
+/// The shared state of a connection.
 pub(super) struct Link {
     pub(super) state: Arc<State>,
     pub(super) address: SocketAddr,
@@ -30,8 +30,8 @@ pub(super) struct Link {
     is_authenticated: AtomicBool,
     refused_logins: AtomicUsize,
     open: AtomicUsize,
-    /// Channels without a request. They are here so that they can be dropped: the connection waits for
-    /// readers of a channel.
+    /// The channels without a request. They are stored here so that they can be dropped: the
+    /// connection waits for the readers of its channels.
     waiting: Mutex<HashMap<ChannelId, Waiting>>,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Waiting {
     pub(super) open: OpenChannel,
 }
 
-/// Counts an open channel.
+/// A guard that counts an open channel.
 pub(super) struct OpenChannel(Arc<Link>);
 
 impl OpenChannel {
-    /// Counts one more channel; `None` if there are too many.
+    /// Counts one more channel. Returns `None` if the connection has too many channels.
     pub(super) fn new(link: &Arc<Link>) -> Option<Self> {
         let counted = OpenChannel(Arc::clone(link));
         (link.open.fetch_add(1, Relaxed) < MOST_CHANNELS).then_some(counted)
@@ -80,7 +80,7 @@ impl Link {
         }
     }
 
-    /// Notes that the key exchange is finished.
+    /// Records that the key exchange is finished.
     pub(super) fn encrypted(&self) {
         self.is_encrypted.store(true, Relaxed);
     }
@@ -89,7 +89,7 @@ impl Link {
         self.is_encrypted.load(Relaxed)
     }
 
-    /// Notes that no more requests are taken.
+    /// Records that no more requests are accepted.
     pub(super) fn drain(&self) {
         self.is_draining.store(true, Relaxed);
     }
@@ -98,14 +98,14 @@ impl Link {
         self.is_draining.load(Relaxed)
     }
 
-    /// Notes a login that succeeded, of a user or of anonymous.
+    /// Records a successful login, of a user or of anonymous.
     pub(super) fn authenticated(&self, user: Option<&Arc<str>>) {
         self.is_authenticated.store(true, Relaxed);
         let owner = self.state.setup().owner(user, self.address.ip());
         self.connection.belongs_to(&owner);
     }
 
-    /// Notes an attempt to log in that was refused.
+    /// Records a refused login attempt.
     pub(super) fn refused(&self) {
         self.refused_logins.fetch_add(1, Relaxed);
     }
@@ -125,13 +125,13 @@ impl Link {
         self.waiting().get_mut(&id).map(change).is_some()
     }
 
-    /// Removes a channel without a request.
+    /// Removes and returns a channel without a request.
     pub(super) fn take(&self, id: ChannelId) -> Option<Waiting> {
         self.waiting().remove(&id)
     }
 
-    /// Drops what the connection waits for, and counts a failed login. `reason` is what a client is to
-    /// blame for after its login.
+    /// Drops the channels for which the connection waits, and counts a failed login. `reason`
+    /// describes a fault of the client after its login.
     pub(super) fn end(&self, reason: Option<&'static str>) {
         let waiting = std::mem::take(&mut *self.waiting());
         drop(waiting);
@@ -148,13 +148,14 @@ impl Link {
                 "no key of a user"
             }
         };
-        // One that makes room for another has its own reason.
+        // A connection that is closed to admit another one has a separate reason.
         if !self.connection.is_evicted() {
             self.state.refused(self.address, reason);
         }
     }
 
-    /// The map stays consistent whatever panics: each change is a single step.
+    /// Locks the map. A panic of another thread does not make it inconsistent, because each change
+    /// is a single step.
     fn waiting(&self) -> MutexGuard<'_, HashMap<ChannelId, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! The decisions about a connection: who may log in, and which requests begin.
+//! The policy of a connection: login attempts, and the start of requests.
 
 use std::sync::Arc;
 
@@ -13,13 +13,14 @@ use crate::keys::{KeyHash, hash, is_accepted};
 use crate::permission::{Proof, Proven};
 use crate::work::LONGEST_PROTOCOL;
 
-/// The most channels of a connection in all. The library keeps a little of each.
+/// The largest number of channels of a connection over its lifetime. The library keeps some memory
+/// for each channel.
 const MOST_CHANNELS: usize = 1024;
 
-/// The smallest packets of a client that are served: each costs the server work.
+/// The smallest packet size of a client that is served, because each packet costs the server work.
 const SMALLEST_PACKET: u32 = 1024;
 
-/// A user who has logged in.
+/// A user who has authenticated.
 #[derive(Clone)]
 pub(super) struct Login {
     user: Arc<str>,
@@ -29,9 +30,9 @@ pub(super) struct Login {
 /// The handler of a connection.
 pub(super) struct Session {
     link: Arc<Link>,
-    /// `None` for anonymous, and before the login.
+    /// The authenticated user, or `None` for anonymous, and before the login.
     login: Option<Login>,
-    /// Channels that were ever asked for.
+    /// The number of channels that the client has opened over the lifetime of the connection.
     channels: usize,
 }
 
@@ -44,7 +45,7 @@ impl Session {
         }
     }
 
-    /// Returns the user of a key, if logins of the address are looked at.
+    /// Returns the user of a key, if the server accepts login attempts from the address.
     fn user_of(&self, key: &PublicKey) -> Option<Login> {
         let setup = self.link.state.setup();
         (setup.admission)
@@ -55,8 +56,10 @@ impl Session {
         Some(Login { user, key })
     }
 
+    /// Checks that the channel has a request.
+    ///
     /// # Errors
-    /// The channel waits for its request.
+    /// Fails if the channel still waits for its request.
     fn check_has_request(&self, channel: ChannelId) -> Result<(), Error> {
         match self.link.change(channel, |_| ()) {
             true => Err(Error::Inconsistent),
@@ -69,7 +72,7 @@ impl Session {
         Auth::reject()
     }
 
-    /// Returns the user, who may have lost the key since the login.
+    /// Returns the user, or an error if the user has lost the key since the login.
     fn user(&self) -> Result<Option<Arc<str>>, crate::Error> {
         let Some(login) = &self.login else {
             return Ok(None);
@@ -88,7 +91,8 @@ impl Session {
 impl Handler for Session {
     type Error = Error;
 
-    /// The end of the handshake.
+    /// Records the end of the handshake. The banner is an error message if login attempts from the
+    /// address are refused.
     async fn authentication_banner(&mut self) -> Result<Option<String>, Error> {
         self.link.encrypted();
         let setup = self.link.state.setup();
@@ -96,7 +100,8 @@ impl Handler for Session {
         Ok(checked.err().map(|error| format!("{}\n", error.message())))
     }
 
-    /// Clients try this first, so that it must not succeed for users with keys.
+    /// Accepts the method `none` only for anonymous. Clients try this method first, so its success
+    /// would prevent authentication with a key.
     async fn auth_none(&mut self, user: &str) -> Result<Auth, Error> {
         let setup = self.link.state.setup();
         if user == ANONYMOUS && setup.config.access.knows_anonymous() {
@@ -168,7 +173,8 @@ impl Handler for Session {
         Ok(())
     }
 
-    /// Only requests take data: what comes before one would stay in memory.
+    /// Passes data to a request. Data without a request is refused, because it would stay in
+    /// memory.
     async fn data(
         &mut self,
         channel: ChannelId,
@@ -234,7 +240,7 @@ impl Handler for Session {
         Ok(())
     }
 
-    /// Tells who the user is: that is how users try their keys.
+    /// Answers with the name of the user, so that users can test their keys.
     async fn shell_request(
         &mut self,
         channel: ChannelId,

@@ -17,9 +17,9 @@ impl Socket {
         Socket(Arc::new(socket))
     }
 
-    /// Ends both directions: reads return the end, and writes fail.
+    /// Closes both directions: reads return the end of the stream, and writes fail.
     pub(super) fn close(&self) {
-        // The client may have ended them before.
+        // The client may have closed the socket before.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a push: its pack is uploaded, and its refs are committed.
+//! The end of a push to a store: the pack is uploaded, and the ref updates are committed.
 
 use std::fmt;
 use std::io::Read as _;
@@ -15,11 +15,11 @@ use pronto_store::{
 
 use super::{StoredRepositories, tally};
 
-/// The place in the store where a push ends.
+/// The destination of a push to a store.
 pub(super) struct StoreLanding {
     repositories: Arc<StoredRepositories>,
     stored: Arc<Stored>,
-    /// The view that the push was checked on.
+    /// The view on which the push was checked.
     view: Arc<View>,
 }
 
@@ -108,7 +108,7 @@ impl fmt::Debug for StoreLanding {
     }
 }
 
-/// Returns the reason for the report about an error, and the same in more words.
+/// Returns the reason for the push report about an error, and a longer description.
 fn explanation(error: &Error) -> (&'static str, &'static str) {
     match error.kind() {
         ErrorKind::Unknown => (
@@ -138,7 +138,7 @@ fn explanation(error: &Error) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the change of the ref that an edit changes, which is another one for a symbolic ref.
+/// Returns the update of the ref that an edit changes, which is the target of a symbolic ref.
 fn update(repository: &pronto::Repository, edit: &Edit) -> Result<RefUpdate> {
     let unreadable = |error: pronto::Error| error.map_kind(|_| ErrorKind::Repository);
     let name: BString = match repository.refs().resolve(&edit.name) {
@@ -169,7 +169,7 @@ fn update(repository: &pronto::Repository, edit: &Edit) -> Result<RefUpdate> {
     Ok(RefUpdate { name, old, new })
 }
 
-/// Reads the pack at `path`, and the files beside it.
+/// Reads the pack at `path`, and its accompanying files.
 fn new_pack(path: &Path) -> Result<NewPack> {
     let broken = || Error::new(ErrorKind::Repository, "the received pack is malformed");
     let stem = path.file_stem().and_then(|stem| stem.to_str());
@@ -194,7 +194,7 @@ fn new_pack(path: &Path) -> Result<NewPack> {
     })
 }
 
-/// Returns the reason of a push that exceeds a bound.
+/// Returns the reason for a push that exceeds a bound.
 fn excess(verdict: &pronto_store::Verdict, bounds: &receive_pack::Bounds) -> Option<String> {
     match (verdict, &bounds.bytes, &bounds.refs) {
         (pronto_store::Verdict::TooManyBytes(bytes), Some(bound), _) => {
@@ -213,7 +213,7 @@ fn excess(verdict: &pronto_store::Verdict, bounds: &receive_pack::Bounds) -> Opt
     }
 }
 
-/// Converts a verdict, with the reasons that Git gives.
+/// Converts a verdict, with the reasons that Git uses.
 fn convert(
     verdict: pronto_store::Verdict,
     name: &BStr,

@@ -1,4 +1,4 @@
-//! Counters of the store and the cache, and whether the store answers.
+//! Metrics of the store and of the cache, and the health of the store.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,22 +16,22 @@ use pronto_store::{Call, ErrorKind};
 
 use super::{StoredRepositories, tally};
 
-/// The time after which the answer to an older call does not show that the store answers.
+/// The time after which an answered call no longer shows that the store responds.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// The label of a call.
+/// The labels of a call.
 type CallLabels = Vec<(&'static str, &'static str)>;
 
-/// Whether the store answers.
+/// The health of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// The last call was answered.
+    /// The store answered the last call.
     Reachable,
-    /// No call was answered for this time.
+    /// The store has answered no call for this time.
     Unreachable(Duration),
 }
 
-/// Counts calls.
+/// Counts the calls of the store, and records their results.
 pub(super) struct Observer {
     calls: Family<CallLabels, Counter>,
     failures: Family<CallLabels, Counter>,
@@ -42,16 +42,17 @@ pub(super) struct Observer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The end of the last call.
+    /// The time at which the last call ended.
     last: Option<Instant>,
-    /// Since when calls of the store fail, and those of the database with the generations.
+    /// The time since which calls of the store fail, and the time since which calls of the database
+    /// of generations fail.
     failing: [Option<Instant>; 2],
     is_checking: bool,
 }
 
 impl Default for Observer {
     fn default() -> Self {
-        // From a millisecond to about a minute.
+        // The buckets range from a millisecond to about a minute.
         let histogram = || Histogram::new(exponential_buckets(0.001, 3.0, 11));
         Observer {
             calls: Family::default(),
@@ -91,8 +92,8 @@ impl Observer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the store answers. `check` makes a call; it is called if the last one was some time
-    /// ago, by one thread at a time.
+    /// Returns the health of the store. `check` makes a call of the store. It runs if the last call
+    /// is not recent, in one thread at a time.
     pub(super) fn health(&self, check: impl FnOnce()) -> Health {
         let mut state = self.state();
         let is_fresh = state.last.is_some_and(|last| last.elapsed() < FRESH);
@@ -121,7 +122,7 @@ impl Observer {
     }
 }
 
-/// Reads the counters of the cache.
+/// A collector for the counters of the cache.
 #[derive(Debug)]
 pub(super) struct CacheCollector(pub(super) Arc<StoredRepositories>);
 

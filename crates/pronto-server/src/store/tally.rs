@@ -1,4 +1,4 @@
-//! The use that one request makes of the store.
+//! The use of the store by one request.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -9,35 +9,35 @@ use std::time::Duration;
 use crate::log::StoreUse;
 
 thread_local! {
-    /// The request that this thread works for.
+    /// The counters of the request for which this thread works.
     static CURRENT: RefCell<Option<Arc<Tally>>> = const { RefCell::new(None) };
 }
 
-/// Counts the calls of the store that one request makes. Calls that requests share are counted for the one
-/// that makes them.
+/// The calls of the store by one request. A call that several requests share is counted for the
+/// request that makes it.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// The generation that the request has read, or the one that it has made; 0 for none.
+    /// The generation that the request has read or committed, or 0.
     generation: AtomicU64,
     calls: AtomicU64,
     bytes: AtomicU64,
     microseconds: AtomicU64,
-    /// An error that the protocol has reported to the client.
+    /// The error that the protocol has reported to the client.
     error: Mutex<Option<String>>,
 }
 
-/// Marks the thread as working for a request.
+/// A guard that marks the thread as working for a request.
 #[derive(Debug)]
 pub(crate) struct Entered(PhantomData<*const ()>);
 
 impl Tally {
-    /// Counts the calls of this thread from now on.
+    /// Counts the calls of this thread until the guard is dropped.
     pub(crate) fn enter(self: &Arc<Self>) -> Entered {
         CURRENT.with(|current| current.replace(Some(Arc::clone(self))));
         Entered(PhantomData)
     }
 
-    /// Returns what was counted; `None` if the request did not use a store.
+    /// Returns the counts, or `None` if the request did not use a store.
     pub(crate) fn usage(&self) -> Option<StoreUse> {
         let generation = self.generation.load(Relaxed);
         let calls = self.calls.load(Relaxed);
@@ -70,12 +70,12 @@ fn with(act: impl FnOnce(&Tally)) {
     });
 }
 
-/// Notes the generation that the request of this thread is about.
+/// Records the generation that the request of this thread uses.
 pub(super) fn saw_generation(number: u64) {
     with(|tally| tally.generation.store(number, Relaxed));
 }
 
-/// Notes a call of this thread.
+/// Records a call by this thread.
 pub(super) fn called(bytes: u64, duration: Duration) {
     with(|tally| {
         tally.calls.fetch_add(1, Relaxed);
@@ -85,7 +85,7 @@ pub(super) fn called(bytes: u64, duration: Duration) {
     });
 }
 
-/// Notes an error for the log.
+/// Records an error for the log.
 pub(super) fn failed(error: String) {
     with(|tally| {
         let mut slot = tally.error.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,8 @@
-//! The text of the file of users, read and written user by user.
+//! The text of the file of users, parsed and written user by user.
 //!
-//! The tree of a TOML document takes a hundred times as much memory as its text. So each user is a document of its own,
-//! from its line `[[user]]` to the next one, and only the tree of one user is held at a time.
+//! The syntax tree of a TOML document uses a hundred times as much memory as its text. Therefore
+//! each user is parsed as a separate document, from its line `[[user]]` to the next such line, and
+//! only the tree of one user is in memory.
 
 use std::ops::Range;
 
@@ -10,23 +11,26 @@ use serde::Serialize;
 use super::{User, Users};
 use crate::{Error, ErrorKind, Result};
 
-/// The most bytes of the text about a user.
+/// The largest size in bytes of the text of a user.
 pub(crate) const LARGEST_USER_BYTES: usize = 1 << 20;
 
-/// Files up to this size are also read as a whole, if a part of them is malformed by itself.
+/// The largest size in bytes of a file that is also parsed as a whole, if a part of it is malformed
+/// on its own.
 const WHOLE_BYTES: usize = 64 << 10;
 
-/// The first line of a file that is written.
+/// The first line of a written file.
 const HEAD: &str = "# Managed by \"pronto serve user\" and \"pronto serve token\".\n";
 
-/// Parses the users in the order of the text, at most `most`. Their names, tokens and keys are not checked.
+/// Parses at most `most` users, in the order of the text. Their names, tokens and keys are not
+/// checked.
 ///
 /// # Errors
-/// The text is malformed, has more users, or more than [`LARGEST_USER_BYTES`] for one.
+/// Fails with [`ErrorKind::Config`] if the text is malformed, contains more than `most` users, or
+/// more than [`LARGEST_USER_BYTES`] for a user.
 pub(super) fn parse(text: &str, most: usize) -> Result<Vec<User>> {
     match parse_parts(text, most) {
-        // A value may contain a line that looks like the start of a user. The whole text is read as TOML says, and
-        // its errors have the right lines.
+        // A value may contain a line that looks like the start of a user. Parsing the whole text
+        // follows the TOML rules, and gives errors the right line numbers.
         Err(_) if text.len() <= WHOLE_BYTES => parse_part(text, 0..text.len()),
         result => result,
     }
@@ -64,7 +68,7 @@ fn parse_parts(text: &str, most: usize) -> Result<Vec<User>> {
     Ok(users)
 }
 
-/// Returns the offsets of the lines that start users, except for the first line of the text.
+/// Returns the offsets of the lines that start users, except for offset 0.
 fn starts(text: &str) -> impl Iterator<Item = usize> {
     let mut at = 0;
     text.split_inclusive('\n').filter_map(move |line| {
@@ -74,7 +78,7 @@ fn starts(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether a line starts a user: `[[user]]`, in any spelling of TOML but escapes.
+/// Returns whether a line starts a user: `[[user]]`, in any TOML spelling without escapes.
 fn is_start(line: &str) -> bool {
     let inner = line.trim_start().strip_prefix("[[");
     let Some((name, _)) = inner.and_then(|inner| inner.split_once("]]")) else {
@@ -102,7 +106,7 @@ fn malformed(text: &str, at: usize, message: &str) -> Error {
     Error::new(ErrorKind::Config, format!("line {line}: {message}"))
 }
 
-/// One user, as a document.
+/// The document of a single user.
 #[derive(Serialize)]
 struct One<'a> {
     user: [&'a User; 1],
@@ -111,7 +115,7 @@ struct One<'a> {
 /// Returns the text of a file with these users.
 ///
 /// # Errors
-/// A user cannot be written.
+/// Fails with [`ErrorKind::Config`] if a user cannot be written.
 pub(super) fn write(users: &[User]) -> Result<String> {
     let mut text = HEAD.to_owned();
     for user in users {
@@ -133,7 +137,7 @@ mod tests {
         Ok(users.into_iter().map(|user| user.name).collect())
     }
 
-    /// Lines behind the users, by which the text is more than is read as a whole.
+    /// Appends lines after the users, so that the text exceeds the size that is parsed as a whole.
     fn padded(text: &str) -> String {
         format!("{text}\n{}", "# a comment\n".repeat(WHOLE_BYTES / 12 + 1))
     }
@@ -167,7 +171,7 @@ mod tests {
     fn a_value_that_looks_like_a_user_is_none() {
         let text = "[[user]]\nname = \"\"\"a\n[[user]]\nb\"\"\"\n";
         assert_eq!(names(text).expect("TOML"), ["a\n[[user]]\nb"]);
-        // Where the whole is not read, it is refused, and never another user.
+        // A text that is not parsed as a whole is refused, and never parsed as other users.
         names(&padded(text)).expect_err("too long");
     }
 

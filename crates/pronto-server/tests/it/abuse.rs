@@ -1,4 +1,4 @@
-//! Clients that are slow, large, or many.
+//! Tests of clients that are slow, large, or numerous.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -125,7 +125,7 @@ fn clients_that_do_not_read_leave_slots_to_others(place: Place) {
     let alice = site.user("alice");
     let text = "[limits]\nrequests = 2\nuser_share = 50\nwait_seconds = 1\nstall_seconds = 60";
     let server = Server::start(&site, site.config(text));
-    // It sends no body, so that its request holds the slot.
+    // The client sends no body, so that its request holds the slot.
     let head = "POST /team/a/git-upload-pack HTTP/1.1\r\nhost: x\r\n\
         git-protocol: version=2\r\ncontent-type: application/x-git-upload-pack-request\r\n\
         content-length: 1000\r\n\r\n";

@@ -1,4 +1,4 @@
-//! Tokens, roles, and names of repositories.
+//! Tests of tokens, roles, and names of repositories.
 
 use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};

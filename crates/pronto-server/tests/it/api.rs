@@ -1,4 +1,4 @@
-//! The interface for programs.
+//! Tests of the JSON API.
 
 use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};

@@ -1,4 +1,4 @@
-//! Archives: `git archive --remote`.
+//! Tests of archives: `git archive --remote`.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -53,7 +53,7 @@ fn users_get_archives_and_others_where_that_is_allowed(place: Place) {
         "{answer}"
     );
     assert!(answer.contains("pax_global_header"), "{answer}");
-    // Git tells the client why there is none.
+    // Git reports to the client why the archive is missing.
     let answer = ask(&server, &bearer, "nowhere");
     assert!(answer.contains("nowhere"), "{answer}");
     assert_eq!(status(&ask(&server, "", "main")), 403);

@@ -1,4 +1,4 @@
-//! Channels of SSH whose clients do not keep the order of the protocol.
+//! Tests of SSH channels whose clients violate the order of the protocol.
 
 use std::sync::Arc;
 

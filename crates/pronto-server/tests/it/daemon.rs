@@ -1,4 +1,4 @@
-//! `git://`.
+//! Tests of `git://`.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -77,7 +77,7 @@ fn malformed_requests_are_refused(place: Place) {
         let answer = ask(&server, bytes);
         assert!(answer.contains("ERR "), "{answer}");
     }
-    // A slow sender is given up.
+    // A slow sender is disconnected.
     let answer = ask(&server, b"00");
     assert!(answer.contains("takes too long"), "{answer}");
 }
@@ -114,7 +114,7 @@ fn pushes_are_taken_where_they_are_allowed(place: Place) {
             "{push} {repository:?}: {text}"
         );
     }
-    // The role decides, too.
+    // The role is checked, too.
     let server = start(&site, "[daemon]\npush = \"always\"");
     let url = format!("git://{}/team/a.git", server.started.daemon[0]);
     let output = site.try_git(&site.path("work"), &["push", &url, "main:x"]);
@@ -127,7 +127,8 @@ fn a_refused_push_has_a_report(place: Place) {
     let text = format!("[daemon]\npush = \"always\"\n{EVERYONE_WRITES}{rule}");
     let server = start(&site, &text);
     let work = site.path("work");
-    // More than a socket holds, so that the client still sends when it is refused.
+    // The push is larger than the buffer of a socket, so that the client still sends when it is
+    // refused.
     let large: Vec<u8> = test_support::Random::new(1).bytes(16 << 20);
     std::fs::write(work.join("large"), large).expect("a file");
     site.git(&work, &["add", "."]);
@@ -148,7 +149,7 @@ fn only_marked_repositories_are_for_everyone(place: Place) {
     for url in [&daemon, &hidden, &missing] {
         assert!(!list(url).status.success(), "{url}");
     }
-    // Whether there is such a repository is not said.
+    // The error does not reveal whether the repository exists.
     for name in ["a", "none"] {
         let path = format!("/team/{name}/info/refs?service=git-upload-pack");
         let answer = server.request("GET", &path, "", "");

@@ -1,4 +1,4 @@
-//! Clones and fetches over HTTP.
+//! Tests of clones and fetches over HTTP.
 
 use crate::stored::{Place, in_a_directory_only, in_both_places};
 use crate::support::{Server, Site, status};

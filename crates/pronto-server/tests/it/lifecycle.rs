@@ -1,4 +1,4 @@
-//! Reloads, and the end.
+//! Tests of reloads, and of the shutdown.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Real servers on this machine, with stock git as their client.
+//! Tests of real servers on this machine, with stock git as their client.
 
 mod abuse;
 mod access;

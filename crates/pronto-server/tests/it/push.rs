@@ -1,4 +1,4 @@
-//! Pushes, and rules for refs.
+//! Tests of pushes, and of rules for refs.
 
 use crate::stored::{Place, in_a_directory_only, in_both_places};
 use crate::support::{Server, Site};
@@ -58,7 +58,7 @@ impl Pushing {
         }
     }
 
-    /// Pushes as a user. Returns what git said, as an error if the push failed.
+    /// Pushes as a user. Returns the output of git, as an error if the push failed.
     fn push(&self, user: &str, name: &str, arguments: &[&str]) -> Result<String, String> {
         let token = if user == "alice" {
             &self.alice
@@ -93,7 +93,7 @@ fn commits_are_pushed(place: Place) {
 fn a_large_push_comes_in_chunks(place: Place) {
     let pushing = Pushing::new(place);
     let work = pushing.site.path("work");
-    // More than git keeps in memory for one request, which does not compress.
+    // The data is larger than the buffer of git for one request, and does not compress.
     let mut random = test_support::Random::new(1);
     let noise = random.bytes(3 << 20);
     std::fs::write(work.join("noise"), noise).expect("a file");
@@ -161,7 +161,7 @@ fn a_refused_push_with_a_large_pack_gets_its_answer(place: Place) {
         text.contains("this ref may only be fast-forwarded"),
         "{text}"
     );
-    // The server, which runs on, has nothing of them when it has answered.
+    // When the server, which continues to run, has responded, it has kept no objects of the push.
     let left = site.leftovers("team/a");
     assert!(left.is_empty(), "{left:?}");
 }
@@ -219,7 +219,7 @@ fn signed_pushes_are_judged_and_taken() {
     assert_eq!(status.expect("the hook ran").trim(), "OK");
     let tip = |directory: &std::path::Path| site.git(directory, &["rev-parse", "main"]);
     assert_eq!(tip(&site.served("team/a")), tip(&work));
-    // The rules hold for signed pushes, too.
+    // The rules apply to signed pushes, too.
     site.git(&work, &["reset", "-q", "--hard", "HEAD~2"]);
     pushing
         .push("alice", "team/a", &["--signed", "--force", "main"])

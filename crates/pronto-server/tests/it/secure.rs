@@ -1,4 +1,4 @@
-//! HTTPS with HTTP 1.1 and 2, and client certificates.
+//! Tests of HTTPS with HTTP 1.1 and 2, and of client certificates.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +13,7 @@ in_both_places!(
     http_2_is_spoken_with_prior_knowledge_and_by_agreement,
 );
 
-/// Certificates that openssl made; `None` if it is not installed.
+/// Certificates from openssl, or `None` if openssl is not installed.
 struct Certificates {
     server: PathBuf,
     server_key: PathBuf,

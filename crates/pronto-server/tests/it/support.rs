@@ -1,4 +1,4 @@
-//! A server in this process, repositories that git made, and raw requests.
+//! A server in this process, repositories created by git, and raw requests.
 
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
@@ -25,12 +25,12 @@ use crate::stored::{Place, Root};
 pub(crate) struct Site {
     pub(crate) scratch: Scratch,
     root: Root,
-    /// The number of configurations: each has a cache of its own.
+    /// The number of configurations, each of which has a separate cache.
     configured: Cell<usize>,
 }
 
 impl Site {
-    /// Makes a site with the repository `team/a.git` of two commits.
+    /// Creates a site with the repository `team/a.git`, which has two commits.
     pub(crate) fn new(place: Place) -> Self {
         let scratch = Scratch::new();
         let site = Site {
@@ -76,12 +76,12 @@ impl Site {
         self.root.leftovers(name, &self.cache())
     }
 
-    /// Makes what was done to a directory below `root` visible to the server.
+    /// Publishes changes of a directory below `root` to the server.
     pub(crate) fn publish(&self, name: &str) {
         self.root.publish(name);
     }
 
-    /// Returns a bare repository with what a served one has.
+    /// Returns a bare repository with the content of a served one.
     pub(crate) fn served(&self, name: &str) -> PathBuf {
         self.root.served(name)
     }
@@ -91,7 +91,7 @@ impl Site {
         self.root.has(name)
     }
 
-    /// Writes a configuration for the repositories, and reads it.
+    /// Writes a configuration for the repositories, and parses it.
     pub(crate) fn config(&self, text: &str) -> Config {
         self.configured.set(self.configured.get() + 1);
         let file = self.path("pronto-server.toml");
@@ -111,7 +111,7 @@ impl Site {
         made.expect("the file can be written")
     }
 
-    /// Runs git in `directory`, which must succeed. Returns its output.
+    /// Runs git in `directory`, and returns its output. The command must succeed.
     pub(crate) fn git(&self, directory: &Path, arguments: &[&str]) -> String {
         let output = self.try_git(directory, arguments);
         let text = String::from_utf8_lossy(&output.stderr);
@@ -173,7 +173,7 @@ impl Server {
         let mut environment = Environment::empty(site.scratch.path());
         environment.set("HOME", site.scratch.path());
         if let Some(git) = reference().filter(|_| site.root.is_store()) {
-            // Older ones read no reftables, which repositories of a store have.
+            // Older versions of git read no reftables, which repositories of a store have.
             let path = std::env::var_os("PATH").unwrap_or_default();
             let first = git.parent().expect("it is in a directory").to_owned();
             let all = std::iter::once(first).chain(std::env::split_paths(&path));
@@ -233,20 +233,20 @@ impl Server {
         format!("http://{user}:{token}@{}/{path}", self.address())
     }
 
-    /// Sends `bytes`, and returns all that comes until the server closes the connection.
+    /// Sends `bytes`, and returns all received bytes until the server closes the connection.
     pub(crate) fn raw(&self, bytes: &[u8]) -> String {
         let mut socket = TcpStream::connect(self.address()).expect("it listens");
         socket
             .set_read_timeout(Some(Duration::from_secs(20)))
             .expect("a socket");
-        // A server that has refused already may have closed its end.
+        // A server that has already refused may have closed its end.
         let _ = socket.write_all(bytes);
         let mut answer = Vec::new();
         let _ = socket.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Makes a request with more header lines, and returns the answer.
+    /// Makes a request with additional header lines, and returns the response.
     pub(crate) fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
         let length = match body.is_empty() {
             true => String::new(),
@@ -258,7 +258,7 @@ impl Server {
         self.raw(text.as_bytes())
     }
 
-    /// Waits until `count` requests of Git have a slot.
+    /// Waits until `count` Git requests have a slot.
     pub(crate) fn wait_for_slots(&self, count: usize) {
         let line = format!("pronto_server_requests_under_way {count}\n");
         let end = std::time::Instant::now() + Duration::from_secs(20);
@@ -274,7 +274,7 @@ impl Server {
         }
     }
 
-    /// Waits until an event fits.
+    /// Waits for a matching event.
     pub(crate) fn wait_for(&self, fits: impl Fn(&Event) -> bool) -> Event {
         let find = |events: &[Event]| events.iter().find(|event| fits(event)).cloned();
         let all = self.events.all.lock().expect("no panic");
@@ -294,7 +294,7 @@ impl Drop for Server {
     }
 }
 
-/// Returns the status of an answer.
+/// Returns the HTTP status of a response.
 pub(crate) fn status(answer: &str) -> u16 {
     let status = answer.split(' ').nth(1).and_then(|text| text.parse().ok());
     status.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Signing and checking with real keys of gpg and ssh.
+//! Tests signing and verification with real keys of gpg and SSH.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use test_support::{skip, write_program};
 
 const NAME: &str = "A <a@x>";
 
-/// The longest wait for a program that starts.
+/// The timeout for the start of a program.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// A directory with keys, and the environment of programs that use them.
+/// A directory with keys, and the environment for programs that use the keys.
 struct Keys {
     home: GpgHome,
     environment: Environment,
@@ -128,7 +128,8 @@ fn ssh_signs_and_checks() {
 fn a_program_that_hangs_ends_with_the_interrupt() {
     let keys = Keys::new();
     let program = keys.path("slow");
-    // It ends by itself in the end, so that the test fails and does not hang if nothing stops it.
+    // The program exits after a while, so that the test fails and does not hang if the program is
+    // not killed.
     let script = format!(
         "#!/bin/sh\ntouch \"$GNUPGHOME/begun\"\nsleep {}\n",
         2 * LONGEST.as_secs()

@@ -1,4 +1,4 @@
-//! The objects that a commit introduces: trees and blobs that no parent has at the same place.
+//! The objects that a commit introduces: trees and blobs that no parent has at the same path.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -17,14 +17,14 @@ use pronto_repository::{Error, ErrorKind, Result};
 use super::commits::{Number, Ordered};
 use super::{Objects, Work};
 
-/// The number of parents that a commit is compared with. More would save little.
+/// The number of parents with which a commit is compared. More parents would save little.
 const COMPARED: usize = 2;
 
-/// The objects that commits add, by their numbers.
+/// The introduced objects of all commits, as bits.
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
     parts: Vec<Part>,
-    /// For each commit the part, and where in it.
+    /// For each commit, the number of its part and the range in that part.
     places: Vec<(u32, std::ops::Range<usize>)>,
 }
 
@@ -33,19 +33,19 @@ pub(crate) struct Brought {
 struct Part {
     commits: Vec<(Number, std::ops::Range<usize>)>,
     bits: Vec<u32>,
-    /// The hashes of names, one for each bit.
+    /// The name hash of each bit in `bits`.
     hashes: Vec<u32>,
 }
 
 impl Brought {
-    /// The bits of what a commit brings.
+    /// Returns the bits of the objects that `commit` introduces.
     pub(super) fn of(&self, commit: Number) -> &[u32] {
         let (part, range) = &self.places[commit as usize];
         &self.parts[*part as usize].bits[range.clone()]
     }
 
-    /// Calls `found` with the bits of introduced objects and the hashes of their names; children
-    /// before their parents.
+    /// Calls `found` with the bit and the name hash of each introduced object. Commits precede their
+    /// parents.
     pub(super) fn for_each_name_hash(&self, mut found: impl FnMut(u32, u32)) {
         for (part, range) in &self.places {
             let part = &self.parts[*part as usize];
@@ -56,10 +56,11 @@ impl Brought {
     }
 }
 
-/// Compares all commits with their parents. All processors share in that.
+/// Compares all commits with their parents, on all processors.
 ///
 /// # Errors
-/// An object is not among `objects`, a tree cannot be read, or the work was interrupted.
+/// Fails with [`ErrorKind::Refused`] if an object is not in `objects`, [`ErrorKind::Object`] if a tree
+/// cannot be read, or [`ErrorKind::Interrupted`].
 pub(super) fn brought(
     work: &Work<'_>,
     objects: &Objects<'_>,
@@ -102,10 +103,10 @@ pub(super) fn brought(
     Ok(all)
 }
 
-/// A tree, and those that stand in its place in the parents.
+/// A tree of a commit, and the trees at the same path in its parents.
 struct Place {
     tree: ObjectId,
-    /// The hash of the path that leads here.
+    /// The hash of the path of the tree.
     path: u32,
     others: [Option<ObjectId>; COMPARED],
 }
@@ -115,8 +116,8 @@ struct Comparison<'a> {
     objects: &'a Objects<'a>,
     part: Part,
     places: Vec<Place>,
-    /// The trees that were visited for this commit. One that occurs in many places is visited once:
-    /// everything below it is introduced, or is in a parent.
+    /// The trees that were visited for this commit. A tree at several paths is visited once: all its
+    /// entries are introduced, or in a parent.
     seen: HashSet<u32>,
     content: Vec<u8>,
     others: [Vec<u8>; COMPARED],
@@ -159,7 +160,7 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Notes that `id` is brought; its bit.
+    /// Records that the commit introduces `id`. Returns the bit of the object.
     fn bring(&mut self, id: &oid, hash: u32) -> Result<u32> {
         let bit = self.objects.bit(id)?;
         self.part.bits.push(bit);
@@ -219,14 +220,14 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The entries of a tree beside those of others.
+/// The entries of a tree, and the entries of the trees at the same path in the parents.
 struct Entries<'a> {
     rest: &'a [u8],
     others: [&'a [u8]; COMPARED],
     id_len: usize,
 }
 
-/// Whether `entry` comes before `other` in a tree: directories are ordered as if their names ended
+/// Returns whether `entry` precedes `other` in a tree. Directories are ordered as if their names ended
 /// with a slash.
 fn is_before(entry: &TreeEntry<'_>, other: &TreeEntry<'_>) -> bool {
     let common = entry.name.len().min(other.name.len());
@@ -241,8 +242,8 @@ fn is_before(entry: &TreeEntry<'_>, other: &TreeEntry<'_>) -> bool {
 }
 
 impl<'a> Entries<'a> {
-    /// The next entry that none of the others has in its place, and the directories that these
-    /// have there. `None` at the end, or where nothing is left that could be an entry.
+    /// Returns the next entry that no parent has under this name, and the directories of this name in
+    /// the parents. Returns `None` at the end, or if the rest is malformed.
     fn next_new(&mut self) -> Option<(TreeEntry<'a>, [Option<ObjectId>; COMPARED])> {
         loop {
             self.skip_same();
@@ -265,7 +266,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Passes over entries that are the same in the first of the others: almost all of them.
+    /// Skips the entries that are identical to those of the first parent, which are almost all.
     fn skip_same(&mut self) {
         let [first, others @ ..] = &mut self.others;
         let common = common_len(self.rest, first);
@@ -280,7 +281,7 @@ impl<'a> Entries<'a> {
         let (same, rest) = self.rest.split_at(len);
         (self.rest, *first) = (rest, &first[len..]);
         for other in others {
-            // Else it is gone through entry by entry when there is something to look for.
+            // Otherwise the entries are compared one by one if there is a new entry to look up.
             *other = other.strip_prefix(same).unwrap_or(other);
         }
     }
@@ -295,7 +296,7 @@ fn common_len(one: &[u8], other: &[u8]) -> usize {
     same + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// Advances `other` behind the place of `entry`. Returns the entry there, if it has the same name.
+/// Advances `other` past the position of `entry`. Returns the entry there, if it has the same name.
 fn take<'a>(other: &mut &'a [u8], entry: &TreeEntry<'_>, id_len: usize) -> Option<TreeEntry<'a>> {
     loop {
         let found = TreeEntries::new(other, id_len).next()?;

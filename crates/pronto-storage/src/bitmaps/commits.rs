@@ -15,39 +15,39 @@ use pronto_repository::{Error, ErrorKind, Result};
 use super::lacking;
 use super::{Objects, Tips, Work};
 
-/// Below this many commits each has a bitmap.
+/// The number of commits below which each commit gets a bitmap.
 const FEW: usize = 100;
-/// Each of this many newest commits has a bitmap.
+/// The number of newest commits that all get a bitmap.
 const ALWAYS: usize = 100;
 /// The largest number of commits between two bitmaps among the newest ones.
 const NEAR: usize = 100;
 const RECENT: usize = 20_000;
-/// The same among all others.
+/// The largest number of commits between two bitmaps among older commits.
 const FAR: usize = 5_000;
 
-/// The number of a commit.
+/// The number of a commit in a [`History`].
 pub(super) type Number = u32;
 
-/// Stands for a parent that is not there.
+/// The marker for a missing parent.
 const NONE: Number = Number::MAX;
 
-/// A commit and where it leads.
+/// A commit with its tree and parents.
 #[derive(Clone, Debug)]
 pub(super) struct Commit {
     id: ObjectId,
-    /// Its tree.
+    /// The id of its tree.
     pub(super) tree: ObjectId,
-    /// Its row in the index; `None` if it is elsewhere.
+    /// The row of the commit in the pack index; `None` if the commit is in another pack.
     row: Option<IndexPosition>,
     time: i64,
     parents: Range<u32>,
 }
 
 impl Commit {
-    /// Its row in the index.
+    /// Returns the row of the commit in the pack index.
     ///
     /// # Errors
-    /// It has none.
+    /// Fails with [`ErrorKind::Refused`] if the commit is not in the index.
     pub(super) fn row(&self) -> Result<IndexPosition> {
         self.row.ok_or_else(|| lacking(&self.id))
     }
@@ -58,22 +58,22 @@ impl Commit {
 pub(super) struct History {
     commits: Vec<Commit>,
     parents: Vec<Number>,
-    /// Those that references point to, in their order.
+    /// The commits to which refs point, in the order of the refs.
     tips: Vec<Number>,
 }
 
-/// Part of a history, numbered so that parents come behind their children.
+/// A part of a history, numbered so that commits precede their parents.
 #[derive(Debug, Default)]
 pub(super) struct Ordered {
     /// The commits by their numbers.
     pub(super) commits: Vec<Commit>,
     parents: Vec<Number>,
-    /// The commits that are to have bitmaps, in the order in which those are stored.
+    /// The commits that get bitmaps, in the order in which the bitmaps are stored.
     pub(super) selected: Vec<Number>,
 }
 
 impl Ordered {
-    /// The parents of a commit.
+    /// Returns the parents of commit `of`.
     pub(super) fn parents(&self, of: Number) -> &[Number] {
         let range = &self.commits[of as usize].parents;
         &self.parents[range.start as usize..range.end as usize]
@@ -88,16 +88,16 @@ struct Gathering<'a> {
     /// Whether commits may be missing.
     is_partial: bool,
     history: History,
-    /// The parents of all commits, by the ranges that these have.
+    /// The parents of all commits; each commit has a range of them.
     parent_ids: Vec<ObjectId>,
     by_id: HashMap<ObjectId, Number>,
     buffer: Vec<u8>,
 }
 
-/// All commits that `tips` lead to.
+/// Collects all commits that are reachable from `tips`.
 ///
 /// # Errors
-/// A commit is missing or malformed.
+/// Fails with [`ErrorKind::Object`] if a commit is missing or malformed.
 pub(super) fn gather(work: &Work<'_>, objects: &Objects<'_>, tips: &Tips) -> Result<History> {
     let mut gathering = Gathering {
         work,
@@ -112,7 +112,7 @@ pub(super) fn gather(work: &Work<'_>, objects: &Objects<'_>, tips: &Tips) -> Res
     for tip in &tips.ids {
         gathering.tip(tip)?;
     }
-    // The parents of each commit follow those of the one before it, here as in `parent_ids`.
+    // The parents of each commit follow those of the preceding commit, here and in `parent_ids`.
     while let Some(id) = gathering.parent_ids.get(gathering.history.parents.len()) {
         let number = gathering.number(&id.to_owned())?;
         gathering.history.parents.push(number);
@@ -130,7 +130,7 @@ impl Gathering<'_> {
         let header = self.work.store.header(&id).map_err(from_odb)?;
         match header.map(|header| header.kind) {
             Some(ObjectKind::Commit) => {
-                // Only tips have numbers yet, so a new one gets the next.
+                // Only tips are numbered at this point, so a new tip gets the next number.
                 let next = self.history.commits.len() as Number;
                 let number = self.number(&id)?;
                 if number == next {
@@ -183,7 +183,8 @@ impl History {
         parents.iter().copied().filter(|parent| *parent != NONE)
     }
 
-    /// Those in the index, the youngest first; among equals in the order in which Git meets them.
+    /// Returns the commits in the index, newest first. Commits with equal dates are in the order in
+    /// which Git visits them.
     fn candidates(&self) -> Vec<Number> {
         let mut queue = BinaryHeap::new();
         let mut seen = vec![false; self.commits.len()];
@@ -204,14 +205,14 @@ impl History {
             self.parents(number)
                 .for_each(|parent| push(&mut queue, parent));
         }
-        // Clocks may have been wrong.
+        // Committer dates may be wrong.
         candidates.sort_by_key(|number| Reverse(self.commits[*number as usize].time));
         candidates
     }
 
-    /// Which commits are to have bitmaps, the youngest first: as Git chooses them, many of the
-    /// youngest and ever fewer of those before. In each stretch a preferred commit is taken, else
-    /// the oldest merge, else the oldest commit. Then the youngest tips, as far as `tips` asks for it.
+    /// Selects the commits that get bitmaps, newest first. As in Git, the newest commits are selected
+    /// densely and older ones sparsely. In each stretch a preferred commit is selected, else the oldest
+    /// merge, else the oldest commit. Then the newest tips are added, as `tips` requests.
     pub(super) fn select(&self, progress: &dyn Progress, tips: &Tips) -> Vec<Number> {
         let candidates = self.candidates();
         if candidates.len() < FEW {
@@ -241,7 +242,7 @@ impl History {
         }
     }
 
-    /// Adds the youngest `most` tips to `selected`, in the order of `candidates`.
+    /// Adds the newest `most` tips to `selected`, in the order of `candidates`.
     fn with_tips(&self, selected: &[Number], most: usize, candidates: &[Number]) -> Vec<Number> {
         let mut is_tip = vec![false; self.commits.len()];
         self.tips
@@ -257,7 +258,7 @@ impl History {
         found.copied().collect()
     }
 
-    /// The ancestors of the selected commits, and these.
+    /// Returns the selected commits and their ancestors.
     pub(super) fn ancestors_of(self, selected: &[Number]) -> Ordered {
         let order = self.topological(selected);
         let mut numbers = vec![NONE; self.commits.len()];
@@ -281,8 +282,8 @@ impl History {
         ordered
     }
 
-    /// The ancestors of `from`, children first; a first parent right behind its child where that
-    /// is possible, so that what follows has much in common.
+    /// Returns `from` and its ancestors, children first. A first parent directly follows its child if
+    /// possible, so that neighbours have many objects in common.
     fn topological(&self, from: &[Number]) -> Vec<Number> {
         let mut children = vec![0u32; self.commits.len()];
         let mut seen = vec![false; self.commits.len()];
@@ -321,7 +322,7 @@ impl History {
     }
 }
 
-/// Returns the number of commits that are left out between the one at `at` and the next chosen one.
+/// Returns the number of commits to skip between the selected commit at `at` and the next one.
 fn distance(at: usize) -> usize {
     if at <= ALWAYS {
         0

@@ -14,13 +14,13 @@ use pronto_repository::{Error, ErrorKind, Result};
 use super::Work;
 use super::lacking;
 
-/// Takes the bit of an object and the hash of a name.
+/// A callback that gets the bit of an object and a name hash.
 pub(super) type VisitHash<'f> = dyn FnMut(u32, u32) + 'f;
 
 /// The objects of a pack or a multi-pack-index.
 pub(crate) struct Objects<'a> {
     index: Table<'a>,
-    /// For each row of the index the bit.
+    /// The bit of the object in each row of the index.
     bits: Vec<u32>,
     kinds: [Bits; 4],
 }
@@ -30,17 +30,17 @@ enum Table<'a> {
     Multi(&'a MultiIndex),
 }
 
-/// A pack of a multi-pack-index.
+/// A pack of the multi-pack-index.
 pub(crate) struct Member {
     pub(crate) pack: Pack,
     pub(crate) index: Index,
 }
 
 impl<'a> Objects<'a> {
-    /// The objects of one pack.
+    /// Lists the objects of one pack.
     ///
     /// # Errors
-    /// The pack cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the pack cannot be read.
     pub(crate) fn of_pack(pack: &Pack, index: &'a Index) -> Result<Objects<'a>> {
         let order = PackOrder::new(pack, index).map_err(from_graph)?;
         let mut objects = Objects::new(Table::Pack(index), order.len());
@@ -54,11 +54,11 @@ impl<'a> Objects<'a> {
         Ok(objects)
     }
 
-    /// The objects of a multi-pack-index that lists them in the order of packs; `open` opens those
-    /// by their numbers.
+    /// Lists the objects of a multi-pack-index with a pack order (`.rev`). `open` opens a pack by its
+    /// number.
     ///
     /// # Errors
-    /// A pack cannot be read, or lacks an object.
+    /// Fails with [`ErrorKind::Object`] if a pack cannot be read or lacks an object.
     pub(crate) fn of_multi(
         index: &'a MultiIndex,
         open: &dyn Fn(usize) -> Result<Member>,
@@ -113,15 +113,15 @@ impl<'a> Objects<'a> {
         self.bits.len() as u32
     }
 
-    /// The commits, trees, blobs and tags.
+    /// Returns the bits of the commits, trees, blobs and tags.
     pub(crate) fn kinds(&self) -> &[Bits; 4] {
         &self.kinds
     }
 
-    /// The row of `id`; `None` if it is not there.
+    /// Returns the row of `id` in the index; `None` if the index does not list it.
     ///
     /// # Errors
-    /// The index cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
     pub(crate) fn row(&self, id: &oid) -> Result<Option<IndexPosition>> {
         let row = match self.index {
             Table::Pack(index) => index.find(id),
@@ -130,15 +130,15 @@ impl<'a> Objects<'a> {
         row.map_err(from_graph)
     }
 
-    /// The bit of the object in this row.
+    /// Returns the bit of the object in row `row`.
     pub(crate) fn bit_at(&self, row: IndexPosition) -> u32 {
         self.bits[row.0 as usize]
     }
 
-    /// The bit of `id`, which must be there.
+    /// Returns the bit of `id`.
     ///
     /// # Errors
-    /// It is not there.
+    /// Fails with [`ErrorKind::Refused`] if the index does not list `id`.
     pub(crate) fn bit(&self, id: &oid) -> Result<u32> {
         match self.row(id)? {
             Some(row) => Ok(self.bit_at(row)),
@@ -146,12 +146,12 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Returns the hashes of names in the order of the index: those of the existing bitmaps, and, of a
-    /// pack, those that `introduced` has: it calls its argument with the bits of objects and the
-    /// hashes of the names under which history has them.
+    /// Returns the name hashes in the order of the index: those of the existing bitmaps and, for a
+    /// pack, those that `introduced` reports. `introduced` calls its argument with the bit of each
+    /// object and the hash of its name.
     ///
     /// # Errors
-    /// The index cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
     pub(super) fn name_hashes(
         &self,
         work: &Work<'_>,

@@ -1,4 +1,4 @@
-//! Computes reachable objects from those that each commit introduces.
+//! Computes the reachable objects of commits from the objects that each commit introduces.
 
 use pronto_pack::bitmap::Bits;
 use pronto_pack::bitmap::write::Reach;
@@ -8,11 +8,11 @@ use super::brought::Brought;
 use super::commits::{Number, Ordered};
 use super::{Objects, Work};
 
-/// Computes the bitmaps of the selected commits, in their order. The oldest is computed first. A
-/// walk that reaches a commit with a bitmap uses it and goes no further there.
+/// Computes the bitmaps of the selected commits, in their order. The oldest is computed first. A walk
+/// that reaches a commit with a bitmap adds the bitmap and does not continue there.
 ///
 /// # Errors
-/// A commit is not among `objects`, or the operation was interrupted.
+/// Fails with `ErrorKind::Refused` if a commit is not in `objects`, or with `ErrorKind::Interrupted`.
 pub(super) fn unite(
     work: &Work<'_>,
     objects: &Objects<'_>,
@@ -64,11 +64,11 @@ pub(super) fn unite(
     Ok(reach)
 }
 
-/// Numbers of commits to come, of which the smallest is taken next: a bit each.
+/// The commits to visit, as a bit set from which the smallest number is taken first.
 struct Pending {
     words: Vec<u64>,
     count: usize,
-    /// No word before this one has a bit.
+    /// The index of the first word that may have a bit.
     first: usize,
 }
 

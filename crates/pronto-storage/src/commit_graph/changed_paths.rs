@@ -18,10 +18,11 @@ use super::gather::Commits;
 use super::levels::Resolved;
 use super::{Source, Work};
 
-/// Deeper trees are refused.
+/// The largest depth of trees. Deeper trees are refused.
 const DEEPEST: usize = 2048;
 
-/// A filter for each of `commits`; an empty one where it was not to be made.
+/// Computes a filter for each of `commits`. The filter is empty if the limit of new filters is
+/// exceeded.
 pub(super) fn compute(
     work: &Work<'_>,
     settings: &Settings,
@@ -81,9 +82,9 @@ pub(super) fn compute(
     Ok(filters)
 }
 
-/// Records in the trace how many of `count` filters were `made`.
+/// Writes to the trace how many of `count` filters were computed.
 fn record(made: &[(usize, Vec<u8>)], count: usize, settings: &Settings) {
-    // A filter that says nothing has one byte, and no other has.
+    // Filters for too many paths or for no path are one byte long, and no others are.
     let with = |byte: u8| made.iter().filter(|(_, filter)| *filter == [byte]).count();
     pronto_io::data!("commit-graph", "filter-computed", made.len());
     pronto_io::data!("commit-graph", "filter-not-computed", count - made.len());
@@ -111,7 +112,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// In which order filters are made, which matters when not all are.
+/// Returns the order in which filters are computed. The order matters if there is a limit.
 fn in_order(
     work: &Work<'_>,
     commits: &Commits,
@@ -158,18 +159,18 @@ struct Changed<'a> {
     store: &'a Store,
     paths: HashSet<Vec<u8>>,
     path: Vec<u8>,
-    /// Buffers to read trees into.
+    /// Reusable buffers for the content of trees.
     spare: Vec<Vec<u8>>,
 }
 
-/// A directory that is being compared. They are on a stack on the heap, because trees are nested
-/// deeper than the stacks of threads permit.
+/// A directory that is being compared. Levels are on an explicit stack, because nested trees could
+/// overflow the stack of a thread.
 struct Level {
     old: Entries,
     new: Entries,
-    /// The length of the path of the directory above.
+    /// The length of the path of the parent directory.
     outer_len: usize,
-    /// Whether anything in it differs.
+    /// Whether any entry differs.
     differs: bool,
 }
 
@@ -183,7 +184,7 @@ struct Entries {
 enum Compared {
     Same,
     Different,
-    /// The trees of a directory, which are to be compared.
+    /// Two trees of a directory that must be compared.
     Directory(Option<ObjectId>, Option<ObjectId>),
 }
 
@@ -246,7 +247,7 @@ impl Changed<'_> {
         Ok(Entries { content, at: 0 })
     }
 
-    /// Leaves the innermost directory.
+    /// Ends the comparison of the innermost directory.
     fn leave(&mut self, levels: &mut Vec<Level>) {
         let Some(level) = levels.pop() else { return };
         if let Some(above) = levels.last_mut().filter(|_| level.differs) {
@@ -257,7 +258,7 @@ impl Changed<'_> {
         self.spare.extend([level.old.content, level.new.content]);
     }
 
-    /// Compares the entries of one name, and appends it to the path if they differ.
+    /// Compares the entries of one name. Appends the name to the path if they differ.
     fn entry(&mut self, old: Option<TreeEntry<'_>>, new: Option<TreeEntry<'_>>) -> Compared {
         let same = old.zip(new).is_some_and(|(old, new)| {
             old.id == new.id && canonical(old.mode) == canonical(new.mode)
@@ -299,7 +300,7 @@ impl Entries {
     }
 }
 
-/// The order of trees, in which directories have a slash at their ends.
+/// Compares tree entries in the order of trees, in which names of directories end with a slash.
 fn compare(one: &TreeEntry<'_>, two: &TreeEntry<'_>) -> Ordering {
     let slash = |entry: &TreeEntry<'_>| entry.is_directory().then_some(&b'/');
     let (first, second) = (slash(one), slash(two));
@@ -312,7 +313,7 @@ fn compare(one: &TreeEntry<'_>, two: &TreeEntry<'_>) -> Ordering {
         .cmp(two.name.iter().chain(second))
 }
 
-/// Returns the part of a mode that counts: the kind, and the executable bit.
+/// Returns the significant part of a mode: the type and the executable bit.
 fn canonical(mode: &[u8]) -> u32 {
     let digits = mode.iter().take(8);
     let mode = digits.fold(0, |mode, digit| mode << 3 | u32::from(digit & 7));

@@ -1,36 +1,36 @@
-//! The faults of a commit-graph.
+//! Defects of a commit-graph file.
 
 use std::fmt;
 
 use pronto_hash::ObjectId;
 
-/// A fault of a commit-graph. [`Display`](fmt::Display) gives Git's message.
+/// A defect of a commit-graph file. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// The checksum is wrong.
     Checksum,
-    /// An entry of the fanout is wrong.
+    /// An entry of the fanout table is wrong.
     Fanout {
-        /// The number of the entry.
+        /// The index of the entry.
         byte: usize,
         /// The recorded value.
         recorded: u32,
-        /// The number of ids with such a first byte, or a smaller one.
+        /// The number of ids with this or a smaller first byte.
         actual: u32,
     },
-    /// Two ids do not ascend.
+    /// Two consecutive ids are not in ascending order.
     Order {
-        /// The first id.
+        /// The id of the first row.
         before: ObjectId,
-        /// The id that follows.
+        /// The id of the following row.
         after: ObjectId,
     },
-    /// An object cannot be read. [`Unparsable`](Self::Unparsable) follows.
+    /// An object cannot be read. [`Unparsable`](Self::Unparsable) is reported next.
     Unreadable(ObjectId),
-    /// The object of this commit cannot be read, or is no commit.
+    /// This object cannot be parsed as a commit.
     Unparsable(ObjectId),
-    /// A commit is recorded with another tree.
+    /// The recorded tree of a commit is wrong.
     Tree {
         /// The commit.
         commit: ObjectId,
@@ -39,11 +39,11 @@ pub enum Fault {
         /// The tree of the commit.
         actual: ObjectId,
     },
-    /// This commit is recorded with more parents than it has.
+    /// The file records more parents for this commit than the commit has.
     TooManyParents(ObjectId),
-    /// This commit is recorded with fewer parents than it has.
+    /// The file records fewer parents for this commit than the commit has.
     TooFewParents(ObjectId),
-    /// A commit is recorded with another parent.
+    /// A recorded parent of a commit is wrong.
     Parent {
         /// The commit.
         commit: ObjectId,
@@ -52,23 +52,23 @@ pub enum Fault {
         /// The parent of the commit.
         actual: ObjectId,
     },
-    /// Some commits have a generation number, and others have none.
+    /// Some commits have a generation number of zero, and others do not.
     MixedGenerations {
-        /// The last commit without a generation number.
+        /// The last commit with generation number zero.
         zero: ObjectId,
-        /// The last commit with one.
+        /// The last commit with another generation number.
         other: ObjectId,
     },
-    /// The generation number of a commit is too small for its parents.
+    /// The generation number of a commit is not larger than those of its parents.
     Generation {
         /// The commit.
         commit: ObjectId,
         /// The recorded generation number.
         recorded: u64,
-        /// The smallest correct generation number.
+        /// The smallest valid generation number.
         least: u64,
     },
-    /// A commit is recorded with another date.
+    /// The recorded date of a commit is wrong.
     Date {
         /// The commit.
         commit: ObjectId,
@@ -131,7 +131,7 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Writes a fault of generation numbers and dates.
+    /// Writes the message about generation numbers or dates.
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::MixedGenerations { zero, other } => write!(

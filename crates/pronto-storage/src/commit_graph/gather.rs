@@ -1,4 +1,4 @@
-//! Selects the commits of a graph.
+//! Selects the commits of a commit-graph file.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -18,20 +18,20 @@ use pronto_repository::{Error, ErrorKind, Result};
 use super::install::Chain;
 use super::{Source, Split, Work};
 
-/// A commit that is to be written.
+/// A commit that is written.
 pub(super) struct Commit {
     pub(super) id: ObjectId,
     pub(super) links: CommitLinks,
-    /// When it was met in a pack; zero if it was not.
+    /// The position at which the commit was found in packs; zero if it was found elsewhere.
     pub(super) met: u32,
-    /// Whether it was asked for by its id.
+    /// Whether the commit was requested by id.
     pub(super) is_tip: bool,
 }
 
-/// Sorted by id, each once.
+/// The commits, sorted by id and without duplicates.
 pub(super) type Commits = Vec<Commit>;
 
-/// Collects the requested commits and their ancestors, without those in layers that stay.
+/// Collects the requested commits and their ancestors, without those in kept layers.
 pub(super) fn gather(work: &Work<'_>, objects_dir: &Path) -> Result<Commits> {
     let mut found = Found {
         work,
@@ -54,7 +54,7 @@ pub(super) fn gather(work: &Work<'_>, objects_dir: &Path) -> Result<Commits> {
     found.close()
 }
 
-/// Adds the commits of layers that do not stay, as far as they still exist.
+/// Adds the commits of layers that are replaced, if they still exist.
 pub(super) fn take_over(work: &Work<'_>, chain: &Chain, commits: &mut Commits) -> Result<()> {
     let Some(graph) = &work.graph else {
         return Ok(());
@@ -87,14 +87,14 @@ pub(super) fn take_over(work: &Work<'_>, chain: &Chain, commits: &mut Commits) -
 
 struct Found<'a> {
     work: &'a Work<'a>,
-    /// When each was met.
+    /// The position at which each commit was found.
     met: HashMap<ObjectId, u32>,
     order: Vec<ObjectId>,
 }
 
 impl Found<'_> {
     fn add(&mut self, id: &oid, met: u32) {
-        // Git keeps the last place.
+        // As in Git, the last position is kept.
         if self.met.insert(id.to_owned(), met).is_none() {
             self.order.push(id.to_owned());
         }
@@ -211,7 +211,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Returns whether `id` is in a layer that stays, with all its ancestors.
+    /// Returns whether `id`, and thus all its ancestors, is in a kept layer.
     fn stays(&self, id: &oid) -> Result<bool> {
         match (&self.work.graph, self.work.options.split) {
             (Some(graph), Some(Split::Merge | Split::NoMerge)) if self.work.can_stay => {

@@ -1,4 +1,4 @@
-//! Decides which layers of a chain stay, and installs a new file.
+//! Selects the layers of a chain that are kept, and installs the new file.
 
 use std::collections::HashSet;
 use std::fs::{File, Permissions};
@@ -20,27 +20,27 @@ use pronto_repository::{Error, ErrorKind, Result};
 
 use super::{Split, Work};
 
-/// The decision about existing layers.
+/// The plan for the existing layers.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    /// The ids of those that stay, the lowest first.
+    /// The ids of the kept layers, lowest first.
     pub(super) kept_ids: Vec<ObjectId>,
     kept_paths: Vec<PathBuf>,
     /// The number of commits in the layers that are kept.
     pub(super) below: u32,
-    /// The positions in those that become part of the new layer.
+    /// The positions of the commits in layers that are merged into the new layer.
     pub(super) merged: Range<u32>,
-    /// The files that do not stay.
+    /// The files of layers that are not kept.
     dropped_paths: Vec<PathBuf>,
-    /// Whether the topmost layer that stays has generations: the new one must be like it.
+    /// Whether the topmost kept layer has generation data: the new layer must match it.
     pub(super) keeps_generations: Option<bool>,
-    /// The directory of the topmost kept layer.
+    /// The number of the object directory of the topmost kept layer.
     kept_directory: usize,
 }
 
 impl Chain {
-    /// Decides which layers stay when `count` commits are added on top, written to the object
-    /// directory with number `directory`.
+    /// Plans which layers are kept if `count` commits are added in a new layer, which is written to the
+    /// object directory with number `directory`.
     pub(super) fn plan(work: &Work<'_>, directory: usize, count: u64) -> Chain {
         let (Some(split), Some(graph)) = (work.options.split, &work.graph) else {
             return Chain::default();
@@ -87,8 +87,8 @@ impl Chain {
     }
 }
 
-/// Returns whether `graph` is no chain and lies in another directory than the one with number
-/// `directory`: no layer can be put on top of it.
+/// Returns whether `graph` is a single file in an object directory other than the one with number
+/// `directory`. No layer can be added to such a file.
 pub(super) fn is_foreign_single(graph: &CommitGraph, directory: usize) -> bool {
     let mut paths = graph.paths();
     let is_one = paths.next().is_some_and(is_single) && paths.next().is_none();
@@ -99,7 +99,7 @@ fn is_single(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "commit-graph")
 }
 
-/// Writes the file and moves it into place, then removes those that are in use no more.
+/// Writes the file under its final name, then removes layers that are no longer used.
 pub(super) fn install(
     work: &Work<'_>,
     objects_dir: &Path,
@@ -160,7 +160,7 @@ fn install_layer(
     }
     list.push_str(&format!("{id}\n"));
     match chain.kept_paths.last() {
-        // What was a graph by itself becomes the lowest layer.
+        // A single file becomes the lowest layer of the chain.
         Some(base) if is_single(base) => {
             let top = chain.kept_ids.len() - 1;
             let home = work.object_directory_of(chain.kept_directory)?;
@@ -189,7 +189,7 @@ fn install_layer(
     Ok(())
 }
 
-/// Makes the file read-only for those whom the umask lets read it.
+/// Removes the write permissions of the file.
 fn seal(work: &Work<'_>, path: &Path) -> Result<()> {
     let metadata = std::fs::metadata(path).context(ErrorKind::Io, "unable to adjust", path)?;
     let mode = Permissions::from_mode(metadata.permissions().mode() & 0o444);
@@ -197,7 +197,8 @@ fn seal(work: &Work<'_>, path: &Path) -> Result<()> {
     shared::adjust(work.store.options().sharing, path)
 }
 
-/// Files that are in use no more are given a moment, for those who read them still.
+/// Updates the modification time of unused layers, so that processes that still read them find them for
+/// a while.
 fn touch(paths: &[PathBuf]) {
     for path in paths {
         if let Ok(file) = File::open(path) {
@@ -206,7 +207,7 @@ fn touch(paths: &[PathBuf]) {
     }
 }
 
-/// Removes the layers that are old enough and not in use.
+/// Removes unused layers that were modified before `--expire-time`.
 fn expire(work: &Work<'_>, objects_dir: &Path, used: &HashSet<PathBuf>) {
     let before = match work.options.expire_before {
         Some(seconds) if seconds != 0 => seconds,

@@ -1,4 +1,4 @@
-//! Positions of parents, and generation numbers.
+//! Positions of parents, and generation numbers, of the written commits.
 
 use pronto_pack::commit_graph::write::{Entry, MOST_LEVELS};
 use pronto_repository::history::from_graph;
@@ -8,14 +8,14 @@ use super::Work;
 use super::gather::{Commit, Commits};
 use super::install::Chain;
 
-/// Commits as they are written.
+/// The entries of the written commits.
 pub(super) struct Resolved {
     pub(super) entries: Vec<Entry>,
-    /// The commits that the ranges in `entries` belong to.
+    /// The positions of parents; each entry has a range of them.
     pub(super) parents: Vec<u32>,
 }
 
-/// Finds the positions of parents, then levels and generations from the roots up.
+/// Resolves the positions of parents, then computes levels and generation numbers from the roots up.
 pub(super) fn resolve(work: &Work<'_>, chain: &Chain, commits: &Commits) -> Result<Resolved> {
     let title = "Finding extra edges in commit graph";
     let meter = work
@@ -50,7 +50,7 @@ pub(super) fn resolve(work: &Work<'_>, chain: &Chain, commits: &Commits) -> Resu
     Ok(resolved)
 }
 
-/// The position of `parent` in the layers that stay.
+/// Returns the position of `parent` in the kept layers.
 fn below(
     work: &Work<'_>,
     chain: &Chain,
@@ -68,7 +68,7 @@ fn below(
     })
 }
 
-/// A commit comes after all its parents, without recursion.
+/// Computes generation numbers without recursion; each commit follows its parents.
 fn number(work: &Work<'_>, chain: &Chain, resolved: &mut Resolved) -> Result<()> {
     let title = "Computing commit graph generation numbers";
     let meter = work
@@ -103,7 +103,7 @@ fn number(work: &Work<'_>, chain: &Chain, resolved: &mut Resolved) -> Result<()>
             if stack.len() == waiting {
                 let entry = &mut resolved.entries[at];
                 entry.level = (level + 1).min(MOST_LEVELS);
-                // Zero stands for a generation that is not known.
+                // Zero means that no generation number is known.
                 entry.generation = generation.max(entry.time).max(1);
                 stack.pop();
             }

@@ -1,4 +1,4 @@
-//! Compares a commit-graph with the commits.
+//! Compares a commit-graph file with the commit objects.
 
 use std::path::Path;
 
@@ -16,25 +16,26 @@ use pronto_repository::{Error, ErrorKind, Repository, Result};
 use super::{Fault, changed_paths_to_read};
 use crate::object_directory;
 
-/// The problems that were found in a commit-graph.
+/// The result of verifying a commit-graph file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// Zero without problems; bit 0 stands for problems in general, bit 1 for a wrong checksum.
+    /// The exit code of `git commit-graph verify`: bit 0 for any defect, bit 1 for a wrong checksum.
     pub code: u8,
 }
 
 const WRONG: u8 = 1;
 const WRONG_CHECKSUM: u8 = 2;
 
-/// Compares the commit-graph of an object directory (by default the repository's own) with the
-/// commits; with `shallow` only the topmost layer. Calls `report` with each fault. Without a
-/// graph there are none.
+/// Compares the commit-graph file of an object directory (by default the repository's own) with the
+/// commit objects. With `shallow` only the topmost layer is verified (`--shallow`). Calls `report` with
+/// each defect. A missing file is not a defect.
 ///
 /// Costs reading every commit.
 ///
 /// # Errors
-/// There is no such object directory, or the file exists and cannot be opened.
+/// Fails with [`ErrorKind::Unsupported`] if `object_dir` is not an object directory of the repository,
+/// or [`ErrorKind::Io`] if the file exists and cannot be opened.
 pub fn verify(
     repository: &Repository,
     object_dir: Option<&std::path::PathBuf>,
@@ -103,10 +104,10 @@ pub fn verify(
     Ok(Verdict { code })
 }
 
-/// Returns the size of the list of the layers of a chain; zero if there is none.
+/// Returns the size of the file `commit-graph-chain`; zero if there is no such file.
 ///
 /// # Errors
-/// It is too short for one layer.
+/// Fails with [`ErrorKind::Object`] if the file is too short for one layer.
 fn chain_bytes(repository: &Repository, directory: &Path) -> Result<u64> {
     let path = chain_path(directory);
     let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
@@ -164,7 +165,7 @@ impl Check<'_> {
         let range = self.graph.ranges().nth(layer).unwrap_or_default();
         self.order(layer)?;
         for position in range.clone() {
-            // A parent out of bounds ends it all, as in Git.
+            // As in Git, a parent position out of bounds ends the verification.
             self.commit(position)?;
         }
         if self.code != 0 {
@@ -233,7 +234,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares one commit with its object.
+    /// Compares one commit with its commit object.
     fn compare(&mut self, position: u32, generations: &mut Generations) -> Result<()> {
         let (id, commit, parents) = self.commit(position)?;
         let mut buffer = Vec::new();
@@ -261,7 +262,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The greatest generation of the parents.
+    /// Compares the parents, and returns their largest generation number.
     fn parents(&mut self, id: &ObjectId, parents: &[Position], links: &CommitLinks) -> Result<u64> {
         let mut greatest = 0;
         let mut own = links.parents.iter();
@@ -317,7 +318,7 @@ impl Check<'_> {
     }
 }
 
-/// Returns the error without its place, which Git does not say either.
+/// Removes the path and offset from an error, which Git does not print.
 fn plain(error: pronto_pack::Error) -> Error {
     error.without_context(ErrorKind::Object)
 }

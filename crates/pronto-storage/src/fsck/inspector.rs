@@ -1,4 +1,4 @@
-//! The checks of objects during indexing.
+//! The checks of objects while a pack is indexed.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,25 +12,26 @@ use pronto_pack::{Error, ErrorKind};
 use super::links::Links;
 use super::{Findings, Levels, Message, Report, lines, special};
 
-/// The objects that are inspected.
+/// The checks that an [`Inspector`] performs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scope<'a> {
-    /// Whether objects are well formed.
+    /// Check that objects are well formed (`--fsck-objects`, `--strict`).
     pub objects: bool,
-    /// Whether the objects that they link to exist.
+    /// Check that linked objects exist.
     pub links: bool,
-    /// The commits at which history is cut off, whose parents need not be there.
+    /// The shallow commits, whose parents need not exist.
     pub shallow: Option<&'a BTreeSet<ObjectId>>,
-    /// The objects besides the pack.
+    /// The object store with the objects that are not in the pack.
     pub store: Option<&'a Store>,
-    /// Whether what is missing is promised by another repository.
+    /// Whether missing objects are promised by a promisor remote.
     pub promised: bool,
-    /// Whether missing `.gitmodules` are left for [`Inspector::missing_modules`].
+    /// Whether missing `.gitmodules` blobs are reported by [`Inspector::missing_modules`] instead of as
+    /// errors.
     pub leave_modules: bool,
 }
 
-/// Inspects every object of a pack, and the whole pack at the end. `Send + Sync`: any number of
-/// threads may pass objects to it.
+/// Inspects every object of a pack, and the whole pack at the end. An `Inspector` is `Send + Sync`:
+/// several threads may pass objects to it.
 pub struct Inspector<'a> {
     hash: Kind,
     levels: &'a Levels,
@@ -50,7 +51,7 @@ struct State {
 }
 
 impl<'a> Inspector<'a> {
-    /// An inspector of objects named by `hash`.
+    /// Creates an inspector of objects with the hash function `hash`.
     pub fn new(hash: Kind, levels: &'a Levels, scope: Scope<'a>) -> Self {
         Inspector {
             hash,
@@ -60,13 +61,12 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// Returns the reports so far.
+    /// Removes and returns the collected reports.
     pub fn take_reports(&self) -> Vec<Report> {
         std::mem::take(&mut self.state().reports)
     }
 
-    /// The blobs that are named `.gitmodules` and are nowhere, if they were
-    /// [left](Scope::leave_modules).
+    /// Returns the missing blobs that trees name `.gitmodules`, if [`Scope::leave_modules`] is set.
     pub fn missing_modules(&self) -> Vec<ObjectId> {
         self.state().missing_modules.clone()
     }
@@ -80,7 +80,7 @@ impl<'a> Inspector<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what was found; an error if the object is to be refused.
+    /// Stores the findings. Returns an error if the object is rejected.
     fn keep(&self, findings: Findings<'_>, refusal: ErrorKind) -> Result<(), Error> {
         let errors = findings.reports.iter().filter(|report| report.is_error);
         let errors: Vec<String> = errors.map(ToString::to_string).collect();
@@ -92,7 +92,7 @@ impl<'a> Inspector<'a> {
         error.map_or(Ok(()), Err)
     }
 
-    /// Refuses what Git could not even parse.
+    /// Rejects objects that Git cannot parse.
     fn parse(&self, kind: ObjectKind, id: &ObjectId, content: &[u8]) -> Result<(), Error> {
         let unusable = match kind {
             ObjectKind::Commit => lines::unusable_commit(content, id, self.hash),
@@ -116,7 +116,7 @@ impl<'a> Inspector<'a> {
         Err(error)
     }
 
-    /// Reads an object from the pack, or from what is here.
+    /// Reads an object from the pack, or from the object store.
     fn find(
         &self,
         contents: &dyn Contents,
@@ -132,7 +132,7 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// Checks the blobs that trees give a meaning.
+    /// Checks the blobs that trees name `.gitmodules` or `.gitattributes`.
     fn check_special(&self, contents: &dyn Contents) -> Result<(), Error> {
         let (modules, attributes, large) = {
             let mut state = self.state();
@@ -195,7 +195,7 @@ impl<'a> Inspector<'a> {
         self.keep(findings, ErrorKind::RejectedBlob { in_pack })
     }
 
-    /// Sees that what is linked to is there, and of the right kind.
+    /// Checks that linked objects exist and have the expected type.
     fn check_links(&self, contents: &dyn Contents) -> Result<(), Error> {
         let links = std::mem::take(&mut self.state().links).into_distinct();
         let mut foreign = 0;

@@ -11,21 +11,22 @@ use pronto_repository::{Error, ErrorKind, Result};
 
 use super::{Level, Message};
 
-/// The severity of each finding.
+/// The severities of the checks of `git fsck`.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     strict: bool,
     changed: HashMap<Message, Level>,
     skipped: HashSet<ObjectId>,
-    /// The longest name in a tree that is not too long, in bytes, if it is not Git's own.
+    /// The configured largest length of a name in a tree, in bytes; `None` for the default.
     longest_name: Option<i64>,
 }
 
-/// The longest name in a tree that is not too long, in bytes.
+/// The default largest length of a name in a tree, in bytes.
 const LONGEST_NAME: i64 = 4096;
 
 impl Levels {
-    /// Git's own, where warnings are errors: for what comes from elsewhere.
+    /// Returns Git's default severities, with warnings as errors (`--strict`). Received objects are
+    /// checked with them.
     pub fn strict() -> Self {
         Levels {
             strict: true,
@@ -42,22 +43,23 @@ impl Levels {
         }
     }
 
-    /// Returns whether a name in a tree with so many bytes is too long.
+    /// Returns whether a name in a tree with `length` bytes is too long.
     pub(super) fn is_too_long(&self, length: usize) -> bool {
         let longest = self.longest_name.unwrap_or(LONGEST_NAME);
         i64::try_from(length).is_ok_and(|length| length > longest)
     }
 
-    /// Returns whether findings about the object `id` are suppressed.
+    /// Returns whether findings about the object `id` are suppressed (`fsck.skipList`).
     pub fn skips(&self, id: &oid) -> bool {
         !self.skipped.is_empty() && self.skipped.contains(id)
     }
 
-    /// Takes a list as options have it: `id=level` and `skiplist=path`, between blanks, commas or
-    /// bars.
+    /// Applies a list of `<msg-id>=<severity>` and `skiplist=<path>` items, as in `--strict=<list>`.
+    /// Blanks, commas or bars separate the items.
     ///
     /// # Errors
-    /// It is malformed, names what is not known, or a list that cannot be read.
+    /// Fails with [`ErrorKind::InvalidInput`] if the list is malformed or names an unknown message id
+    /// or severity, or [`ErrorKind::Io`] if a skip list cannot be read.
     pub fn set_all(&mut self, list: &BStr) -> Result<()> {
         for item in list.split(|byte| b" ,|".contains(byte)) {
             if item.is_empty() {
@@ -79,10 +81,11 @@ impl Levels {
         Ok(())
     }
 
-    /// Sets the severity of the message called `name`.
+    /// Sets the severity of the message id `name` (`fsck.<msg-id>`).
     ///
     /// # Errors
-    /// There is no such message or level, or the severity may not be lowered.
+    /// Fails with [`ErrorKind::InvalidInput`] if the message id or severity is unknown, or if a fatal
+    /// message would be demoted.
     pub fn set(&mut self, name: &BStr, level: &BStr) -> Result<()> {
         let message = Message::named(name);
         let message = message.ok_or_else(|| wrong(format!("Unhandled message id: {name}")))?;
@@ -105,10 +108,12 @@ impl Levels {
         Ok(())
     }
 
-    /// Takes a file of ids, one a line, of which nothing is to be said.
+    /// Reads a skip list: a file with one object id in each line (`fsck.skipList`). Findings about
+    /// these objects are suppressed.
     ///
     /// # Errors
-    /// It cannot be read, or holds something else.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read, or [`ErrorKind::InvalidInput`] if a
+    /// line is not an object id.
     pub fn skip(&mut self, file: &Path) -> Result<()> {
         let content = std::fs::read(file).map_err(|_| {
             let message = format!("could not open object name list: {}", file.display());
@@ -129,11 +134,12 @@ impl Levels {
         Ok(())
     }
 
-    /// Reads the configuration under `prefix` (`fetch.fsck.`, `receive.fsck.`, `fsck.`). Calls
-    /// `warn` for unknown names.
+    /// Reads the settings under `prefix` (`fetch.fsck.`, `receive.fsck.`, `fsck.`). Calls `warn` with
+    /// each unknown message id.
     ///
     /// # Errors
-    /// A level is unknown, or a list of ids cannot be read.
+    /// Fails with [`ErrorKind::InvalidInput`] if a severity is unknown, or [`ErrorKind::Io`] if a skip
+    /// list cannot be read.
     pub fn configure(
         &mut self,
         config: &Config,
@@ -151,7 +157,7 @@ impl Levels {
                 }
             } else if Message::named(name).is_some() {
                 let level = entry.string()?;
-                // As in Git, only options may name a length.
+                // As in Git, only options may set a maximum length.
                 parse_level(level)?;
                 self.set(name.as_bstr(), level)?;
             } else {

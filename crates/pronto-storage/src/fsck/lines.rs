@@ -1,4 +1,4 @@
-//! Checks of commits and tags: header lines, then a message.
+//! Checks of commits and tags: the header lines and the end of the header.
 
 use bstr::ByteSlice;
 use gix_object::Kind as ObjectKind;
@@ -7,16 +7,17 @@ use pronto_repository::refs::name;
 
 use super::{Findings, Message};
 
-/// The time at which times overflow.
+/// The largest timestamp that does not overflow.
 const LATEST: u128 = i64::MAX as u128;
 
-/// The rest of the header of an object.
+/// The part of the header that was not parsed yet.
 struct Header<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Header<'a> {
-    /// The rest of the line that starts with `key`, if that is the next one; without its end.
+    /// Removes the next line if it starts with `key`. Returns the rest of this line, without its line
+    /// feed.
     fn take(&mut self, key: &str) -> Option<Line<'a>> {
         let rest = self.rest.strip_prefix(key.as_bytes())?;
         let end = rest.find_byte(b'\n');
@@ -30,7 +31,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The rest of a line, and whether it has an end.
+/// The rest of a header line, and whether a line feed ends it.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     text: &'a [u8],
@@ -45,7 +46,8 @@ impl Line<'_> {
     }
 }
 
-/// Returns whether the header ends correctly; otherwise the rest is not checked.
+/// Returns whether the header ends with an empty line and contains no NUL. Otherwise the object is not
+/// checked further.
 fn header_ends(content: &[u8], findings: &mut Findings<'_>) -> bool {
     let end = content.find(b"\n\n");
     let header = &content[..end.unwrap_or(content.len())];
@@ -171,7 +173,7 @@ pub(super) fn check_tag(content: &[u8], hash: Kind, findings: &mut Findings<'_>)
     check_tag_end(tag, header, findings);
 }
 
-/// The name of a tag and what comes after it.
+/// Checks the name of a tag and the following header lines.
 fn check_tag_end(tag: Line<'_>, mut header: Header<'_>, findings: &mut Findings<'_>) {
     let reference = [b"refs/tags/", tag.text].concat();
     if !name::is_valid(reference.as_bstr(), name::Form::Full) {
@@ -197,7 +199,7 @@ fn check_tag_end(tag: Line<'_>, mut header: Header<'_>, findings: &mut Findings<
     }
 }
 
-/// Whether a line `NAME <EMAIL> TIME ZONE` is refused.
+/// Returns whether the line `NAME <EMAIL> TIME ZONE` causes a rejection.
 fn check_identity(line: Line<'_>, findings: &mut Findings<'_>) -> bool {
     match wrong_with_identity(line) {
         Some((message, text)) => {
@@ -267,7 +269,7 @@ fn number(text: &[u8]) -> (u128, usize) {
     })
 }
 
-/// Returns the error of Git's own parser for an unusable commit.
+/// Returns the error of Git's own parser for a commit that it cannot parse.
 pub(super) fn unusable_commit(content: &[u8], id: &ObjectId, hash: Kind) -> Option<String> {
     let digits = hash.len_in_hex();
     let id_at = |bytes: &[u8]| bytes.iter().take(digits).all(u8::is_ascii_hexdigit);
@@ -292,7 +294,8 @@ pub(super) fn unusable_commit(content: &[u8], id: &ObjectId, hash: Kind) -> Opti
     None
 }
 
-/// Why Git's own parser cannot use a tag; empty where it does not say.
+/// Returns the error of Git's own parser for a tag that it cannot parse; an empty text if Git prints no
+/// reason.
 pub(super) fn unusable_tag(content: &[u8], id: &ObjectId, hash: Kind) -> Option<String> {
     const LONGEST_TYPE: usize = 19;
     let mut header = Header { rest: content };

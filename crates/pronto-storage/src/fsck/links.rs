@@ -1,22 +1,22 @@
-//! The links of objects, and their expected types.
+//! The links between objects, and the expected types of their targets.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
-/// The number of links that are held before repeated ones are removed.
+/// The number of collected links at which duplicates are removed.
 const CROWDED: usize = 1 << 20;
 
-/// All links, each with what it must lead to.
+/// The links of all objects, each with the expected type of its target.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     all: Vec<(ObjectId, ObjectKind)>,
-    /// The number of links after repeated ones were removed last.
+    /// The number of links after the last removal of duplicates.
     distinct: usize,
 }
 
 impl Links {
-    /// Adds those of one object; of a commit where history is cut off, not its parents.
+    /// Adds the links of one object. If `is_cut`, the parents of a shallow commit are not added.
     pub(super) fn add(&mut self, kind: ObjectKind, content: &[u8], hash: Kind, is_cut: bool) {
         match kind {
             ObjectKind::Blob => {}
@@ -57,7 +57,7 @@ impl Links {
         self.distinct = self.all.len();
     }
 
-    /// All of them, each once.
+    /// Returns the links without duplicates.
     pub(super) fn into_distinct(mut self) -> Vec<(ObjectId, ObjectKind)> {
         self.sort();
         self.all

@@ -3,22 +3,22 @@
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// The object is refused, whatever is configured.
+    /// The object is rejected. The severity cannot be lowered.
     Fatal,
-    /// The object is refused.
+    /// The object is rejected.
     Error,
-    /// The finding is reported; strict checks refuse the object.
+    /// The finding is reported. Strict checks reject the object.
     Warn,
-    /// The finding is reported like a warning, but never refused unless configured.
+    /// The finding is reported like a warning. Strict checks do not reject the object.
     Info,
-    /// Nothing.
+    /// The finding is ignored.
     Ignore,
 }
 
-/// Declares the messages with the names that configuration knows them by.
+/// Declares the messages with their message ids.
 macro_rules! messages {
     ($($variant:ident $name:literal $level:ident,)*) => {
-        /// Something that can be wrong with an object, by Git's identifier.
+        /// A defect of an object, with Git's message id.
         #[expect(missing_docs, reason = "the names are Git's, which explains them in fsck(1)")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -27,17 +27,17 @@ macro_rules! messages {
         }
 
         impl Message {
-            /// All of them.
+            /// All messages.
             pub const ALL: &[Message] = &[$(Message::$variant,)*];
 
-            /// The identifier: `badDate`.
+            /// Returns the message id, for example `badDate`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Message::$variant => $name,)*
                 }
             }
 
-            /// Returns the severity without configuration.
+            /// Returns the default severity.
             pub fn level(self) -> Level {
                 match self {
                     $(Message::$variant => Level::$level,)*
@@ -110,7 +110,7 @@ messages! {
 }
 
 impl Message {
-    /// The message of this name, whatever the case of its letters.
+    /// Returns the message with the message id `name`, ignoring case.
     pub fn named(name: &[u8]) -> Option<Message> {
         let same = |message: &&Message| message.name().as_bytes().eq_ignore_ascii_case(name);
         Message::ALL.iter().find(same).copied()

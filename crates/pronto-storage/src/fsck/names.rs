@@ -1,10 +1,10 @@
-//! File names that a file system treats as equal to one with a meaning for Git.
+//! File names that a file system treats as equal to a special file name of Git.
 
-/// A name with a dot before it, and its short form on NTFS.
+/// A special dot file, and its short name on NTFS.
 pub(super) struct Special {
-    /// Without the dot.
+    /// The name without the dot.
     name: &'static [u8],
-    /// The name that NTFS makes of it when the plain short names are taken.
+    /// The fallback short name on NTFS, if the regular short names are in use.
     short: &'static [u8; 6],
 }
 
@@ -26,13 +26,13 @@ pub(super) const MAILMAP: Special = Special {
 };
 
 impl Special {
-    /// Whether `name` is it on any file system.
+    /// Returns whether `name` is equal to this file name on any file system.
     pub(super) fn is(&self, name: &[u8]) -> bool {
         is_on_hfs(name, self.name) || self.is_on_ntfs(name)
     }
 
-    /// Whether `name` is it on NTFS: in any case, shortened, or with blanks, dots or the name of
-    /// a stream behind it.
+    /// Returns whether `name` is equal to this file name on NTFS: with any case, as a short name, or
+    /// followed by blanks, dots or the name of a stream.
     pub(super) fn is_on_ntfs(&self, name: &[u8]) -> bool {
         if let Some(rest) = name
             .strip_prefix(b".")
@@ -50,7 +50,7 @@ impl Special {
         let Some(tilde) = start.iter().position(|byte| *byte == b'~') else {
             return false;
         };
-        // The number begins with what is no zero, and all of it is within the eight.
+        // The number does not start with zero, and the short name has at most eight characters.
         tilde < 7
             && start[..tilde].eq_ignore_ascii_case(&self.short[..tilde.min(6)])
             && matches!(start[tilde + 1], b'1'..=b'9')
@@ -59,7 +59,8 @@ impl Special {
     }
 }
 
-/// Whether a name can be any of those that matter: a quick look.
+/// Returns whether `name` may be a special file name. This is a fast check that can return true for
+/// other names.
 pub(super) fn may_be_special(name: &[u8]) -> bool {
     matches!(
         name.first(),
@@ -67,32 +68,32 @@ pub(super) fn may_be_special(name: &[u8]) -> bool {
     ) || name.contains(&b'\\')
 }
 
-/// Whether `name` is `.git` on any file system.
+/// Returns whether `name` is equal to `.git` on any file system.
 pub(super) fn is_dot_git(name: &[u8]) -> bool {
     is_on_hfs(name, b"git") || is_dot_git_on_ntfs(name)
 }
 
-/// Whether `name`, or what comes before a separator in it, is `.git` on NTFS.
+/// Returns whether `name`, or its part before a separator, is equal to `.git` on NTFS.
 pub(super) fn is_dot_git_on_ntfs(name: &[u8]) -> bool {
     let rest = without_prefix(name, b".git").or_else(|| without_prefix(name, b"git~1"));
     rest.is_some_and(|rest| is_nothing_on_ntfs(rest, b"\\/"))
 }
 
-/// `name` behind `prefix`, in any case.
+/// Removes `prefix`, in any case, from `name`.
 fn without_prefix<'a>(name: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     let (start, rest) = name.split_at_checked(prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Whether NTFS looks away from `rest`, the end of a name: blanks and dots up to its end, or to
-/// the name of a stream, or to one of `separators`.
+/// Returns whether NTFS ignores `rest`, the end of a name: blanks and dots up to the end, the name of a
+/// stream, or one of `separators`.
 fn is_nothing_on_ntfs(rest: &[u8], separators: &[u8]) -> bool {
     let first = rest.iter().find(|byte| !matches!(byte, b' ' | b'.'));
     first.is_none_or(|byte| *byte == b':' || separators.contains(byte))
 }
 
-/// Whether `name` is a dot and `wanted` on HFS+, which ignores case and characters that are not
-/// seen.
+/// Returns whether `name` is equal to a dot and `wanted` on HFS+, which ignores case and invisible
+/// characters.
 fn is_on_hfs(name: &[u8], wanted: &[u8]) -> bool {
     if name
         .first()
@@ -102,7 +103,7 @@ fn is_on_hfs(name: &[u8], wanted: &[u8]) -> bool {
     }
     let mut seen = bstr::ByteSlice::char_indices(name)
         .filter(|(start, end, character)| {
-            // What is no text ends the name.
+            // Invalid UTF-8 ends the name.
             let broken = *character == '\u{fffd}' && end - start != 3;
             broken || !is_ignored(*character)
         })
@@ -121,7 +122,7 @@ fn is_on_hfs(name: &[u8], wanted: &[u8]) -> bool {
     matches!(seen.next(), None | Some('/' | '\u{fffd}'))
 }
 
-/// Characters that HFS+ does not see in names.
+/// Returns whether HFS+ ignores the character in names.
 fn is_ignored(character: char) -> bool {
     matches!(
         character,

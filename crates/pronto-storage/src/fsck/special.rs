@@ -7,12 +7,13 @@ use pronto_repository::gitmodules::is_safe_name;
 
 use super::{Findings, Message};
 
-/// No line of attributes may be longer.
+/// The length that lines of `.gitattributes` must not reach, in bytes.
 const LONGEST_LINE: usize = 2048;
-/// No file of attributes may be larger.
+/// The largest allowed size of `.gitattributes`, in bytes.
 const LARGEST_ATTRIBUTES: usize = 100 << 20;
 
-/// Checks a blob that a tree names `.gitmodules`; `None` for one too large to be held.
+/// Checks a blob that a tree names `.gitmodules`. `None` stands for a blob that is too large for
+/// memory.
 pub(super) fn check_modules(content: Option<&[u8]>, findings: &mut Findings<'_>) {
     let Some(content) = content else {
         findings.report(Message::GitmodulesLarge, ".gitmodules too large to parse");
@@ -59,7 +60,7 @@ fn check_setting(parser: &Parser<'_>, findings: &mut Findings<'_>) {
     findings.report(message, format!("disallowed submodule {what}: {value}"));
 }
 
-/// Whether an address is no option, and names the host that it seems to name.
+/// Returns whether a submodule URL is not an option, and refers to its apparent host.
 fn is_good_url(url: &BStr) -> bool {
     if url.starts_with(b"-") {
         return false;
@@ -83,7 +84,7 @@ fn is_good_url(url: &BStr) -> bool {
     true
 }
 
-/// Whether steps upwards end right before a host or an address.
+/// Returns whether `..` components of a relative URL lead beyond its path, to a host or scheme.
 fn leaves_the_host(url: &[u8]) -> bool {
     let (mut rest, mut steps) = (url, 0);
     loop {
@@ -97,12 +98,12 @@ fn leaves_the_host(url: &[u8]) -> bool {
     }
 }
 
-/// Whether Git can bring an address into its normal form, and no line ends in any of its parts.
+/// Returns whether Git can normalize the URL, and the decoded URL has no line feed.
 fn names_a_host(url: &[u8]) -> bool {
     NormalUrl::parse(url.as_bstr()).is_ok() && !decoded(url).contains(&b'\n')
 }
 
-/// `text` with `%XX` replaced.
+/// Decodes `%XX` in `text`.
 fn decoded(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -122,14 +123,15 @@ fn decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Checks a blob that a tree names `.gitattributes`; `None` for one too large to be held.
+/// Checks a blob that a tree names `.gitattributes`. `None` stands for a blob that is too large for
+/// memory.
 pub(super) fn check_attributes(content: Option<&[u8]>, findings: &mut Findings<'_>) {
     let Some(content) = content.filter(|content| content.len() <= LARGEST_ATTRIBUTES) else {
         let text = ".gitattributes too large to parse";
         findings.report(Message::GitattributesLarge, text);
         return;
     };
-    // Git reads it as text that a NUL ends.
+    // Git reads the content as text up to the first NUL.
     let text = &content[..content.find_byte(0).unwrap_or(content.len())];
     let mut lines = text.split(|byte| *byte == b'\n');
     if lines.any(|line| line.len() >= LONGEST_LINE) {

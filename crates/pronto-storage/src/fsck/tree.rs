@@ -19,7 +19,7 @@ struct Entry<'a> {
     id: &'a [u8],
 }
 
-/// Takes the first entry off `rest`; why that cannot be done.
+/// Removes the first entry from `rest`. Fails with the reason if the entry is malformed.
 fn take<'a>(rest: &mut &'a [u8], id_len: usize) -> Result<Entry<'a>, &'static str> {
     let content = *rest;
     if content.len() < id_len + 3 || content[content.len() - id_len - 1] != 0 {
@@ -52,7 +52,7 @@ fn take<'a>(rest: &mut &'a [u8], id_len: usize) -> Result<Entry<'a>, &'static st
     })
 }
 
-/// The findings in the entries of one tree together.
+/// The findings in all entries of one tree.
 #[derive(Default)]
 struct Flaws {
     null_id: bool,
@@ -71,7 +71,7 @@ pub(super) fn check(content: &[u8], hash: Kind, findings: &mut Findings<'_>) {
     let mut flaws = Flaws::default();
     let mut rest = content;
     let mut before: Option<Entry<'_>> = None;
-    // Files with names that a directory may have too, some entries later.
+    // The files whose names a later directory could repeat.
     let mut files: Vec<&[u8]> = Vec::new();
     while !rest.is_empty() {
         let entry = match take(&mut rest, hash.len_in_bytes()) {
@@ -158,7 +158,7 @@ fn check_entry(entry: &Entry<'_>, flaws: &mut Flaws, findings: &mut Findings<'_>
     }
     flaws.dot_git |= names::is_dot_git(name);
     check_special(entry, name, is_symlink, findings);
-    // On some file systems a backslash parts names too.
+    // On some file systems a backslash also separates directories.
     let mut rest = name;
     while let Some(at) = rest.find_byte(b'\\') {
         rest = &rest[at + 1..];
@@ -199,7 +199,8 @@ fn modules(entry: &Entry<'_>, is_symlink: bool, findings: &mut Findings<'_>) {
     }
 }
 
-/// Compares two neighbours, where directories count with a slash behind their name.
+/// Compares two consecutive entries in the order of trees, in which names of directories end with a
+/// slash.
 fn check_order<'a>(
     before: &Entry<'a>,
     entry: &Entry<'a>,

@@ -1,4 +1,4 @@
-//! The bitmap of a multi-pack-index that is being written.
+//! The bitmaps of a multi-pack-index.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::bitmaps::{self, Member, Objects};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BitmapOptions {
-    /// A file that says what references point to, if it is not to be as they say now.
+    /// Read the tips of refs from this file instead of the refs (`--refs-snapshot`).
     pub refs_snapshot: Option<PathBuf>,
 }
 
@@ -27,10 +27,10 @@ impl Work<'_> {
         self.directory.join(format!("multi-pack-index-{id}.bitmap"))
     }
 
-    /// Whether there are bitmaps that belong to `index`.
+    /// Returns whether a bitmap file exists that belongs to `index`.
     ///
     /// # Errors
-    /// The index cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
     pub(super) fn has_bitmaps(&self, index: &MultiIndex) -> Result<bool> {
         if !index.has_order() {
             return Ok(false);
@@ -42,10 +42,10 @@ impl Work<'_> {
         Ok(opened.is_ok_and(|bitmaps| bitmaps.checksum() == id))
     }
 
-    /// Returns the default preferred pack: the oldest that has objects.
+    /// Returns the default preferred pack: the oldest pack that is not empty.
     ///
     /// # Errors
-    /// An index cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if a pack index cannot be read.
     pub(super) fn oldest(&self, sources: &[Source]) -> Result<Option<usize>> {
         let mut oldest: Option<(u64, usize)> = None;
         for (number, source) in sources.iter().enumerate() {
@@ -72,11 +72,12 @@ impl Work<'_> {
         }
     }
 
-    /// Writes the bitmaps of the multi-pack-index with the checksum `id`, which is at `path` for
-    /// now.
+    /// Writes the bitmaps of the multi-pack-index with the checksum `id`, which is still at the
+    /// temporary path `path`.
     ///
     /// # Errors
-    /// The packs lack something, cannot be read, or the file cannot be written.
+    /// Fails with [`ErrorKind::Refused`] if the packs lack reachable objects, [`ErrorKind::Object`] if
+    /// they cannot be read, or [`ErrorKind::Io`] if the file cannot be written.
     pub(super) fn write_bitmaps(
         &self,
         options: &BitmapOptions,

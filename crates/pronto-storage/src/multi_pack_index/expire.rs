@@ -1,4 +1,4 @@
-//! Removes packs of which a multi-pack-index uses no object.
+//! Removes packs from which a multi-pack-index uses no object.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -11,11 +11,12 @@ use pronto_repository::{Repository, Result};
 
 use super::{CHAIN, LAYER_ENDINGS, Work, WriteOptions};
 
-/// Writes a multi-pack-index without the packs of which it uses no object, and then removes
-/// these packs. The index never names a missing pack.
+/// Writes a multi-pack-index without the packs from which it uses no object, and then removes these
+/// packs (`git multi-pack-index expire`). The index never names a missing pack.
 ///
 /// # Errors
-/// As [`write`](super::write()); or it is a chain.
+/// As for [`write`](super::write()), and with `ErrorKind::InvalidInput` if the multi-pack-index is a
+/// chain.
 pub fn expire(
     repository: &Repository,
     object_dir: Option<&PathBuf>,
@@ -62,11 +63,11 @@ pub fn expire(
     Ok(())
 }
 
-/// Removes the multi-pack-index if it names any of these packs (by their indexes), which are
-/// about to go.
+/// Removes the multi-pack-index if it names any of these packs, given by their indexes. The caller is
+/// about to remove the packs.
 ///
 /// # Errors
-/// It cannot be read.
+/// Fails with `ErrorKind::Object` or `ErrorKind::Io` if the multi-pack-index cannot be read.
 pub(crate) fn forget(repository: &Repository, names: &HashSet<BString>) -> Result<()> {
     let watch = Watch::none();
     let work = Work::new(repository, None, &watch)?;

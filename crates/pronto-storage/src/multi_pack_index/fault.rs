@@ -1,51 +1,51 @@
-//! The faults of a multi-pack-index.
+//! Defects of a multi-pack-index.
 
 use std::fmt;
 
 use pronto_hash::ObjectId;
 
-/// A fault of a multi-pack-index. [`Display`](fmt::Display) gives Git's message.
+/// A defect of a multi-pack-index. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// The checksum is wrong.
     Checksum,
-    /// There are no objects.
+    /// The multi-pack-index has no objects.
     Empty,
-    /// The pack of this number is missing.
+    /// The pack with this number is missing.
     MissingPack(usize),
-    /// The names of two packs do not ascend.
+    /// The names of two consecutive packs are not in ascending order.
     PackOrder {
-        /// The first name.
+        /// The name of the first pack.
         before: String,
-        /// The name that follows.
+        /// The name of the following pack.
         after: String,
     },
-    /// The ids of two rows do not ascend.
+    /// The ids of two consecutive rows are not in ascending order.
     ObjectOrder {
         /// The second row.
         row: u32,
-        /// The id in the row before.
+        /// The id in the first row.
         before: ObjectId,
-        /// The id in the row.
+        /// The id in the second row.
         id: ObjectId,
     },
     /// The pack of an object cannot be read.
     UnreadablePack {
         /// The row of the object.
         row: u32,
-        /// The object.
+        /// The id of the object.
         id: ObjectId,
     },
-    /// An object is not at the recorded offset.
+    /// The recorded offset of an object differs from that in the pack index.
     Offset {
         /// The row of the object.
         row: u32,
-        /// The object.
+        /// The id of the object.
         id: ObjectId,
         /// The recorded offset.
         recorded: u64,
-        /// The offset in the index of the pack; zero if that lacks the object.
+        /// The offset in the pack index; zero if the index does not list the object.
         actual: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Adds a layer for new packs to a chain.
+//! Adds a layer for new packs to a chain of multi-pack-indexes.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -17,14 +17,16 @@ use pronto_repository::{Error, ErrorKind, Result};
 use super::{CHAIN, Contents, LAYER_ENDINGS, Present, Work, WriteOptions, merge, number};
 
 impl Work<'_> {
-    /// Writes a layer for the packs that no layer covers yet. Writes nothing without such packs.
+    /// Writes a layer for the packs that no layer covers yet. Writes nothing if there are no such
+    /// packs.
     ///
-    /// The layers of a chain exist before the chain names them, and a file that the chain replaces
-    /// is removed only when the chain is complete. At any moment a reader finds one of both.
+    /// The layer files exist before the chain file names them. A single file that the chain replaces is
+    /// removed only when the chain is complete. At any moment a reader finds one of both.
     ///
     /// # Errors
-    /// A pack or a layer cannot be read, the preferred pack has no object, another process writes
-    /// the chain, or files cannot be written.
+    /// Fails with [`ErrorKind::Object`] if a pack or a layer cannot be read, [`ErrorKind::Refused`] if
+    /// the preferred pack has no object, [`ErrorKind::Locked`] if another process writes the chain, or
+    /// [`ErrorKind::Io`] if a file cannot be written.
     pub(super) fn write_layer(&self, options: &WriteOptions) -> Result<()> {
         self.undisturbed(|last| self.write_layer_once(options, last))
     }
@@ -62,16 +64,17 @@ impl Work<'_> {
         lock.write_and_close(lines.as_bytes())?;
         lock.commit()?;
         self.clear(&directory, LAYER_ENDINGS, &ids);
-        // Last: as long as it is there it counts, and the chain does not.
+        // The single file is removed last: while it exists, readers prefer it to the chain.
         let _ = std::fs::remove_file(self.path());
         self.clear(&self.directory, &[".bitmap", ".rev"], &[]);
         Ok(true)
     }
 
-    /// The layers of the chain there is, or is to be: the one file there is becomes the lowest.
+    /// Returns the ids of the layers of the existing chain. An existing single file is linked as the
+    /// lowest layer of a new chain.
     ///
     /// # Errors
-    /// It cannot be read, or not be linked to.
+    /// Fails if the file cannot be read or linked.
     fn chained(&self, present: Option<&Present>) -> Result<Vec<ObjectId>> {
         let Some(present) = present else {
             return Ok(Vec::new());
@@ -99,7 +102,7 @@ impl Work<'_> {
     }
 }
 
-/// Those that `present` does not list.
+/// Returns the entries for objects that `present` does not list.
 fn without(entries: Vec<write::Entry>, present: &Present) -> Result<Vec<write::Entry>> {
     let mut kept = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -110,8 +113,8 @@ fn without(entries: Vec<write::Entry>, present: &Present) -> Result<Vec<write::E
     Ok(kept)
 }
 
-/// Gives the file at `from`, if there is one, the name `to` besides. What has that name already is
-/// left from another time: files of one name are the same.
+/// Creates the hard link `to` to the file at `from`, if that file exists. An existing file `to` is
+/// kept: names contain the checksum, so the content is the same.
 fn link(from: &Path, to: &Path) -> Result<()> {
     match std::fs::hard_link(from, to) {
         Ok(()) => Ok(()),
@@ -135,10 +138,10 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Makes one in `directory`, on which the lock is held.
+    /// Creates a temporary file in `directory`. The lock of the directory is held.
     fn create(directory: &Path) -> Result<Temporary> {
         let path = directory.join(format!("tmp_midx_{:x}", std::process::id()));
-        // Who made it is gone.
+        // The process that created an existing file of this name is gone, because the lock is held.
         let _ = std::fs::remove_file(&path);
         let mut options = OpenOptions::new();
         let opened = options.write(true).create_new(true).mode(0o444).open(&path);

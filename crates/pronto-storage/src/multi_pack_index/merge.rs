@@ -1,4 +1,4 @@
-//! The objects of several packs, sorted, each once.
+//! The sorted objects of several packs, without duplicates.
 
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -13,12 +13,12 @@ use pronto_repository::{Error, ErrorKind, Result};
 
 use super::{Present, Source, Work};
 
-/// A copy of an object. Of several copies the first in order is taken: that of the preferred
-/// pack, else of the youngest one.
+/// A copy of an object, ordered so that the first copy is used: that of the preferred pack, else that
+/// of the newest pack.
 type Copy = (ObjectId, bool, Reverse<u64>, u32, u64);
 
-/// Takes the objects with one first byte at a time, so that workers have something to share and
-/// memory is needed for what is kept and little more.
+/// Merges the objects of all packs, separately for each first byte of the id. Workers share the bytes,
+/// and memory holds little more than the result.
 pub(super) fn merge(
     work: &Work<'_>,
     present: Option<&Present>,
@@ -87,7 +87,7 @@ fn bucket(
             let position = IndexPosition(row);
             let (pack, offset) = layer.location_at(position).map_err(from_graph)?;
             let pack = first + pack.0;
-            // The copies of a preferred pack come from its own index.
+            // The copies of a preferred pack are read from its pack index.
             if preferred != Some(pack as usize) {
                 let id = layer.id_at(position).map_err(from_graph)?;
                 copies.push((id, true, Reverse(0), pack, offset.0));

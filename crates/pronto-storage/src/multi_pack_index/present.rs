@@ -1,4 +1,4 @@
-//! The present multi-pack-index: one file, or a chain.
+//! The existing multi-pack-index: a single file, or a chain.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use super::{CHAIN, Source, Work};
 
 /// The multi-pack-index of a directory of packs.
 pub(super) struct Present {
-    /// The lowest first. Packs count through: the first of a layer follows the last of the one
-    /// below.
+    /// The layers, lowest first. Pack numbers are consecutive: the first pack of a layer follows the
+    /// last one of the layer below.
     pub(super) layers: Vec<MultiIndex>,
-    /// Whether they are listed in a chain, which one file can be, too.
+    /// Whether the layers are listed in a chain file. A chain may have a single layer.
     pub(super) is_chain: bool,
 }
 
 impl Present {
-    /// The layers, each with the number of its first pack.
+    /// Returns the layers, each with the number of its first pack.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (u32, &MultiIndex)> {
         self.layers.iter().scan(0, |next, layer| {
             let first = *next;
@@ -30,7 +30,7 @@ impl Present {
         })
     }
 
-    /// The names of all packs, by their numbers.
+    /// Returns the names of all packs, in the order of their numbers.
     pub(super) fn pack_names(&self) -> impl Iterator<Item = &String> {
         self.layers.iter().flat_map(MultiIndex::pack_names)
     }
@@ -40,10 +40,11 @@ impl Present {
         self.layers.iter().map(|layer| u64::from(layer.len())).sum()
     }
 
-    /// The one file that it is.
+    /// Returns the only layer.
     ///
     /// # Errors
-    /// It is a chain of several ([`ErrorKind::InvalidInput`]): `cannot` says what that means.
+    /// Fails with [`ErrorKind::InvalidInput`] if there are several layers. `cannot` is the part of the
+    /// message that names the operation.
     pub(super) fn single(&self, cannot: &str) -> Result<&MultiIndex> {
         match self.layers.as_slice() {
             [index] => Ok(index),
@@ -54,10 +55,10 @@ impl Present {
         }
     }
 
-    /// Whether it lists `id`.
+    /// Returns whether a layer lists the object `id`.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if a file cannot be read.
     pub(super) fn contains(&self, id: &oid) -> Result<bool> {
         for layer in &self.layers {
             if layer.find(id).map_err(from_graph)?.is_some() {
@@ -71,15 +72,15 @@ impl Present {
 /// The identity of a version of a file; `None` if it does not exist.
 type Version = Option<(u64, u64, i64, i64)>;
 
-/// The number of times that writing is repeated while other processes change the packs.
+/// The number of attempts to write while other processes change the packs.
 const MAX_ATTEMPTS: usize = 8;
 
 impl Work<'_> {
-    /// Calls `write` until it returns that no other process has changed the packs meanwhile. Its
-    /// argument says whether the call is the last one.
+    /// Calls `write` until it returns `true`, which means that no other process has changed the packs
+    /// in the meantime. The argument of `write` is `true` in the last attempt.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// Fails if `write` fails.
     pub(super) fn undisturbed(&self, mut write: impl FnMut(bool) -> Result<bool>) -> Result<()> {
         for attempt in 1..=MAX_ATTEMPTS {
             if write(attempt == MAX_ATTEMPTS)? {
@@ -89,7 +90,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Which multi-pack-index there is.
+    /// Returns the versions of the single file and of the chain file.
     pub(super) fn state(&self) -> [Version; 2] {
         let chain = self.chain_directory().join(CHAIN);
         [self.path(), chain].map(|path| {
@@ -99,8 +100,8 @@ impl Work<'_> {
         })
     }
 
-    /// Returns whether the multi-pack-index differs from `before`, or a new pack has vanished. The
-    /// collected data would then name missing packs. The lock is held.
+    /// Returns whether the multi-pack-index has changed since `before`, or a new pack has disappeared.
+    /// The collected data would then name missing packs. The lock is held.
     pub(super) fn is_disturbed(&self, before: &[Version; 2], sources: &[Source]) -> bool {
         let new = |source: &&Source| source.modified > 0;
         self.state() != *before
@@ -111,10 +112,11 @@ impl Work<'_> {
         self.directory.join("multi-pack-index.d")
     }
 
-    /// The multi-pack-index there is, if it may be used.
+    /// Returns the existing multi-pack-index; `None` if `core.multiPackIndex` is off.
     ///
     /// # Errors
-    /// It is there and cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the multi-pack-index exists and cannot
+    /// be read.
     pub(super) fn present(&self) -> Result<Option<Present>> {
         let repository = self.repository;
         if !repository.config().bool_or("core.multipackindex", true)? {
@@ -123,10 +125,10 @@ impl Work<'_> {
         self.open()
     }
 
-    /// Like [`present`](Self::present), one that was damaged since it was written left out.
+    /// Does the same as [`present`](Self::present), but returns `None` if a checksum is wrong.
     ///
     /// # Errors
-    /// As [`present`](Self::present).
+    /// As for [`present`](Self::present).
     pub(super) fn sound(&self) -> Result<Option<Present>> {
         let Some(present) = self.present()? else {
             return Ok(None);
@@ -140,11 +142,11 @@ impl Work<'_> {
         Ok(Some(present))
     }
 
-    /// Opens the multi-pack-index, if there is a readable one: the file, or else the chain, as far
-    /// as its layers exist. Problems that Git ignores are reported as messages.
+    /// Opens the multi-pack-index, if there is a readable one: the single file, or else the existing
+    /// layers of the chain. Defects that Git ignores are reported as notices.
     ///
     /// # Errors
-    /// It exists and is invalid.
+    /// Fails with [`ErrorKind::Object`] if a file exists and is malformed.
     pub(super) fn open(&self) -> Result<Option<Present>> {
         if let Some(index) = self.open_one(&self.path())? {
             return Ok(Some(Present {

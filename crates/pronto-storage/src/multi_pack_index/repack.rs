@@ -14,16 +14,20 @@ use pronto_repository::{Repository, Result};
 use super::{Work, WriteOptions, modified};
 use crate::pack_objects::packing_options;
 
-/// Combines the objects of the multi-pack-index into a new pack, and writes the index again.
-/// The old packs stay, without use, until [`expire`](super::expire()). With
-/// `batch_bytes` only as many packs are combined, from old to young, as together have that
-/// size, and none that has it alone; zero combines all. Kept packs (`.keep`, without
-/// `repack.packKeptObjects`) and cruft packs are skipped. Returns `None` if there are fewer
-/// than two packs to combine.
+/// Combines objects of the multi-pack-index into a new pack, and writes the index again
+/// (`git multi-pack-index repack`). The old packs stay without use until [`expire`](super::expire()).
+///
+/// With `batch_bytes` (`--batch-size`), packs are combined from oldest to newest until their total
+/// expected size reaches this value; packs that reach it alone are skipped. Zero combines all packs.
+/// Kept packs (`.keep`, without `repack.packKeptObjects`) and cruft packs are skipped. Returns `None`
+/// if there are fewer than two packs to combine.
+///
+/// The pack is complete before the index names it.
 ///
 /// # Errors
-/// An object cannot be read, files cannot be written, another process writes the index, or it
-/// is a chain. The pack is complete before an index names it.
+/// Fails with `ErrorKind::Object` if an object cannot be read, `ErrorKind::Io` if a file cannot be
+/// written, `ErrorKind::Locked` if another process writes the index, or `ErrorKind::InvalidInput` if
+/// the index is a chain.
 pub fn repack(
     repository: &Repository,
     object_dir: Option<&PathBuf>,
@@ -66,7 +70,7 @@ pub fn repack(
 }
 
 impl Work<'_> {
-    /// Which packs of `index` go into the new one.
+    /// Returns, for each pack of `index`, whether it is combined into the new pack.
     fn included(&self, index: &MultiIndex, batch_bytes: u64) -> Result<Vec<bool>> {
         let config = self.repository.config();
         let takes_kept = config.bool_or("repack.packkeptobjects", false)?;
@@ -94,7 +98,7 @@ impl Work<'_> {
                 break;
             }
             let used = u128::from(used[pack.number]);
-            // What the objects that count take of the pack, if all take the same.
+            // The expected size of the used objects in the new pack, if all objects have the same size.
             let expected = u128::from(pack.bytes) * used / u128::from(pack.objects);
             let expected = u64::try_from(expected).unwrap_or(u64::MAX);
             if expected < batch_bytes {
@@ -105,7 +109,7 @@ impl Work<'_> {
         Ok(included)
     }
 
-    /// The pack, if it can go into another one.
+    /// Returns the pack, if it may be combined.
     fn pack(&self, number: usize, name: &str, takes_kept: bool) -> Result<Option<Candidate>> {
         let path = self.directory.join(name);
         let beside = |extension: &str| path.with_extension(extension);
@@ -126,11 +130,11 @@ impl Work<'_> {
     }
 }
 
-/// A pack that can go into another one.
+/// A pack that may be combined with others.
 struct Candidate {
-    /// Its number in the multi-pack-index.
+    /// The number of the pack in the multi-pack-index.
     number: usize,
-    /// When it was last written, in seconds since 1970.
+    /// The modification time of the pack, in seconds since 1970.
     modified: u64,
     bytes: u64,
     objects: u32,

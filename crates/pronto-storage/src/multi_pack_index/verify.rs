@@ -12,12 +12,13 @@ use pronto_repository::{Notice, PackNotice};
 
 use super::{Fault, Work};
 
-/// Compares the multi-pack-index of an object directory (by default the repository's own) with
-/// the indexes of its packs. Calls `report` with each fault. Returns whether there are none, also
-/// without a multi-pack-index.
+/// Compares the multi-pack-index of an object directory (by default the repository's own) with the
+/// indexes of its packs. Calls `report` with each defect. Returns whether there are no defects. A
+/// missing multi-pack-index is not a defect.
 ///
 /// # Errors
-/// There is no such object directory, or the file is not a multi-pack-index.
+/// Fails with [`ErrorKind::Unsupported`] if `object_dir` is not an object directory of the repository,
+/// or [`ErrorKind::Object`] if the file is not a multi-pack-index.
 pub fn verify(
     repository: &Repository,
     object_dir: Option<&PathBuf>,
@@ -86,7 +87,7 @@ impl Check<'_> {
             let path = self.work.directory.join(name);
             let pack_path = path.with_extension("pack");
             if pack_path.is_file() {
-                // An index counts only if the pack it is of can be opened.
+                // A pack index is only used if its pack can be opened.
                 let kind = self.work.repository.object_hash();
                 let access = self.work.repository.objects()?.options().access;
                 let index = self.work.index(&path)?.ok().filter(|index| {
@@ -105,7 +106,7 @@ impl Check<'_> {
         Ok(packs)
     }
 
-    /// Checks that the names of packs ascend, as in version 1.
+    /// Checks that the names of packs ascend, which version 1 requires.
     fn pack_names(&mut self) {
         if self.index.version() != 1 {
             return;

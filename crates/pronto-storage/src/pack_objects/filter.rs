@@ -1,44 +1,45 @@
-//! Filters: which objects a partial clone does without (`git-rev-list(1)`, `--filter`).
+//! Object filters of partial clones (`git-rev-list(1)`, `--filter`).
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_config::config::value::parse_u64;
 use pronto_repository::{Error, ErrorKind, Result};
 
-/// The deepest nesting of combined filters.
+/// The largest depth of nested combined filters.
 const DEEPEST: usize = 16;
 
 /// The largest number of filters in a combination.
 const MOST_PARTS: usize = 256;
 
-/// A filter. An object that was named by its id is sent whatever the filter says.
+/// An object filter. An object that was requested by its id is sent regardless of the filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Filter {
-    /// No blobs.
+    /// Omit all blobs (`blob:none`).
     BlobNone,
-    /// Only blobs with less than this number of bytes.
+    /// Omit blobs of at least this number of bytes (`blob:limit=<n>`).
     BlobLimit(u64),
-    /// Only trees and blobs at less than this depth; root trees are at depth 0.
+    /// Omit trees and blobs at this depth or below; root trees have depth 0 (`tree:<depth>`).
     TreeDepth(u64),
-    /// Only blobs at the paths that a blob with patterns of a sparse checkout names.
+    /// Omit blobs at paths that the sparse-checkout patterns in this blob do not match
+    /// (`sparse:oid=<blob>`).
     SparseOid(BString),
-    /// Only objects of this type.
+    /// Omit objects of other types (`object:type=<type>`).
     ObjectType(ObjectKind),
-    /// Only objects that all of them let through.
+    /// Omit objects that any of these filters omits (`combine:<filter>+<filter>`).
     Combine(Vec<Filter>),
 }
 
 impl Filter {
-    /// Parses a filter spec. Bounded: at most 256 parts, nested at most 16 times.
+    /// Parses a filter spec with at most 256 parts, which are nested at most 16 times.
     ///
     /// # Errors
-    /// It is none that Git knows; the message is Git's.
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if the spec is unknown or malformed.
     pub fn parse(spec: &BStr) -> Result<Filter> {
         parse(spec, 0, &mut 0)
     }
 
-    /// The name of the filter in the configuration: `uploadpackfilter.<name>.allow`.
+    /// Returns the name of the filter in `uploadpackfilter.<name>.allow`.
     pub fn config_name(&self) -> &'static str {
         match self {
             Filter::BlobNone => "blob:none",
@@ -50,7 +51,7 @@ impl Filter {
         }
     }
 
-    /// The spec, with numbers without units.
+    /// Returns the filter spec, with numbers without unit suffixes.
     pub fn to_spec(&self) -> BString {
         match self {
             Filter::BlobNone => "blob:none".into(),
@@ -119,7 +120,7 @@ fn combination(text: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
     let mut parts = Vec::new();
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
-        // A plus sign at the very end separates nothing.
+        // A plus sign at the very end is not a separator.
         let (part, after) = match rest.find_byte(b'+') {
             Some(end) => (&rest[..end], &rest[end + 1..]),
             None => (rest, &b""[..]),
@@ -135,7 +136,7 @@ fn combination(text: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
     Ok(Filter::Combine(parts))
 }
 
-/// Whether a byte must be written as `%XX` in a part of a combination.
+/// Returns whether a byte must be encoded as `%XX` in a part of a combination.
 fn is_reserved(byte: u8) -> bool {
     byte <= b' ' || b"~`!@#$^&*()[]{}\\;'\",<>?".contains(&byte)
 }

@@ -1,8 +1,8 @@
-//! Selects trees and blobs of commits through a filter.
+//! Selects trees and blobs of commits through an object filter.
 //!
-//! An object is selected if it stands somewhere where all rules of the filter let it through. Without
-//! rules about paths and depths each tree is visited once. With a rule about depths it is visited
-//! again where it is less deep, and with one about paths once for each path.
+//! An object is selected if all rules of the filter permit it at any of its paths. Without rules about
+//! paths and depths each tree is visited once. With a rule about depths it is visited again at a
+//! smaller depth, and with a rule about paths once for each path.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -20,20 +20,20 @@ use pronto_worktree::sparse::Sparse;
 
 use super::{Commit, Filter, Missing, Select, Selection, Walk, select_by_bitmaps};
 
-/// The tips of the receiver's wanted and present history.
+/// The wants and haves of a receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tips<'a> {
     /// The objects that the receiver wants.
     pub wants: &'a [ObjectId],
-    /// The objects that it has. Missing ones are ignored.
+    /// The objects that the receiver has. Missing objects are ignored.
     pub haves: &'a [ObjectId],
 }
 
-/// Does the same as [`select`](super::select()) for a receiver that does without some of the
-/// objects. Those of `tips` are sent whatever `filter` says.
+/// Does the same as [`select`](super::select()), but omits objects by `filter` (`--filter`). Objects in
+/// `tips.wants` are never omitted.
 ///
 /// # Errors
-/// As [`select`](super::select()), or `filter` names a missing blob.
+/// As for [`select`](super::select()), and with [`ErrorKind::Object`] if `filter` names a missing blob.
 pub fn select_filtered(
     repository: &Repository,
     tips: Tips<'_>,
@@ -55,7 +55,7 @@ pub fn select_filtered(
     {
         let select = Select {
             blocks: select.blocks && rules.size_limit.is_none(),
-            // A partial clone lacks what it filtered.
+            // A partial clone lacks the objects that it filtered.
             thin: false,
             ..*select
         };
@@ -71,7 +71,7 @@ pub fn select_filtered(
     walk.end()
 }
 
-/// A filter with all that it needs to decide.
+/// A filter with the data that it needs.
 struct Rules {
     no_blobs: bool,
     size_limit: Option<u64>,
@@ -85,7 +85,7 @@ impl Rules {
     /// Reads the blobs that `filter` names.
     ///
     /// # Errors
-    /// One is not there, or no blob.
+    /// Fails with [`ErrorKind::Object`] if an object is missing or is not a blob.
     fn of(repository: &Repository, filter: &Filter) -> Result<Rules> {
         let mut rules = Rules {
             no_blobs: false,
@@ -114,13 +114,13 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether commits and tags that were not named pass.
+    /// Returns whether objects of type `kind` pass.
     fn lets_through(&self, kind: ObjectKind) -> bool {
         self.kinds.iter().all(|wanted| *wanted == kind)
     }
 
-    /// Whether it does not matter where an object stands: nothing below commits passes, or places
-    /// are not asked for.
+    /// Returns whether the path and depth of an object do not matter: no rule depends on them, or no
+    /// object below commits passes.
     fn ignore_places(&self) -> bool {
         self.sparse.is_empty() && matches!(self.depth_limit, None | Some(0))
     }
@@ -133,19 +133,19 @@ impl Rules {
         self.is_within(depth) && self.lets_through(ObjectKind::Tree)
     }
 
-    /// Whether something below a tree whose entries are at `depth` may pass.
+    /// Returns whether any object below a tree with entries at `depth` may pass.
     fn goes_below(&self, depth: u64) -> bool {
         let trees = self.lets_through(ObjectKind::Tree);
         let blobs = !self.no_blobs && self.lets_through(ObjectKind::Blob);
         self.is_within(depth) && (trees || blobs)
     }
 
-    /// Whether blobs at this place may pass, their size aside.
+    /// Returns whether blobs at this depth may pass, except for their size.
     fn takes_blobs(&self, depth: u64) -> bool {
         !self.no_blobs && self.is_within(depth) && self.lets_through(ObjectKind::Blob)
     }
 
-    /// A digest of `path`, if it matters where a tree stands.
+    /// Returns a digest of `path`, if the filter depends on paths.
     fn digest(&self, path: &BStr) -> u64 {
         match self.sparse.is_empty() {
             true => 0,
@@ -158,7 +158,7 @@ impl Rules {
     }
 }
 
-/// The patterns of a sparse checkout in the blob `name`.
+/// Reads the sparse-checkout patterns in the blob `name`.
 fn patterns(repository: &Repository, name: &BString) -> Result<Sparse> {
     let unreadable = || {
         let message = format!("unable to access sparse blob in '{name}'");
@@ -184,18 +184,17 @@ struct Place {
     full: BString,
     /// The hash of the path.
     name: u32,
-    /// The same with a slash at the end, unless it is the root.
+    /// The hash of the path with a slash at the end, except for the root.
     path: u32,
     depth: u64,
     is_named: bool,
 }
 
-/// A tree, and a digest of its path if that matters.
+/// The visited trees. The key is a tree, and a digest of its path if the filter depends on paths.
 type Visited = HashMap<(ObjectId, u64), u64>;
 
 impl Walk<'_> {
-    /// Keeps those of the selected objects that are `named` or pass `rules`, whose kinds `bitmaps`
-    /// know.
+    /// Keeps the selected objects that are `named` or pass `rules`. `bitmaps` gives their types.
     fn retain(
         &mut self,
         rules: &Rules,
@@ -237,7 +236,8 @@ impl Walk<'_> {
         header.map(|header| header.kind).ok_or_else(gone)
     }
 
-    /// Selects what the commits lead to, and what else was asked for, as far as it passes `rules`.
+    /// Selects the objects reachable from the commits, and the other requested objects, if they pass
+    /// `rules`.
     fn filtered_trees(
         &mut self,
         commits: &[Commit],
@@ -283,7 +283,7 @@ impl Walk<'_> {
         if self.hidden.contains(&place.tree) {
             return Ok(());
         }
-        // The filter is not asked about a tree that was named.
+        // The filter does not apply to a tree that was requested by id.
         let below = place.depth + u64::from(!place.is_named);
         let key = (place.tree, rules.digest(place.full.as_bstr()));
         let before = visited.get(&key).copied();
@@ -338,8 +338,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Whether a blob has less than `limit` bytes. A missing one passes, because its size is not
-    /// known.
+    /// Returns whether a blob has less than `limit` bytes. A missing blob passes, because its size is
+    /// unknown.
     fn is_small(&self, id: &oid, limit: Option<u64>) -> Result<bool> {
         let Some(limit) = limit else { return Ok(true) };
         let header = self.store.header(id).map_err(from_odb)?;

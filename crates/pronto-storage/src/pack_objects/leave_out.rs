@@ -1,4 +1,4 @@
-//! Objects that are not packed again because another pack has them.
+//! Omission of objects that another pack contains.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,43 +12,43 @@ use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use super::Selection;
 
-/// Which objects are left out of a selection.
+/// Options that omit objects from a selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaveOut {
-    /// Those in any pack (`--incremental`).
+    /// Omit objects in any pack (`--incremental`).
     pub packed: bool,
-    /// Those that an alternate has (`--local`).
+    /// Omit objects of alternates (`--local`).
     pub elsewhere: bool,
-    /// Those in packs of this repository that are kept by a file (`--honor-pack-keep`).
+    /// Omit objects in packs of this repository with a `.keep` file (`--honor-pack-keep`).
     pub kept: bool,
-    /// Those in packs of this repository with these names (`pack-….pack`, `--keep-pack`).
+    /// Omit objects in packs of this repository with these names, `pack-….pack` (`--keep-pack`).
     pub packs: Vec<BString>,
 }
 
 /// A pack of the repository or of an alternate.
 pub(crate) struct Known {
-    /// The path of the pack itself.
+    /// The path of the `.pack` file.
     pub(crate) path: PathBuf,
-    /// Whether it is the repository's own.
+    /// Whether the pack is in the object directory of the repository.
     pub(crate) is_own: bool,
-    /// Whether a file keeps it (`.keep`).
+    /// Whether the pack has a `.keep` file.
     pub(crate) is_kept: bool,
     pub(crate) index: Index,
 }
 
 impl Known {
-    /// The name of the pack: `pack-….pack`.
+    /// Returns the name of the pack: `pack-….pack`.
     pub(crate) fn name(&self) -> BString {
         let name = self.path.file_name().unwrap_or_default();
         path::as_bytes(Path::new(name)).into()
     }
 }
 
-/// Takes what is to be left out away from `selection`, and says whether anything was.
+/// Removes objects from `selection` according to `what`. Returns whether any object was removed.
 ///
 /// # Errors
-/// A directory or an index cannot be read.
+/// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a directory or a pack index cannot be read.
 pub fn leave_out(
     repository: &Repository,
     selection: &mut Selection,
@@ -82,10 +82,10 @@ pub fn leave_out(
     Ok(selection.members.len() < before)
 }
 
-/// Which of `ids` are in a pack.
+/// Returns, for each of `ids`, whether a pack contains the object.
 ///
 /// # Errors
-/// A directory or an index cannot be read.
+/// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a directory or a pack index cannot be read.
 pub(crate) fn packed(repository: &Repository, ids: &[ObjectId]) -> Result<Vec<bool>> {
     let mut marks = vec![false; ids.len()];
     for pack in known_packs(repository)? {
@@ -94,10 +94,10 @@ pub(crate) fn packed(repository: &Repository, ids: &[ObjectId]) -> Result<Vec<bo
     Ok(marks)
 }
 
-/// Returns all present packs.
+/// Returns all packs of the repository and its alternates.
 ///
 /// # Errors
-/// A directory or an index cannot be read.
+/// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a directory or a pack index cannot be read.
 pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<Known>> {
     let store = repository.objects()?;
     let (kind, access) = (repository.object_hash(), store.options().access);
@@ -114,7 +114,7 @@ pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<Known>> {
                 continue;
             }
             let index = match Index::open(&path, kind, access) {
-                // Another process has removed it.
+                // Another process has removed the pack.
                 Err(_) if !path.exists() => continue,
                 index => index.map_err(from_graph)?,
             };
@@ -130,20 +130,20 @@ pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<Known>> {
     Ok(packs)
 }
 
-/// Marks those of `ids` that `index` lists.
+/// Marks the ids that `index` lists.
 ///
 /// # Errors
-/// It cannot be read.
+/// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
 pub(crate) fn mark(index: &Index, ids: &[ObjectId], marks: &mut [bool]) -> Result<()> {
     let each = ids.iter().map(|id| -> &oid { id });
     let marked = index.find_many(each, |place, _| marks[place] = true);
     marked.map_err(from_graph)
 }
 
-/// The loose objects in the directory `objects`, sorted.
+/// Returns the loose objects in the object directory `objects`, sorted.
 ///
 /// # Errors
-/// A directory cannot be read.
+/// Fails with [`ErrorKind::Io`] if a directory cannot be read.
 pub fn loose_objects(objects: &Path) -> Result<Vec<ObjectId>> {
     let mut ids = Vec::new();
     for byte in 0..=u8::MAX {
@@ -158,7 +158,7 @@ pub fn loose_objects(objects: &Path) -> Result<Vec<ObjectId>> {
     Ok(ids)
 }
 
-/// The names in a directory; none if there is no directory.
+/// Returns the names in a directory; an empty list if the directory does not exist.
 pub(crate) fn names(directory: &Path) -> Result<Vec<std::ffi::OsString>> {
     let failed = |error: std::io::Error| {
         let message = format!("cannot list '{}'", directory.display());

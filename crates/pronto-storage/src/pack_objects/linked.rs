@@ -1,9 +1,9 @@
-//! Selects trees and blobs of commits if most of a pack is selected: the links of all its trees are
-//! computed beforehand, and the walk uses row numbers.
+//! Selects trees and blobs of commits if most objects of a pack are selected. The links of all trees of
+//! the pack are computed beforehand, and the walk uses row numbers.
 //!
-//! Objects of that pack have the numbers of its index; all others follow in the order in which they
-//! are met. Of a deltified tree only the entries that it does not share with its base are examined,
-//! if the base was visited before.
+//! Objects of this pack have the row numbers of its index; all other objects follow in the order in
+//! which they are visited. If the delta base of a tree was visited before, only the entries that differ
+//! from the base are examined.
 
 use std::collections::HashMap;
 
@@ -17,13 +17,13 @@ use pronto_pack::pack::{Child, Found};
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
-/// A tree or blob that was met for the first time.
+/// A tree or blob that the walk visits for the first time.
 pub(super) struct Met<'a> {
     pub(super) id: ObjectId,
     /// The hash of its path.
     pub(super) name_hash: u32,
     pub(super) path: &'a BStr,
-    /// Whether it is known to exist.
+    /// Whether the object is known to exist.
     pub(super) is_stored: bool,
 }
 
@@ -33,9 +33,9 @@ pub(super) struct LinkedWalk<'a> {
     pack: &'a LinkedPack,
     outside: HashMap<ObjectId, u32>,
     outside_ids: Vec<ObjectId>,
-    /// The visited objects, a bit for each number.
+    /// The visited objects, one bit for each number.
     seen: Marks,
-    /// Trees of which all entries were met.
+    /// The trees whose entries were all visited.
     done: Marks,
     items: Vec<Item<'a>>,
     frames: Vec<Frame>,
@@ -43,7 +43,7 @@ pub(super) struct LinkedWalk<'a> {
     buffer: Vec<u8>,
 }
 
-/// An entry that was not met when the tree was opened that it is in.
+/// An entry that was not visited before its tree was opened.
 struct Item<'a> {
     number: u32,
     is_tree: bool,
@@ -55,10 +55,10 @@ enum Name<'a> {
     Own(Box<[u8]>),
 }
 
-/// A tree that is being gone over.
+/// A tree whose entries are being visited.
 struct Frame {
     number: u32,
-    /// Its part of the items: the first, the next and the end.
+    /// The range of its entries in the items: the start, the next one and the end.
     start: usize,
     next: usize,
     end: usize,
@@ -66,7 +66,7 @@ struct Frame {
     path_hash: u32,
 }
 
-/// A set of numbers that grows.
+/// A growing set of numbers.
 #[derive(Default)]
 struct Marks(Vec<u64>);
 
@@ -104,20 +104,20 @@ impl<'a> LinkedWalk<'a> {
         }
     }
 
-    /// Records `id`; whether it was new.
+    /// Records `id`. Returns whether it is new.
     ///
     /// # Errors
-    /// The index cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
     pub(super) fn mark(&mut self, id: &oid) -> Result<bool> {
         let number = self.number(id)?;
         Ok(self.seen.insert(number))
     }
 
-    /// Calls `visit` with the tree `root`, which is at `path`, and everything below it that was not
-    /// met before, each tree before what is in it.
+    /// Calls `visit` with the tree `root`, which is at `path`, and all objects below it that were not
+    /// visited before. A tree precedes its entries.
     ///
     /// # Errors
-    /// A tree is missing or malformed, and those of `visit`.
+    /// Fails with [`ErrorKind::Object`] if a tree is missing or malformed, or if `visit` fails.
     pub(super) fn tree<E: From<Error>>(
         &mut self,
         root: &oid,
@@ -178,7 +178,7 @@ impl<'a> LinkedWalk<'a> {
         Ok(())
     }
 
-    /// Lists the entries of a tree that were not met.
+    /// Lists the entries of a tree that were not visited before.
     fn open(&mut self, number: u32, path_hash: u32) -> Result<()> {
         let start = self.items.len();
         let pack = self.pack;
@@ -220,7 +220,7 @@ impl<'a> LinkedWalk<'a> {
         Ok(())
     }
 
-    /// The same for a tree of which is not known beforehand what it leads to.
+    /// Lists the new entries of a tree without precomputed links.
     fn read(&mut self, number: u32) -> Result<()> {
         let id = self.id(number)?;
         let mut content = std::mem::take(&mut self.buffer);

@@ -1,5 +1,5 @@
-//! Lists trees, blobs and tags as `rev-list --objects` does: each once, with the path at which it is
-//! met first.
+//! Lists trees, blobs and tags like `git rev-list --objects`: each object once, with the first path at
+//! which it is found.
 
 use std::collections::HashSet;
 
@@ -14,39 +14,41 @@ use pronto_repository::{Error, ErrorKind, Repository, Result};
 use super::linked::LinkedWalk;
 use super::{Select, Walk};
 
-/// An object that was named, and where.
+/// An object of a listing that was requested by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The object: a tag, a tree or a blob.
+    /// The id of the object: a tag, a tree or a blob.
     pub id: ObjectId,
     /// The name of a tag, or the path of another object.
     pub name: BString,
 }
 
-/// The objects of a listing.
+/// The starting points of a listing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Listing<'a> {
-    /// Objects to begin with, in this order.
+    /// The objects with which the listing starts, in this order.
     pub named: &'a [Named],
     /// The trees of the commits, in this order.
     pub trees: &'a [ObjectId],
-    /// Objects that are left out, with all that trees among them lead to. Missing ones are ignored.
+    /// The objects that are excluded, with all objects reachable from trees among them. Missing objects
+    /// are ignored.
     pub excluded: &'a [ObjectId],
 }
 
-/// Called with each object and its path.
+/// A callback that gets each object and its path.
 type Visit<'a, E> = &'a mut dyn FnMut(&oid, &BStr) -> Result<(), E>;
 
-/// Calls `visit` with each object of `listing` and the path at which it was met: a tree before
-/// its entries, entries in the order of the tree.
+/// Calls `visit` with each object of `listing` and the first path at which it is found. A tree precedes
+/// its entries, and entries are in the order of the tree.
 ///
-/// Costs reading each tree once, and 33 bytes for each object. A listing of at least a quarter of the
-/// commits of the largest pack inflates all trees of that pack on all processors, skips entries that
-/// trees have in common, and costs a bit for each object of the pack. `visit` is called in the
-/// calling thread; several listings may run at once.
+/// Costs reading each tree once, and 33 bytes for each object. If a listing covers at least a quarter
+/// of the commits of the largest pack, all trees of that pack are inflated on all processors, common
+/// entries of trees are skipped, and the cost is one bit for each object of the pack. `visit` is called
+/// in the calling thread; several listings may run at once.
 ///
 /// # Errors
-/// An object is missing or malformed, the listing was interrupted, and errors of `visit`.
+/// Fails with [`ErrorKind::Object`] if an object is missing or malformed, with
+/// [`ErrorKind::Interrupted`], or if `visit` fails.
 pub fn list<E: From<Error>>(
     repository: &Repository,
     listing: &Listing<'_>,
@@ -79,7 +81,7 @@ pub fn list<E: From<Error>>(
 struct Open {
     id: ObjectId,
     content: Vec<u8>,
-    /// The number of bytes of the content that were visited.
+    /// The number of bytes of the content that were parsed.
     done: usize,
     path_len: usize,
 }
@@ -90,7 +92,7 @@ impl Walk<'_> {
         Ok(header.map(|header| header.kind))
     }
 
-    /// The kind of an object that has to exist.
+    /// Returns the type of an object that must exist.
     fn existing_kind(&self, id: &oid) -> Result<ObjectKind> {
         let gone = || Error::new(ErrorKind::Object, format!("bad object {id}"));
         self.kind_of(id)?.ok_or_else(gone)
@@ -135,16 +137,16 @@ impl Walk<'_> {
     }
 }
 
-/// The outcome of recording an object.
+/// The result of recording an object.
 enum Recorded {
     New,
     /// The object was recorded before, or is excluded.
     Known,
-    /// The object was recorded before as one of another type.
+    /// The object was recorded before with another type.
     OfAnotherType,
 }
 
-/// A listing that reads each tree, one after another.
+/// A listing that reads the trees one after another.
 struct Lister<'l, 'a> {
     walk: &'l mut Walk<'a>,
     /// The trees that were listed.
@@ -181,7 +183,7 @@ impl<'l, 'a> Lister<'l, 'a> {
         Ok(())
     }
 
-    /// Records `id`.
+    /// Records `id` as listed.
     fn record(&mut self, id: &oid, is_tree: bool) -> Recorded {
         if self.walk.hidden.contains(id) {
             return Recorded::Known;
@@ -202,10 +204,10 @@ impl<'l, 'a> Lister<'l, 'a> {
         }
     }
 
-    /// Records `id`; whether it was new.
+    /// Records `id`. Returns whether it is new.
     ///
     /// # Errors
-    /// It was listed as an object of another type.
+    /// Fails with [`ErrorKind::Object`] if the object was listed with another type.
     fn is_new(&mut self, id: &oid, is_tree: bool) -> Result<bool> {
         match self.record(id, is_tree) {
             Recorded::New => Ok(true),
@@ -283,10 +285,10 @@ impl<'l, 'a> Lister<'l, 'a> {
     }
 }
 
-/// Checks that an object that is to be listed exists.
+/// Checks that an object to be listed exists.
 fn must_exist(store: &pronto_odb::Store, id: &oid) -> Result<()> {
     let is_here = store.contains(id).map_err(from_odb)?;
-    // Reading fetches what a partial clone lacks.
+    // In a partial clone, reading fetches the missing object.
     if is_here || store.header(id).map_err(from_odb)?.is_some() {
         return Ok(());
     }

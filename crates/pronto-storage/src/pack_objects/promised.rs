@@ -1,4 +1,4 @@
-//! Missing objects of a partial clone, while objects are selected.
+//! Missing objects of a partial clone during the selection of objects.
 
 use pronto_hash::{ObjectId, oid};
 use pronto_repository::Result;
@@ -6,35 +6,36 @@ use pronto_repository::objects::from_odb;
 
 use super::Walk;
 
-/// The treatment of selected objects that are missing because the repository is a partial clone.
+/// The treatment of selected objects that are missing because the repository is a partial clone
+/// (`--missing`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// A missing object is an error.
+    /// A missing object is an error (`--missing=error`).
     #[default]
     Fail,
-    /// A missing object is left out, with all that only it leads to, and recorded.
+    /// A missing object is recorded and omitted, with all objects that are only reachable from it.
     LeaveOut,
 }
 
 impl Walk<'_> {
-    /// Whether missing objects are left out.
+    /// Returns whether missing objects are omitted.
     pub(super) fn leaves_out(&self) -> bool {
         self.select.missing == Missing::LeaveOut
     }
 
-    /// Whether an object is missing and therefore left out.
+    /// Returns whether an object is missing and therefore omitted.
     pub(super) fn is_left_out(&self, id: &oid) -> Result<bool> {
         Ok(self.leaves_out() && !self.store.contains(id).map_err(from_odb)?)
     }
 
-    /// Notes a missing tree of the receiver.
+    /// Records a missing tree of the receiver.
     pub(super) fn note_unknown(&mut self, id: &oid) {
         if self.leaves_out() {
             self.selection.unknown.push(id.to_owned());
         }
     }
 
-    /// The content of a tree that was selected; `None` if it is missing and left out.
+    /// Returns the content of a selected tree; `None` if the tree is missing and omitted.
     pub(super) fn promised_tree(&mut self, id: &oid) -> Result<Option<Vec<u8>>> {
         match self.is_left_out(id)? {
             true => Ok(None),
@@ -42,8 +43,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Moves those of the selected objects that are missing to the missing ones, and drops missing
-    /// bases.
+    /// Moves the selected objects that are missing to the list of missing objects, and removes missing
+    /// delta bases.
     pub(super) fn leave_out_missing(&mut self) -> Result<()> {
         if !self.leaves_out() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Adds the tags that lead to what is selected.
+//! Adds the tags that point to selected objects.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -25,10 +25,11 @@ impl Chosen<'_> {
     }
 }
 
-/// Adds the tags that lead to what is selected (`--include-tag`).
+/// Adds the annotated tags that peel to selected objects (`--include-tag`).
 ///
 /// # Errors
-/// References cannot be read, or a tag is malformed.
+/// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if refs cannot be read, or
+/// [`ErrorKind::Object`] if a tag is malformed.
 pub fn include_tags(repository: &Repository, selection: &mut Selection) -> Result<()> {
     let members = selection.members.iter().map(|member| member.id);
     let mut chosen = Chosen {
@@ -52,7 +53,7 @@ pub fn include_tags(repository: &Repository, selection: &mut Selection) -> Resul
     let mut buffer = Vec::new();
     let mut added = Vec::new();
     for mut id in tags {
-        // Tags of tags, down to existing ones.
+        // Tags can point to tags: all of them are added, down to a selected object.
         while !chosen.has(&id)? {
             chosen.members.insert(id);
             added.push(Member { id, name_hash: 0 });

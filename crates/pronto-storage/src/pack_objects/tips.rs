@@ -1,4 +1,4 @@
-//! Objects that refs, reflogs and the index keep reachable.
+//! Objects that refs, reflogs and indexes keep reachable.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -17,10 +17,10 @@ use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use super::{Select, Selection, kept_whole};
 
-/// Returns the objects of all refs.
+/// Returns the objects to which all refs point. Dangling symrefs are skipped.
 ///
 /// # Errors
-/// A ref is broken: what it led to must not be lost. Symbolic refs that lead nowhere are left out.
+/// Fails with [`ErrorKind::Reference`] if a ref is broken, because its former target must not be lost.
 pub fn ref_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     let mut tips = Vec::new();
     repository.refs().for_each_or_broken("refs/", |reference| {
@@ -37,11 +37,11 @@ pub fn ref_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     Ok(tips)
 }
 
-/// Returns the existing objects that reflogs of all refs of all worktrees name. Missing ones
-/// are recorded as a remark.
+/// Returns the existing objects in the reflogs of all refs of all worktrees (`--reflog`). Missing
+/// objects are reported as a notice.
 ///
 /// # Errors
-/// A reflog cannot be read.
+/// Fails with [`ErrorKind::Io`] if a reflog cannot be read.
 pub fn reflog_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     let mut logs = Vec::new();
     for directory in git_directories(repository)? {
@@ -52,7 +52,7 @@ pub fn reflog_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     let (mut seen, mut tips) = (HashSet::new(), Vec::new());
     for (name, path) in logs {
         let content = match pronto_io::untrusted::content(&path) {
-            // The reference went with its log.
+            // The ref was removed with its reflog.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             content => content.map_err(|error| unreadable(&path, error))?,
         };
@@ -75,11 +75,12 @@ pub fn reflog_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     Ok(tips)
 }
 
-/// Adds the objects that the indexes of all worktrees name and `selection` lacks: blobs, cached
-/// trees, and blobs of resolved conflicts.
+/// Adds the objects that the indexes of all worktrees reference and `selection` lacks: blobs, cached
+/// trees, and blobs of resolved conflicts (`--indexed-objects`).
 ///
 /// # Errors
-/// An index or a tree cannot be read.
+/// Fails with [`ErrorKind::Worktree`] or [`ErrorKind::Io`] if an index cannot be read, or
+/// [`ErrorKind::Object`] if a tree cannot be read.
 pub fn include_indexed(
     repository: &Repository,
     selection: &mut Selection,
@@ -161,7 +162,8 @@ fn has(repository: &Repository, id: &pronto_hash::oid) -> Result<bool> {
     store.contains(id).map_err(from_odb)
 }
 
-/// Returns the directories of the repository and of all its worktrees for files of their own.
+/// Returns the repository directories of all worktrees: the common directory, and those below
+/// `worktrees/`.
 fn git_directories(repository: &Repository) -> Result<Vec<PathBuf>> {
     let common = repository.common_dir().to_owned();
     let linked = common.join("worktrees");
@@ -179,7 +181,7 @@ fn git_directories(repository: &Repository) -> Result<Vec<PathBuf>> {
     Ok(directories)
 }
 
-/// All files below `directory` with their paths from `root`.
+/// Lists all files below `directory`, with their paths relative to `root`.
 fn files_below(root: &Path, directory: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<()> {
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {

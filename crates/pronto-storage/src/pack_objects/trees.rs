@@ -1,4 +1,4 @@
-//! Selects trees and blobs of commits, without those of the receiver.
+//! Selects trees and blobs of commits, except those that the receiver has.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -16,21 +16,21 @@ use pronto_repository::{Error, ErrorKind, Result};
 use super::linked::LinkedWalk;
 use super::{Commit, MOST_EDGES, Walk};
 
-/// A tree to be visited.
+/// A tree to visit.
 struct Place {
     tree: ObjectId,
     /// The hash of its path.
     name: u32,
-    /// The same with a slash at the end, unless it is the root.
+    /// The hash of the path with a slash at the end, except for the root.
     path: u32,
-    /// The path itself, without a slash at the end.
+    /// The path without a slash at the end.
     full: BString,
-    /// The trees that the receiver has at this path.
+    /// The trees of the receiver at this path.
     known: Rc<[ObjectId]>,
 }
 
 impl Walk<'_> {
-    /// Selects what the commits lead to, and what else was asked for.
+    /// Selects the trees and blobs of the commits, and the other requested objects.
     pub(super) fn trees(&mut self, commits: &[Commit], others: Vec<ObjectId>) -> Result<()> {
         self.hide_edges(commits)?;
         let mut known: Vec<ObjectId> = Vec::new();
@@ -73,7 +73,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Does the same as [`trees`](Self::trees) for a receiver without objects, with precomputed
+    /// Does the same as [`trees`](Self::trees) for a receiver without objects, with the precomputed
     /// links of the trees of `pack`.
     pub(super) fn linked_trees(
         &mut self,
@@ -177,7 +177,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Whether an object that was selected stays whole, as it is at this path.
+    /// Returns whether a selected object must not become a delta because of its path (attribute
+    /// `-delta`).
     pub(super) fn is_kept_whole(&mut self, id: &oid, path: &BStr) -> Result<bool> {
         let is_whole = self.kept_whole.has(path)?;
         if is_whole {
@@ -188,13 +189,12 @@ impl Walk<'_> {
 
     fn base(&mut self, id: &oid, name_hash: u32) {
         let id = id.to_owned();
-        // Git counts them, too.
+        // Git counts bases as enumerated objects, too.
         self.meter.add(1);
         self.selection.bases.push(Member { id, name_hash });
     }
 
-    /// Returns the entries of these trees that the receiver has, by name, and whether each is a
-    /// tree.
+    /// Returns the entries of the receiver's trees `trees` by name, and whether each is a tree.
     fn known_entries(
         &mut self,
         trees: &[ObjectId],
@@ -202,7 +202,7 @@ impl Walk<'_> {
         let mut entries: BTreeMap<BString, Vec<(ObjectId, bool)>> = BTreeMap::new();
         for tree in trees {
             let content = match self.read_tree(tree) {
-                // What the receiver has need not be here.
+                // Objects of the receiver need not exist in this repository.
                 Err(_) if !self.store.contains(tree).map_err(from_odb)? => continue,
                 content => content?,
             };
@@ -224,14 +224,14 @@ impl Walk<'_> {
         Ok(entries)
     }
 
-    /// The receiver has this tree and all below it.
+    /// Marks a tree and all objects below it as objects of the receiver.
     pub(super) fn hide_tree(&mut self, tree: ObjectId) -> Result<()> {
         let mut stack = vec![tree];
         while let Some(tree) = stack.pop() {
             if !self.hidden.insert(tree) {
                 continue;
             }
-            // What the receiver has need not be here.
+            // Objects of the receiver need not exist in this repository.
             if !self.store.contains(&tree).map_err(from_odb)? {
                 self.note_unknown(&tree);
                 continue;
@@ -252,8 +252,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Records what the receiver has in the trees at which its history meets the commits
-    /// that are sent: all of it, or only along paths on which both have something else.
+    /// Marks the objects in the boundary trees as objects of the receiver: all of them, or only those
+    /// along paths that differ between both sides.
     pub(super) fn hide_edges(&mut self, commits: &[Commit]) -> Result<()> {
         let known: HashSet<ObjectId> = commits
             .iter()
@@ -273,7 +273,7 @@ impl Walk<'_> {
             self.check()?;
             let is_hidden = |tree: &ObjectId| self.hidden.contains(tree);
             let hidden = trees.iter().filter(|tree| is_hidden(tree)).count();
-            // Both sides must have something here for it to matter.
+            // The comparison only matters if both sides have trees at this path.
             if hidden == 0 || hidden == trees.len() {
                 continue;
             }

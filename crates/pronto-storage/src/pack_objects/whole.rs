@@ -1,4 +1,4 @@
-//! Objects that are stored whole: those at paths with the attribute `-delta`.
+//! Objects that are not stored as deltas, because their paths have the attribute `-delta`.
 
 use bstr::BStr;
 use pronto_io::dir::Directory;
@@ -6,17 +6,17 @@ use pronto_repository::errors::from_worktree;
 use pronto_repository::{Repository, Result};
 use pronto_worktree::attributes::{Attributes, Directories, FromWorktree, Source, Stack, State};
 
-/// Reports for paths whether their objects are stored whole in packs, because an attributes file
-/// says `-delta`. Cheapest if the paths of a directory are consecutive. For one thread.
+/// Reports for paths whether their objects must not be stored as deltas (attribute `-delta`).
+/// Consecutive paths in the same directory are cheapest. Each value is used by one thread at a time.
 pub struct KeptWhole(Stack);
 
-/// Returns a checker for paths that are stored whole. As in Git, attributes files of the
-/// worktree, the repository and the user are read, and none that are recorded in trees.
+/// Creates a [`KeptWhole`]. As in Git, the attributes files of the worktree, the repository and the
+/// user are read, but not those in trees.
 ///
 /// # Errors
-/// A configured value or a file cannot be read.
+/// Fails with `ErrorKind::ConfigValue` if a setting is malformed, or if a file cannot be read.
 pub fn kept_whole(repository: &Repository) -> Result<KeptWhole> {
-    // A missing worktree has no files.
+    // Without a worktree there are no attributes files in directories.
     let top = repository
         .work_tree()
         .and_then(|path| Directory::open(path).ok());
@@ -29,11 +29,11 @@ pub fn kept_whole(repository: &Repository) -> Result<KeptWhole> {
 }
 
 impl KeptWhole {
-    /// Returns whether the object at `path`, relative to the top of the worktree, is stored whole.
-    /// Reads each attributes file on the way once.
+    /// Returns whether the object at `path`, relative to the top of the worktree, must not be stored as
+    /// a delta. Each attributes file on the path is read once.
     ///
     /// # Errors
-    /// An attributes file cannot be read.
+    /// Fails with `ErrorKind::Worktree` or `ErrorKind::Io` if an attributes file cannot be read.
     pub fn has(&mut self, path: &BStr) -> Result<bool> {
         let states = self.0.states(path).map_err(from_worktree)?;
         Ok(states.first() == Some(&State::Unset))

@@ -13,16 +13,16 @@ use pronto_repository::{Error, ErrorKind, Result};
 use super::{BATCH, HOLD, REST, Removed, Work, has_expired, order};
 use crate::pack_objects::names;
 
-/// A file in one of the directories of loose objects.
+/// A file in a directory of loose objects.
 pub(super) enum Found {
     Object { id: ObjectId, path: PathBuf },
     Other(PathBuf),
 }
 
-/// Calls `each` with every file among the loose objects in the directory `objects`.
+/// Calls `each` with every file in the directories of loose objects below `objects`.
 ///
 /// # Errors
-/// A directory cannot be listed; those of `each`.
+/// Fails with [`ErrorKind::Io`] if a directory cannot be listed, or if `each` fails.
 pub(super) fn each(objects: &Path, each: &mut dyn FnMut(Found) -> Result<()>) -> Result<()> {
     for byte in 0..=u8::MAX {
         let fanout = format!("{byte:02x}");
@@ -40,7 +40,7 @@ pub(super) fn each(objects: &Path, each: &mut dyn FnMut(Found) -> Result<()>) ->
     Ok(())
 }
 
-/// Whether the name of the file begins like this.
+/// Returns whether the file name begins with `start`.
 pub(super) fn begins(file: &Path, start: &[u8]) -> bool {
     let name = file.file_name().unwrap_or_default();
     path::as_bytes(Path::new(name)).starts_with(start)
@@ -90,12 +90,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Deletes the first of `ids`, as many as may be at a time, and gives the others.
+    /// Deletes the first objects of `ids`, as many as one batch permits. Returns the remaining ids.
     fn delete_some<'i>(&mut self, ids: &'i [ObjectId]) -> Result<&'i [ObjectId]> {
         let Some(_pruning) = self.begin()? else {
             return Ok(&[]);
         };
-        // Those who wrote until now have set their references.
+        // Processes that were writing until now have updated their refs.
         let marks = self.marks()?;
         marks.look_again()?;
         let since = Instant::now();
@@ -110,7 +110,7 @@ impl Work<'_> {
             let hex = id.to_string();
             let directory = self.objects.join(&hex[..2]);
             let path = directory.join(&hex[2..]);
-            // A process that does not take the lock may have used it meanwhile.
+            // A process that does not take the lock may have used the object in the meantime.
             let modified = path.symlink_metadata().and_then(|found| found.modified());
             if !modified.is_ok_and(|modified| self.has_expired(modified)) {
                 continue;
@@ -132,7 +132,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Removes a file; that it cannot be removed is a warning.
+    /// Removes a file. A failure is reported as a notice.
     pub(super) fn unlink(&self, path: &Path) {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -16,20 +16,20 @@ use super::tips::Tips;
 use super::{check, has_expired, loose};
 use crate::pack_objects::known_packs;
 
-/// The reachable objects found so far. The set grows each time the roots are read again.
+/// The reachable objects found so far. The set grows each time the roots of reachability are read.
 pub(crate) struct Marks<'a> {
     repository: &'a Repository,
     watch: &'a Watch<'a>,
     store: Store,
     tips: Tips<'a>,
     seen: HashSet<ObjectId>,
-    /// Objects found in a walk whose parts may be missing. Others may still lead there for which
-    /// they may not.
+    /// The objects that were found from roots that may be incomplete. If another root that must be
+    /// complete reaches them, they are walked again.
     partial: HashSet<ObjectId>,
     buffer: Vec<u8>,
 }
 
-/// Whether a walk passes over what is missing.
+/// The treatment of missing objects in a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
     Fails,
@@ -53,11 +53,12 @@ impl<'a> Marks<'a> {
         self.seen.contains(id) || self.partial.contains(id)
     }
 
-    /// Reads refs, reflogs, indexes and operations in progress, and walks from new roots. Returns
-    /// the objects found since the last call.
+    /// Reads refs, reflogs, indexes and operations in progress, and walks from new roots. Returns the
+    /// objects found since the last call.
     ///
     /// # Errors
-    /// Something cannot be read, or an object is missing or malformed.
+    /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if a root cannot be read, or
+    /// [`ErrorKind::Object`] if an object is missing or malformed.
     pub(crate) fn look_again(&mut self) -> Result<Vec<ObjectId>> {
         let found = self.tips.look()?;
         let mut new = Vec::new();
@@ -74,7 +75,7 @@ impl<'a> Marks<'a> {
         Ok(new)
     }
 
-    /// Bitmaps say at once what most commits lead to.
+    /// Adds the objects that the bitmaps of `tips` list, without a walk.
     fn take_bitmaps(&mut self, tips: &[ObjectId]) -> Result<()> {
         let Some(bitmaps) = self.repository.usable_bitmaps(&self.store)? else {
             return Ok(());
@@ -88,19 +89,20 @@ impl<'a> Marks<'a> {
         Ok(())
     }
 
-    /// Walks from `tips`.
+    /// Adds the objects reachable from `tips`.
     ///
     /// # Errors
-    /// An object is missing or malformed.
+    /// Fails with [`ErrorKind::Object`] if an object is missing or malformed.
     pub(crate) fn lead_from(&mut self, tips: &[ObjectId]) -> Result<()> {
         self.walk(tips.to_vec(), Missing::Fails, &mut Vec::new())
     }
 
-    /// Walks from all loose objects and packs of this repository that have not expired, passing
-    /// over what is missing.
+    /// Adds the objects reachable from all loose objects and packs of this repository that have not
+    /// expired. Missing objects are skipped.
     ///
     /// # Errors
-    /// A directory, an index or an object cannot be read.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a directory, a pack index or an object
+    /// cannot be read.
     pub(crate) fn lead_from_recent(&mut self, expire: Expiry) -> Result<()> {
         if expire == Expiry::Now {
             return Ok(());
@@ -133,15 +135,15 @@ impl<'a> Marks<'a> {
         self.walk(tips, Missing::Passes, &mut Vec::new())
     }
 
-    /// Like [`lead_from`](Self::lead_from), passing over what is missing.
+    /// Does the same as [`lead_from`](Self::lead_from), but skips missing objects.
     ///
     /// # Errors
-    /// It was interrupted.
+    /// Fails with [`ErrorKind::Interrupted`].
     pub(crate) fn lead_loosely_from(&mut self, tips: Vec<ObjectId>) -> Result<()> {
         self.walk(tips, Missing::Passes, &mut Vec::new())
     }
 
-    /// Counts these as found, with all that they lead to.
+    /// Marks `chosen`, which must contain all objects reachable from them, as found.
     pub(crate) fn assume(&mut self, chosen: HashSet<ObjectId>) {
         self.seen = chosen;
     }
@@ -175,7 +177,8 @@ impl<'a> Marks<'a> {
         Ok(())
     }
 
-    /// Adds what `id` names to `rest`; blobs of trees, which name nothing, to `new` at once.
+    /// Adds the objects that `id` references to `rest`. Blobs of trees, which reference no objects, are
+    /// added to `new` at once.
     fn follow(
         &mut self,
         id: &ObjectId,
@@ -215,17 +218,17 @@ impl<'a> Marks<'a> {
         Ok(())
     }
 
-    /// The objects of this repository's store, without replacements.
+    /// Returns the object store without replacements.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 }
 
 impl crate::pack_objects::Known {
-    /// The ids that its index lists, in their order.
+    /// Returns the ids that the index of the pack lists, in order.
     ///
     /// # Errors
-    /// The index cannot be read.
+    /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
     pub(crate) fn ids(&self) -> Result<Vec<ObjectId>> {
         let mut ids = Vec::with_capacity(self.index.len() as usize);
         let scanned = (self.index).scan_ids(0..self.index.len(), |id| ids.push(id.to_owned()));

@@ -1,18 +1,19 @@
-//! The objects that an object names.
+//! The objects that an object references.
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_object::{CommitLinks, TagRef};
 
-/// The objects that an object names.
+/// An object that another object references.
 pub(super) enum Named {
     Parent(ObjectId),
-    /// A file or link that a tree names.
+    /// A file or symbolic link in a tree.
     Blob(ObjectId),
     Other(ObjectId),
 }
 
-/// Calls `each` with what an object of this content names; false if it is malformed.
+/// Calls `each` with the objects that an object with this content references. Returns `false` if the
+/// object is malformed.
 pub(super) fn named_by(
     kind: ObjectKind,
     content: &[u8],
@@ -42,7 +43,7 @@ pub(super) fn named_by(
     }
 }
 
-/// See [`named_by`].
+/// Handles a tree for [`named_by`].
 fn named_by_tree(mut content: &[u8], hash: pronto_hash::Kind, each: &mut dyn FnMut(Named)) -> bool {
     let id_len = hash.len_in_bytes();
     while !content.is_empty() {

@@ -8,18 +8,19 @@ use pronto_repository::Result;
 
 use super::named::{Named, named_by};
 
-/// `ids` so that each comes before those that it names. What cannot be read names nothing.
+/// Sorts `ids` so that each object precedes the objects that it references. Unreadable objects are
+/// treated as objects without references.
 ///
-/// Costs reading each of them that is no blob.
+/// Costs reading each of the objects that is not a blob.
 ///
 /// # Errors
-/// None so far.
+/// Never fails at present.
 pub(super) fn named_last(store: &Store, ids: &[ObjectId]) -> Result<Vec<ObjectId>> {
     let places: HashMap<ObjectId, usize> = (ids.iter().copied()).zip(0..).collect();
     let mut is_done = vec![false; ids.len()];
     let mut ordered = Vec::with_capacity(ids.len());
     let mut buffer = Vec::new();
-    // From the last one, so that without names the order stays as it is.
+    // The loop runs backwards, so that objects without references keep their order.
     for first in (0..ids.len()).rev() {
         let mut stack = vec![Step::Enter(first)];
         while let Some(step) = stack.pop() {

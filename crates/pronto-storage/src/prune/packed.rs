@@ -1,4 +1,4 @@
-//! Deletes loose objects that are packed as well.
+//! Deletes loose objects that are also packed.
 
 use pronto_hash::ObjectId;
 use pronto_io::progress::Progress;
@@ -9,8 +9,8 @@ use super::{BATCH, REST, Removed, Work};
 use crate::pack_objects::{loose_objects, packed};
 
 impl Work<'_> {
-    /// Removes the loose objects that a present pack has, and the directories that become empty.
-    /// `progress` shows how far it is: Git's `prune` shows nothing here, `prune-packed` does.
+    /// Removes the loose objects that are in a pack, and the directories that become empty. `progress`
+    /// shows the progress, which only `git prune-packed` does.
     pub(super) fn prune_packed(&mut self, progress: &dyn Progress) -> Result<()> {
         let ids = loose_objects(&self.objects)?;
         let duplicates = self.duplicates(ids)?;
@@ -26,7 +26,7 @@ impl Work<'_> {
             let Some(_pruning) = self.begin()? else {
                 break;
             };
-            // No pack goes as long as the lock is held.
+            // No pack is removed while the lock is held.
             let (some, others) = rest.split_at(rest.len().min(BATCH));
             rest = others;
             for id in self.duplicates(some.to_vec())? {
@@ -42,7 +42,7 @@ impl Work<'_> {
         meter.finish();
         if !self.outcome.gave_up {
             for byte in 0..=u8::MAX {
-                // Fails as long as something is in it.
+                // The call fails if the directory is not empty.
                 let _ = std::fs::remove_dir(self.objects.join(format!("{byte:02x}")));
             }
         }

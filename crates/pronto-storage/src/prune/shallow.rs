@@ -1,4 +1,4 @@
-//! Removes missing commits from the list of shallow commits.
+//! Removes missing commits from the file `shallow`.
 
 use super::{Removed, Work};
 use pronto_repository::Result;

@@ -22,8 +22,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Removes a temporary file or directory, if it has expired. No process that takes the lock
-    /// writes to it then; a directory may be in use by a process that receives objects.
+    /// Removes a temporary file or directory if it has expired. No process that takes the lock writes
+    /// to it any more; a directory may still be in use by a process that receives objects.
     pub(super) fn prune_file(&mut self, path: &Path) -> Result<()> {
         let Ok(found) = path.symlink_metadata() else {
             return Ok(());
@@ -51,7 +51,7 @@ impl Work<'_> {
         }
         (self.tell)(&Removed::TemporaryDirectory(path.to_owned()));
         if pruning.is_some() {
-            // What is left of it goes the next time.
+            // Remaining files are removed in the next run.
             let _ = std::fs::remove_dir_all(path);
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! The roots of reachability: refs, reflogs, indexes and operations in progress of all worktrees.
-//! Files that have not changed since they were read last are not read again.
+//! The roots of reachability: refs, reflogs, indexes and operations in progress of all worktrees. Files
+//! that are unchanged since the last reading are not read again.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -19,17 +19,17 @@ use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use crate::pack_objects::names;
 
-/// The file that changes with each change of a stack of tables.
+/// The file that changes with each change of a reftable stack.
 const TABLES_LIST: &str = "reftable/tables.list";
 
-/// The tips at one moment.
+/// The roots that were found in one reading.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Objects that must exist with everything that they reach.
+    /// Objects that must exist with all objects reachable from them.
     pub(super) strict: Vec<ObjectId>,
-    /// Objects that may be missing in part or as a whole.
+    /// Objects that may be missing or incomplete.
     pub(super) lenient: Vec<ObjectId>,
-    /// Staged objects: they reach nothing and need not exist.
+    /// Staged blobs, which reference no objects and need not exist.
     pub(super) blobs: Vec<ObjectId>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Tips<'a> {
     }
 
     /// # Errors
-    /// A reference is broken, or something cannot be read.
+    /// Fails with [`ErrorKind::Reference`] if a ref is broken, or if a file cannot be read.
     pub(super) fn look(&mut self) -> Result<Found> {
         let mut found = Found::default();
         let repository = self.repository;
@@ -107,7 +107,7 @@ impl<'a> Tips<'a> {
         Ok(found)
     }
 
-    /// The directories of the repository and of its worktrees.
+    /// Returns the repository directories of all worktrees.
     fn directories(&self) -> Result<Vec<PathBuf>> {
         let common = self.repository.common_dir();
         let linked = common.join("worktrees");
@@ -115,8 +115,8 @@ impl<'a> Tips<'a> {
         Ok(std::iter::once(common.to_owned()).chain(found).collect())
     }
 
-    /// Whether the file is there and has changed. One that was written just now is read again,
-    /// as clocks tick.
+    /// Returns whether the file exists and has changed. A file that was modified a moment ago is read
+    /// again, because of the resolution of timestamps.
     fn has_changed(&mut self, path: &Path) -> Result<bool> {
         let found = match path.metadata() {
             Ok(found) => found,
@@ -152,7 +152,7 @@ impl<'a> Tips<'a> {
         Ok(())
     }
 
-    /// References that only one linked worktree has.
+    /// Reads the refs of a linked worktree that are not shared.
     fn own_references(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
         for path in files_below(directory)? {
             self.pseudo(&path, found)?;
@@ -160,7 +160,7 @@ impl<'a> Tips<'a> {
         Ok(())
     }
 
-    /// The per-worktree refs of one stack of tables, and all its reflogs.
+    /// Reads the per-worktree refs and all reflogs of one reftable stack.
     fn tables(&mut self, tables: &Tables, directory: &Path, found: &mut Found) -> Result<()> {
         tables.each_object(directory, |name, id| {
             if !name.starts_with(b"refs/") || directory != self.repository.common_dir() {
@@ -197,7 +197,8 @@ impl<'a> Tips<'a> {
                         continue;
                     }
                     last = Some(id);
-                    // A missing object cannot be kept; of present ones everything should be.
+                    // A missing object cannot be kept. An existing object should be kept with all
+                    // objects reachable from it.
                     if store.contains(&id).map_err(from_odb)? {
                         found.strict.push(id);
                     }

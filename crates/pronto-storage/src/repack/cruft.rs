@@ -21,11 +21,11 @@ use crate::last_used::dates;
 use crate::pack_objects::{Known, known_packs, loose_objects, mark};
 use crate::prune::{Marks, has_expired};
 
-/// Objects and when they were last used, in seconds since 1970.
+/// Objects with the time of their last use, in seconds since 1970.
 type Aged = HashMap<ObjectId, u32>;
 
 impl Work<'_> {
-    /// Whether the pack stays for its size.
+    /// Returns whether the cruft pack is kept because of its size (`--combine-cruft-below-size`).
     pub(super) fn is_retained(&self, pack: &Path) -> bool {
         let Some(least) = self.cruft().and_then(|cruft| cruft.combine_below) else {
             return false;
@@ -36,11 +36,13 @@ impl Work<'_> {
             && pack.metadata().is_ok_and(|found| found.len() >= least)
     }
 
-    /// Packs what is neither in `chosen` nor in a pack that stays: all of it, or what has not
-    /// expired and what that leads to. The packs that were written.
+    /// Writes cruft packs of the objects that are neither in `chosen` nor in a kept pack: all of them,
+    /// or those that have not expired and the objects reachable from them. Returns the paths of the new
+    /// packs.
     ///
     /// # Errors
-    /// An object or index cannot be read, or a file not written.
+    /// Fails with [`ErrorKind::Object`] if an object or pack index cannot be read, or [`ErrorKind::Io`]
+    /// if a file cannot be written.
     pub(super) fn write_cruft(
         &self,
         cruft: &Cruft,
@@ -67,8 +69,8 @@ impl Work<'_> {
         Ok(written)
     }
 
-    /// Selects the loose objects and those in packs that may be deleted, unless they are chosen or
-    /// in a kept pack.
+    /// Selects the loose objects and the objects in packs that may be deleted, unless they are in
+    /// `chosen` or in a kept pack.
     fn unreachable(&self, chosen: &HashSet<ObjectId>) -> Result<Aged> {
         let packs = known_packs(self.repository)?;
         let hash = self.repository.object_hash();
@@ -98,7 +100,7 @@ impl Work<'_> {
         Ok(aged)
     }
 
-    /// Takes what is in packs that stay away from `aged`, unless it was used since.
+    /// Removes objects that kept packs contain from `aged`, unless they were used more recently.
     fn leave_in_place(&self, packs: &[Known], aged: &mut Aged) -> Result<()> {
         let ids: Vec<ObjectId> = aged.keys().copied().collect();
         for pack in packs {
@@ -129,7 +131,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Those of `aged` that have not expired, and what they lead to.
+    /// Returns the objects of `aged` that have not expired, and the objects reachable from them.
     fn unexpired(&self, expire: Expiry, aged: &Aged) -> Result<HashSet<ObjectId>> {
         let recent = aged.iter().filter(|(_, time)| !is_over(expire, **time));
         let recent: Vec<ObjectId> = recent.map(|(id, _)| *id).collect();
@@ -139,7 +141,7 @@ impl Work<'_> {
         Ok(kept.copied().collect())
     }
 
-    /// Writes the pack, complete with its times before it can be seen.
+    /// Writes the cruft pack. Its `.mtimes` file is complete before the pack becomes visible.
     fn pack_aged(&self, aged: &Aged) -> Result<Option<PathBuf>> {
         if aged.is_empty() {
             return Ok(None);
@@ -150,7 +152,7 @@ impl Work<'_> {
         let name = made.pack.file_name().unwrap_or_default();
         let path = self.directory.join(name);
         if path.exists() {
-            // The same objects, whose times may have changed.
+            // The existing pack has the same objects, but the times may differ.
             let times = made.pack.with_extension("mtimes");
             let to = path.with_extension("mtimes");
             std::fs::rename(&times, &to).context(ErrorKind::Io, "unable to rename to", &to)?;
@@ -169,7 +171,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes a pack and its times.
+    /// Writes a pack and its `.mtimes` file.
     fn pack_dated(
         &self,
         aged: &Aged,
@@ -223,7 +225,7 @@ fn seconds(time: SystemTime) -> u32 {
     })
 }
 
-/// When the file was last written; never if it is gone.
+/// Returns the modification time of the file, or the Unix epoch if the file does not exist.
 fn modified(path: &Path) -> SystemTime {
     let modified = path.metadata().and_then(|found| found.modified());
     modified.unwrap_or(SystemTime::UNIX_EPOCH)

@@ -1,4 +1,4 @@
-//! Geometric repacking: each pack has many more objects than the next smaller one.
+//! Geometric repacking: each pack has several times the objects of the next smaller one.
 
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -9,16 +9,16 @@ use pronto_repository::{Error, ErrorKind, Result};
 use super::Work;
 use crate::pack_objects::{Known, Selection, known_packs, loose_objects, mark};
 
-/// The packs by their number of objects.
+/// The packs, sorted by their number of objects.
 pub(super) struct Geometry {
-    /// The smallest first.
+    /// The packs, smallest first.
     packs: Vec<Known>,
-    /// So many of them are put together.
+    /// The number of smallest packs that are combined.
     split: usize,
 }
 
 impl Geometry {
-    /// The name of the largest pack, if it stays.
+    /// Returns the name of the largest pack, if it is not combined with others.
     pub(super) fn largest(&self) -> Option<BString> {
         let largest = self.packs.last().filter(|_| self.split < self.packs.len());
         largest.map(Known::name)
@@ -27,7 +27,8 @@ impl Geometry {
 
 impl Work<'_> {
     /// # Errors
-    /// The packs cannot be listed, or are too large to be compared.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the packs cannot be listed, or
+    /// [`ErrorKind::InvalidInput`] if a pack is too large.
     pub(super) fn geometry(&self, factor: u32) -> Result<Geometry> {
         let mut packs = known_packs(self.repository)?;
         packs.retain(|pack| {
@@ -47,7 +48,7 @@ impl Work<'_> {
             let least =
                 least.ok_or_else(|| too_large(before, "consider in geometric progression"))?;
             if ours.index.len() < least {
-                // The larger of the two is included.
+                // The larger pack of the pair is combined, too.
                 split += 1;
                 break;
             }
@@ -73,10 +74,12 @@ impl Work<'_> {
         self.options.keep_packs.contains(&pack.name())
     }
 
-    /// Selects the objects of the packs to combine, and loose ones, without those in other packs.
+    /// Selects the loose objects and the objects of the packs to combine, without objects in other
+    /// packs.
     ///
     /// # Errors
-    /// An index or a directory cannot be read.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a pack index or a directory cannot be
+    /// read.
     pub(super) fn select_geometric(&self, geometry: &Geometry) -> Result<Selection> {
         let (included, others) = geometry.packs.split_at(geometry.split);
         let objects = self.directory.parent().unwrap_or(&self.directory);
@@ -104,7 +107,7 @@ impl Work<'_> {
         })
     }
 
-    /// The packs that the new one takes the place of.
+    /// Returns the packs that the new pack replaces.
     pub(super) fn rolled_up(&self, geometry: &Geometry, new: Option<&BString>) -> Vec<BString> {
         let mut stems = Vec::new();
         for pack in &geometry.packs[..geometry.split] {

@@ -1,5 +1,5 @@
-//! Writes unreachable objects as loose ones, with the age of their pack, before the pack is
-//! removed.
+//! Writes unreachable objects as loose objects with the age of their pack, before the pack is removed
+//! (`-A`).
 
 use std::collections::HashSet;
 use std::time::SystemTime;
@@ -14,11 +14,12 @@ use crate::pack_objects::{Selection, known_packs, mark};
 use crate::prune::Marks;
 
 impl Work<'_> {
-    /// Makes loose what is in a pack that may go and neither in `selection`, nor in a pack that
-    /// stays.
+    /// Writes the objects of packs that may be removed as loose objects, unless they are in `selection`
+    /// or in a kept pack.
     ///
     /// # Errors
-    /// An object cannot be read or written; or it was interrupted.
+    /// Fails with [`ErrorKind::Object`] if an object cannot be read, [`ErrorKind::Io`] if an object
+    /// cannot be written, or with [`ErrorKind::Interrupted`].
     pub(super) fn loosen(&self, selection: &Selection) -> Result<()> {
         let chosen = selection.members.iter().map(|member| member.id);
         let chosen: HashSet<ObjectId> = chosen.collect();

@@ -1,5 +1,5 @@
-//! The end of a repack: removes redundant packs and loose objects. Other processes may have started
-//! to use omitted objects since the selection; these become loose first.
+//! The end of a repack: removes redundant packs and loose objects. Other processes may have started to
+//! use omitted objects since the selection; these objects are written as loose objects first.
 
 use std::collections::HashSet;
 use std::time::SystemTime;
@@ -18,7 +18,8 @@ use crate::pack_objects::{known_packs, loose_objects, mark};
 use crate::prune::{self, Marks};
 
 impl<'a> Work<'a> {
-    /// Marks the present tips, besides all that is `chosen`, and the objects that arrived since.
+    /// Marks the objects in `chosen`, the objects reachable from current tips, and the objects that
+    /// were written since the selection.
     pub(super) fn marks(&self, chosen: HashSet<ObjectId>) -> Result<(Marks<'a>, Vec<ObjectId>)> {
         let mut marks = Marks::new(self.repository, self.watch)?;
         marks.assume(chosen);
@@ -26,12 +27,12 @@ impl<'a> Work<'a> {
         Ok((marks, new))
     }
 
-    /// Removes packs, unless others write all the time, and then loose objects that are in a pack.
-    /// `marks` is there if objects go that are in no other pack.
+    /// Removes packs, unless other processes write for too long, and then loose objects that are
+    /// packed. `marks` is given if objects are removed that no other pack contains.
     ///
     /// # Errors
-    /// What leads to objects cannot be read, or something newly does and cannot be saved: then
-    /// nothing is removed.
+    /// Fails without removing a file if the roots of reachability cannot be read, or if a newly
+    /// reachable object cannot be written as a loose object.
     pub(super) fn remove(
         &self,
         redundant: &[BString],
@@ -57,7 +58,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Removes packs. Whatever names them goes first.
+    /// Removes packs. Files that name the packs, such as a multi-pack-index, are removed first.
     fn remove_packs(
         &self,
         redundant: &[BString],
@@ -80,7 +81,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Makes loose what is in none of the packs that stay, and not loose yet.
+    /// Writes the objects as loose objects that are in no remaining pack and not loose yet.
     fn save(&self, mut new: Vec<ObjectId>, redundant: &[BString]) -> Result<()> {
         new.sort_unstable();
         new.dedup();
@@ -98,7 +99,7 @@ impl<'a> Work<'a> {
         let loose: HashSet<ObjectId> = loose_objects(objects)?.into_iter().collect();
         let store = self.repository.objects()?.without_replacements();
         for (id, _) in new.iter().zip(marks).filter(|(_, mark)| !mark) {
-            // What may be missing need not be saved.
+            // Objects that may be missing need not be saved.
             if !loose.contains(id) && store.contains(id).map_err(from_odb)? {
                 store.loosen(id, SystemTime::now()).map_err(from_odb)?;
             }

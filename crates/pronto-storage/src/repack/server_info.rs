@@ -1,4 +1,4 @@
-//! Writes the lists of packs and refs for servers without Git support.
+//! Writes the lists of packs and refs for servers without Git support (`git update-server-info`).
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,10 +12,11 @@ use pronto_repository::{ErrorKind, Repository, Result};
 
 use crate::pack_objects::known_packs;
 
-/// Writes `info/refs` and `objects/info/packs`, unless they say so already.
+/// Writes `info/refs` and `objects/info/packs`, unless their content is up to date.
 ///
 /// # Errors
-/// References cannot be read, or files not written.
+/// Fails with [`ErrorKind::Reference`] if refs cannot be read, or [`ErrorKind::Io`] if a file cannot be
+/// written.
 pub fn update_server_info(repository: &Repository) -> Result<()> {
     let mut refs: Vec<(BString, ObjectId)> = Vec::new();
     repository.refs().for_each("refs/", |reference| {
@@ -44,7 +45,7 @@ pub fn update_server_info(repository: &Repository) -> Result<()> {
     let mut names: Vec<BString> = own.map(|pack| pack.name()).collect();
     let objects = repository.objects_dir();
     let path = objects.join("info/packs");
-    // Those that were listed keep their order, unless one of them is gone.
+    // Listed packs keep their order, unless one of them was removed.
     let before = std::fs::read(&path).unwrap_or_default();
     let known = before.lines().filter_map(|line| line.strip_prefix(b"P "));
     let known: Vec<&[u8]> = known.collect();
@@ -62,7 +63,7 @@ pub fn update_server_info(repository: &Repository) -> Result<()> {
     replace(repository, &path, &text)
 }
 
-/// Puts `text` in place of the file, if it is another one.
+/// Replaces the content of the file by `text`, if it differs.
 fn replace(repository: &Repository, path: &Path, text: &[u8]) -> Result<()> {
     if std::fs::read(path).is_ok_and(|before| before == text) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Fetches blocks of a pack, and compares them with its digests.
+//! Fetches blocks of a pack, and verifies their digests.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use crate::manifest::Object;
 use crate::repository::Repository;
 use crate::{Error, ErrorKind};
 
-/// The number of bytes of a digest.
+/// The length of a digest in bytes.
 const DIGEST_LEN: usize = 32;
 
 /// A pack in the store.
@@ -25,9 +25,9 @@ pub(super) struct PackSource<B>(Arc<Inner<B>>);
 
 struct Inner<B> {
     repository: Arc<Repository<B>>,
-    /// The name of the object, with the prefix of the repository.
+    /// The name of the object, including the prefix of the repository.
     name: String,
-    /// The digests of the blocks, one behind the other; empty until they are known.
+    /// The concatenated digests of the blocks, or no bytes until the digests are read.
     sums: watch::Receiver<Bytes>,
     cache: Arc<BlockCache>,
 }
@@ -75,7 +75,7 @@ impl<B: Backend> BlockSource for PackSource<B> {
             let mut sums = inner.sums.clone();
             let mut share = share;
             if sums.borrow().is_empty() {
-                // They are on their way, and need a share themselves.
+                // The digests are being fetched, which needs a share of its own.
                 drop(share.take());
                 if sums.wait_for(|sums| !sums.is_empty()).await.is_err() {
                     return;
@@ -88,7 +88,7 @@ impl<B: Backend> BlockSource for PackSource<B> {
                 }
                 drop(share);
             };
-            // Digesting and writing would keep other calls of the store waiting.
+            // Computing digests and writing files would block other calls of the store.
             drop(tokio::task::spawn_blocking(land));
         };
         drop(self.0.cache.runtime.spawn(task));
@@ -141,7 +141,8 @@ impl<B> fmt::Debug for PackSource<B> {
     }
 }
 
-/// The kinds that mean "no such file" and "cut short" are those of files: readers would look for another one.
+/// Converts an error, but not to the kinds "no such file" and "unexpected end", for which readers
+/// would search for another file.
 fn to_io(error: Error) -> io::Error {
     let kind = match error.kind() {
         ErrorKind::Corrupt => io::ErrorKind::InvalidData,

@@ -1,4 +1,4 @@
-//! Stores of crate `object_store`: S3, Google, Azure, and directories.
+//! The stores of crate `object_store`: S3, Google, Azure, and directories.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -29,28 +29,28 @@ use super::url::Service;
 use super::{Bucket, Content, Creation, Entry, Page};
 use crate::{Error, ErrorKind, Result};
 
-/// The size from which on files are uploaded in parts.
+/// The size in bytes from which files are uploaded in parts.
 const LARGE_BYTES: u64 = 32 << 20;
 
-/// The size of the parts.
+/// The size in bytes of the parts.
 const PART_BYTES: u64 = 16 << 20;
 
-/// A store of a cloud, or a directory.
+/// A cloud store, or a directory.
 #[derive(Clone)]
 pub struct Cloud {
     store: Arc<dyn ObjectStore>,
-    /// Lists in order, page by page. Directories are listed as a whole.
+    /// The interface that lists names in order, page by page. A directory is listed as a whole.
     pages: Option<Arc<dyn PaginatedListStore>>,
-    /// The prefix of all names; empty, or with a slash at its end.
+    /// The prefix of all names, which is empty or ends with a slash.
     prefix: String,
 }
 
 impl Cloud {
-    /// Prepares to use the store at `location`. Makes no call.
+    /// Prepares the use of the store at `location`, without a call of the store.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: credentials or addresses in variables are malformed. [`ErrorKind::Io`]: the
-    /// directory does not exist.
+    /// Fails with [`ErrorKind::Options`] if credentials or URLs in variables are malformed, and
+    /// with [`ErrorKind::Io`] if the directory does not exist.
     pub fn open(location: &Location) -> Result<Self> {
         let (store, pages): (Arc<dyn ObjectStore>, Option<Arc<dyn PaginatedListStore>>) =
             match &location.service {
@@ -109,7 +109,7 @@ impl Cloud {
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => {
                 let error = failed(&error, name);
-                // A range that begins behind the end is refused like a malformed request.
+                // A range that begins after the end is refused like a malformed request.
                 let may_be_short = *error.kind() == ErrorKind::Unavailable;
                 return match may_be_short.then(|| self.head(name)) {
                     Some(head) => match head.await? {
@@ -146,7 +146,7 @@ impl Cloud {
                 Err(error) => Err(error),
             };
             if let Err(error) = sent {
-                // The store removes the parts some day if this fails, too.
+                // If the abort fails, too, the store removes the parts later.
                 let _ = upload.abort().await;
                 return Err(error);
             }
@@ -158,7 +158,7 @@ impl Cloud {
 
 impl Bucket for Cloud {
     async fn get(&self, name: &str, most: u64) -> Result<Option<Bytes>> {
-        // One byte more shows that it is too large, at no cost.
+        // Reading one more byte detects an object that is too large, at no cost.
         let found = self.read(name, 0..most.saturating_add(1)).await?;
         match found {
             Some(bytes) if bytes.len() as u64 > most => {
@@ -294,7 +294,8 @@ async fn read_part(path: PathBuf, at: u64, len: u64) -> Result<Bytes> {
     }
 }
 
-/// The protocol repeats calls itself; the few here are for connections that were closed.
+/// Returns the retry settings of the library. The protocol retries calls itself, so the library
+/// retries only calls on closed connections.
 fn retries() -> RetryConfig {
     RetryConfig {
         max_retries: 2,
@@ -313,7 +314,7 @@ fn directory(path: &DiskPath) -> Result<LocalFileSystem> {
     Ok(store.with_fsync(true))
 }
 
-/// Applies variables whose names a service knows; `is_plain` says that one has an address without TLS.
+/// Applies the variables whose names a service recognises. `is_plain` allows a URL without TLS.
 fn apply<T, K: FromStr>(
     builder: T,
     variables: &[(String, String)],
@@ -327,7 +328,7 @@ fn apply<T, K: FromStr>(
     })
 }
 
-/// Returns whether the address of the service in `variables` has no TLS: the operator chose that.
+/// Returns whether the URL of the service in `variables` has no TLS, by choice of the operator.
 fn is_plain(variables: &[(String, String)]) -> bool {
     let is_address = |name: &str| name.ends_with("ENDPOINT") || name.ends_with("ENDPOINT_URL");
     variables
@@ -397,7 +398,7 @@ fn failed(error: &StoreError, name: impl Display) -> Error {
             "the store does not answer as it should",
         ),
     };
-    // What follows is the answer of the service, in XML.
+    // The rest is the XML response of the service.
     let reason = error.to_string();
     let reason = reason.lines().next().unwrap_or_default().to_owned();
     Error::new(kind, message)

@@ -1,4 +1,4 @@
-//! Tells an observer of each call of a store.
+//! Reports each call of a store to an observer.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -12,30 +12,30 @@ use crate::{ErrorKind, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallKind {
-    /// An object, or a part of one, was read.
+    /// Reads an object, or a part of an object.
     Get,
-    /// Size and time of an object were read.
+    /// Reads the size and the time of an object.
     Head,
-    /// An object was written.
+    /// Writes an object.
     Put,
-    /// An object was written unless it existed.
+    /// Writes an object unless it exists.
     Create,
-    /// Names were listed.
+    /// Lists names.
     List,
-    /// An object was deleted.
+    /// Deletes an object.
     Delete,
-    /// A generation, or the time, was read from the database.
+    /// Reads a generation, or the time, from the database.
     DatabaseRead,
-    /// A generation was created in the database unless it existed.
+    /// Creates a generation in the database unless it exists.
     DatabaseCreate,
-    /// Generations or repositories were listed by the database.
+    /// Lists generations or repositories of the database.
     DatabaseList,
-    /// A generation was deleted from the database.
+    /// Deletes a generation from the database.
     DatabaseDelete,
 }
 
 impl CallKind {
-    /// Returns a word for it.
+    /// Returns the name of the kind, for metrics.
     pub fn name(self) -> &'static str {
         match self {
             CallKind::Get => "get",
@@ -51,7 +51,7 @@ impl CallKind {
         }
     }
 
-    /// Returns whether the call is one of the database of generations, and not of the store.
+    /// Returns whether the call uses the database of generations, and not the store.
     pub fn is_of_database(self) -> bool {
         matches!(
             self,
@@ -63,27 +63,28 @@ impl CallKind {
     }
 }
 
-/// A call that has ended.
+/// A completed call.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Call {
-    /// The kind.
+    /// The kind of the call.
     pub kind: CallKind,
-    /// The bytes that were read or written.
+    /// The number of bytes that were read or written.
     pub bytes: u64,
-    /// The time that it took.
+    /// The duration of the call.
     pub duration: Duration,
-    /// Why it failed; `None` if the store answered.
+    /// The kind of the error, or `None` if the call succeeded.
     pub error: Option<ErrorKind>,
 }
 
-/// A receiver of calls that have ended. It runs on the thread that waits for the call, and must not wait.
+/// A receiver of completed calls, which runs on the thread that waits for the call, and must not
+/// block.
 pub trait Observer: Send + Sync + 'static {
-    /// Takes a call.
+    /// Receives a completed call.
     fn called(&self, call: &Call);
 }
 
-/// Measures calls, and tells an observer of them.
+/// Measures calls, and reports them to an observer.
 #[derive(Default)]
 pub(crate) struct Meter(OnceLock<Arc<dyn Observer>>);
 
@@ -102,7 +103,7 @@ impl<B> Metered<B> {
         }
     }
 
-    /// Tells `observer` of all calls from now on. The first observer stays.
+    /// Reports all calls to `observer` from now on. A second observer is ignored.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.meter.observe(observer);
     }
@@ -118,12 +119,12 @@ impl<B> Metered<B> {
 }
 
 impl Meter {
-    /// Tells `observer` of all calls from now on. The first observer stays.
+    /// Reports all calls to `observer` from now on. A second observer is ignored.
     pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
         let _ = self.0.set(observer);
     }
 
-    /// Waits for a call, and reports it.
+    /// Waits for a call, and reports the call to the observer.
     pub(crate) async fn measure<T>(
         &self,
         kind: CallKind,

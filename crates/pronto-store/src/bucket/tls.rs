@@ -1,4 +1,4 @@
-//! HTTP for the services: reqwest on the TLS that all of pronto uses.
+//! HTTP for the cloud services: reqwest with the TLS implementation of pronto.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use object_store::client::{HttpClient, HttpConnector};
 
 use crate::tls;
 
-/// The time in which a connection must be made.
+/// The connect timeout.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The longest time without a byte.
+/// The timeout for receiving the next byte.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Makes clients of HTTP.
+/// Creates HTTP clients.
 #[derive(Debug)]
 pub(super) struct Connector;
 

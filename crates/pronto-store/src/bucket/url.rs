@@ -1,4 +1,4 @@
-//! Addresses of stores.
+//! URLs of stores.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use pronto::Environment;
 
 use crate::{Error, ErrorKind, Result};
 
-/// The service that keeps the objects.
+/// The service that stores the objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Service {
     /// A directory of this machine.
     Directory(PathBuf),
-    /// A bucket of S3, or of a service with its interface.
+    /// A bucket of S3, or of a service with a compatible interface.
     S3(String),
     /// A bucket of Google Cloud Storage.
     Google(String),
@@ -19,23 +19,24 @@ pub(super) enum Service {
     Azure(String),
 }
 
-/// The address of a store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or
+/// The URL of a store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or
 /// `file:///DIRECTORY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     pub(super) service: Service,
-    /// The prefix of all names; empty, or with a slash at its end.
+    /// The prefix of all names, which is empty or ends with a slash.
     pub(super) prefix: String,
-    /// The variables with credentials and the address of the service.
+    /// The environment variables with the credentials and the endpoint of the service.
     pub(super) variables: Vec<(String, String)>,
 }
 
 impl Location {
-    /// Reads an address. Credentials, region and address of a service are taken from the variables of
-    /// `environment` that its own programs use (`AWS_*`, `GOOGLE_*`, `AZURE_*`).
+    /// Parses a URL. The credentials, the region and the endpoint of a service are read from the
+    /// variables of `environment` that the tools of the service use (`AWS_*`, `GOOGLE_*`,
+    /// `AZURE_*`).
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: it is not the address of a store.
+    /// Fails with [`ErrorKind::Options`] if `url` is not the URL of a store.
     pub fn parse(url: &str, environment: &Environment) -> Result<Self> {
         let wrong = |why: &str| {
             let message = format!("'{url}' is not the address of a store: {why}");

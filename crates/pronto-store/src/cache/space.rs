@@ -1,4 +1,4 @@
-//! The directories of a cache, and what may be removed from them.
+//! The directories of a cache, and the removal of unused files.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, DirEntry};
@@ -14,15 +14,15 @@ use super::Shelf;
 use crate::manifest::Manifest;
 use crate::{ErrorKind, Result};
 
-/// The size of the unit in which the system counts the room that a file takes.
+/// The size in bytes of the unit of `st_blocks`.
 const SECTOR_BYTES: u64 = 512;
 
-/// The files of one object, which belong together.
+/// The files of one object.
 #[derive(Default)]
 struct Group {
     paths: Vec<PathBuf>,
     bytes: u64,
-    /// Whether a view has a link to one of them.
+    /// Whether a view has a hard link to one of the files.
     is_linked: bool,
 }
 
@@ -42,7 +42,8 @@ impl Shelf {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Removes files that no view has links to, but those of the objects in `kept`.
+    /// Removes the files to which no view has hard links, except for those of the objects in
+    /// `kept`.
     pub(super) fn sweep(&self, kept: &HashSet<String>) {
         let mut left = 0;
         for (stem, group) in self.groups() {
@@ -51,21 +52,22 @@ impl Shelf {
                 continue;
             }
             for path in group.paths {
-                // A file that cannot be removed stays, and is tried again.
+                // A file that cannot be removed stays until the next attempt.
                 let _ = fs::remove_file(path);
             }
         }
         self.bytes.store(left, Ordering::Relaxed);
     }
 
-    /// Removes the view and its files if no request uses it. Returns whether that was so.
+    /// Removes the view and its files unless a request uses the view. Returns whether they were
+    /// removed.
     pub(super) fn evict(&self) -> bool {
         let mut current = match self.current.try_lock() {
             Ok(current) => current,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return false,
         };
-        // No request gets the view while this is locked.
+        // No request can get the view while the mutex is locked.
         if current.as_ref().is_some_and(|it| Arc::strong_count(it) > 1) {
             return false;
         }
@@ -90,7 +92,7 @@ impl Shelf {
     }
 }
 
-/// Returns the part of a name that the files of an object share.
+/// Returns the part of a name that all files of an object share.
 fn stem(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
@@ -102,16 +104,16 @@ pub(super) fn stems(manifest: &Manifest) -> HashSet<String> {
     stems.collect()
 }
 
-/// Removes what an ended process has left in the cache at `directory`. Returns the repositories that have
-/// files.
+/// Removes the temporary files and views of an ended process from the cache at `directory`. Returns
+/// the repositories that have files.
 ///
 /// # Errors
-/// A directory cannot be removed.
+/// Fails with [`ErrorKind::Io`] if a directory cannot be removed.
 pub(super) fn tidy(directory: &Path) -> Result<HashMap<String, Arc<Shelf>>> {
     let mut shelves = HashMap::new();
     for entry in entries(directory) {
         let name = entry.file_name().to_string_lossy().into_owned();
-        // Nothing else in the directory is touched.
+        // Other files in the directory stay.
         let is_own = name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_own || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
@@ -132,7 +134,8 @@ pub(super) fn tidy(directory: &Path) -> Result<HashMap<String, Arc<Shelf>>> {
     Ok(shelves)
 }
 
-/// Makes the directories above the view `target`, and removes what a failed attempt has left there.
+/// Creates the parent directories of the view `target`, and removes the remains of a failed
+/// attempt.
 pub(super) fn prepare(shelf: &Path, target: &Path) -> Result<()> {
     for part in ["view", "push", "file"] {
         let path = shelf.join(part);
@@ -150,7 +153,7 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes the repository `target`, which has the refs of the view `view` and borrows its objects.
+/// Creates the repository `target`, which has the refs of the view `view` and borrows its objects.
 pub(super) fn borrow(view: &Path, target: &Path) -> Result<()> {
     for part in ["objects/pack", "objects/info", "reftable"] {
         let path = target.join(part);
@@ -173,7 +176,7 @@ pub(super) fn borrow(view: &Path, target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns what is in a directory; nothing if it cannot be read.
+/// Returns the entries of a directory, or no entries if the directory cannot be read.
 fn entries(directory: &Path) -> Vec<DirEntry> {
     let listed = fs::read_dir(directory);
     listed.map_or(Vec::new(), |listed| listed.flatten().collect())

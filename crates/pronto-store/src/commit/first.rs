@@ -22,9 +22,9 @@ use crate::{Error, ErrorKind, Result};
 pub struct Creating {
     /// The hash function of object ids.
     pub hash: Kind,
-    /// The time for which objects are kept.
+    /// The time for which unused objects are kept.
     pub policy: Policy,
-    /// Configuration in the form of Git.
+    /// The configuration in Git's format.
     pub config: Bytes,
 }
 
@@ -39,10 +39,11 @@ impl Default for Creating {
 }
 
 impl<B: Backend> Repository<B> {
-    /// Makes the repository, with packs and refs.
+    /// Creates the repository, with packs and refs.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`]; the refs cannot be made; those of the store.
+    /// Fails with [`ErrorKind::Exists`] if the repository exists, with [`ErrorKind::Options`] if
+    /// the refs cannot be created, and with the errors of the store.
     pub async fn create(&self, creating: &Creating, content: Push) -> Result<()> {
         if !creating.policy.is_safe() {
             let message = "grace period or retention is too short";
@@ -77,21 +78,22 @@ impl<B: Backend> Repository<B> {
         let created = self.persist(|| generations.create(&self.prefix, number, bytes.clone()));
         match created.await? {
             Creation::Created => Ok(()),
-            // The answer of an earlier call may be lost.
+            // The response to an earlier call may have been lost.
             Creation::Exists if self.read(number).await?.as_ref() == Some(&bytes) => Ok(()),
             Creation::Exists => Err(self.exists()),
         }
     }
 
-    /// Checks that there is no repository yet.
+    /// Checks that the repository does not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`]; those of the store.
+    /// Fails with [`ErrorKind::Exists`] if the repository exists, and with the errors of the store.
     pub async fn check_new(&self) -> Result<()> {
         self.removed().await.map(drop)
     }
 
-    /// Returns the newest generation if it says that the repository is removed; `None` if there is none.
+    /// Returns the newest generation if it marks the repository as removed, or `None` if there is
+    /// no generation. Fails with [`ErrorKind::Exists`] if the repository is not removed.
     async fn removed(&self) -> Result<Option<Generation>> {
         // Generation 1 of an old repository may have expired.
         let Some(newest) = self.newest().await? else {
@@ -109,7 +111,7 @@ impl<B: Backend> Repository<B> {
         }
     }
 
-    /// Returns what is before the first generation: nothing, or a removed repository.
+    /// Returns the predecessor of the first generation: an empty one, or a removed repository.
     async fn before(&self, creating: &Creating) -> Result<Generation> {
         let Some(removed) = self.removed().await? else {
             return Ok(self.nothing(creating));
@@ -131,7 +133,7 @@ impl<B: Backend> Repository<B> {
         })
     }
 
-    /// Returns what is before the first generation.
+    /// Returns an empty predecessor of the first generation.
     fn nothing(&self, creating: &Creating) -> Generation {
         Generation {
             manifest: Manifest {

@@ -1,4 +1,4 @@
-//! The next generation: decides about changes on a base, and writes the manifest.
+//! Plans the next generation: decides about changes on a base, and creates the manifest.
 
 use std::time::Duration;
 
@@ -18,38 +18,38 @@ use crate::{Result, tables};
 /// The decision about a change.
 #[derive(Clone, Debug)]
 pub(super) enum Decision {
-    /// The refs of a push.
+    /// The results of the ref updates of a push.
     Refs(Vec<Verdict>),
     /// The replacement is made.
     Replaced,
-    /// The files or the configuration to be replaced are not there, or refs have changed.
+    /// The files or the configuration to replace do not exist, or refs have changed.
     Gone,
-    /// Objects that the push was checked with were deleted.
+    /// Objects on which the check of the push relied were deleted.
     Pruned,
 }
 
-/// The next generation, and the decisions that it rests on.
+/// The next generation, and the decisions about the changes.
 pub(super) struct Plan {
     pub(super) decisions: Vec<Decision>,
     /// Whether a change is refused.
     pub(super) refuses: bool,
-    /// `None` if nothing changes.
+    /// The next generation, or `None` if nothing changes.
     pub(super) next: Option<Next>,
-    /// The moment before the oldest upload.
+    /// The time before the oldest upload.
     pub(super) oldest_upload: Option<Duration>,
 }
 
-/// A generation that is to be created.
+/// A generation to create.
 pub(super) struct Next {
     pub(super) manifest: Manifest,
     pub(super) bytes: Bytes,
     pub(super) refs: Snapshot,
-    /// A table that must be in the store before.
+    /// A table that must be in the store before the generation is created.
     pub(super) object: Option<(String, Bytes)>,
 }
 
 impl Next {
-    /// Returns the generation, once it is created.
+    /// Returns the generation after its creation.
     pub(super) fn generation(&self) -> Generation {
         Generation {
             manifest: self.manifest.clone(),
@@ -60,8 +60,8 @@ impl Next {
 }
 
 impl Plan {
-    /// Decides about `changes` on `base`. `decided` are decisions that are used without a check, which
-    /// only the simulation does.
+    /// Decides about `changes` on `base`. The decisions in `decided` are used without a check,
+    /// which only the simulation does.
     pub(super) fn make<B: Backend>(
         repository: &Repository<B>,
         base: &Generation,
@@ -105,7 +105,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Plans the generation that says that the repository is removed.
+    /// Plans the generation that marks the repository as removed.
     pub(super) fn removal<B: Backend>(
         repository: &Repository<B>,
         base: &Generation,
@@ -153,16 +153,16 @@ impl Manifest {
     }
 }
 
-/// The next generation while changes are added.
+/// The next generation, while changes are added.
 struct Draft<'a> {
     manifest: Manifest,
     overlay: Overlay<'a>,
     /// The tables of the manifest, without the overlay.
     refs: Snapshot,
-    /// The moments of uploads that it refers to.
+    /// The times of the uploads that the generation references.
     uploads: Vec<Duration>,
     has_changed: bool,
-    /// Unless the simulation tries what happens without.
+    /// Whether bases are checked. Only the simulation disables this check.
     checks_base: bool,
     checks_refs: bool,
 }
@@ -184,7 +184,7 @@ impl Draft<'_> {
         Ok(Decision::Refs(verdicts))
     }
 
-    /// Returns the verdict on a push after which the generation would hold more than it may; `None` if it fits.
+    /// Returns the verdict on a push that exceeds its bounds, or `None` if the push fits.
     fn excess(&self, push: &Push) -> Result<Option<Verdict>> {
         if let Some(most) = push.bounds.bytes {
             let known = |uploaded: &&Uploaded| {
@@ -210,7 +210,7 @@ impl Draft<'_> {
         Ok(None)
     }
 
-    /// Applies the updates of `push` that were once found to be right.
+    /// Applies the updates of `push` that had the given verdicts, without a check.
     fn force(&mut self, push: &Push, verdicts: &[Verdict]) -> Result<Decision> {
         for (update, verdict) in push.updates.iter().zip(verdicts) {
             if *verdict == Verdict::Applied {
@@ -227,7 +227,8 @@ impl Draft<'_> {
     fn take(&mut self, packs: &[Uploaded]) {
         for uploaded in packs {
             let is_known = |pack: &Pack| pack.id == uploaded.pack.id;
-            // The same pack was pushed twice: one will do, and the other is deleted as an orphan.
+            // The same pack was pushed twice. One copy is sufficient, and the other one is deleted
+            // as an orphan.
             if !self.manifest.packs.iter().any(is_known) {
                 self.manifest.packs.push(uploaded.pack.clone());
                 self.uploads.push(uploaded.begun);
@@ -274,15 +275,15 @@ impl Draft<'_> {
         Decision::Replaced
     }
 
-    /// Returns whether the refs are those that do not reach what is deleted.
+    /// Returns whether the refs are still those from which the deleted objects are unreachable.
     fn can_prune(&self, replacement: &Replacement) -> bool {
         let index = self.manifest.next_update_index();
-        // Pushes of the same generation have their table only in the end.
+        // Pushes in the same generation get their table only at the end.
         let is_same = |seen| seen == index && self.overlay.len() == 0;
         !self.checks_refs || replacement.prunes.is_none_or(is_same)
     }
 
-    /// Returns whether the layers that are replaced are those that are there.
+    /// Returns whether the replaced layers are the existing ones.
     fn has_layers(&self, merged: &[MergedLayers]) -> bool {
         merged.iter().all(|merged| {
             let layers = self.manifest.layers.iter();
@@ -292,7 +293,7 @@ impl Draft<'_> {
         })
     }
 
-    /// Puts a merged table in the place of others, if they are all there as neighbours.
+    /// Replaces tables by their merged table, if all of them exist and are adjacent.
     fn merge_tables(&mut self, merged: &MergedTables) -> Result<bool> {
         let tables = &mut self.manifest.tables;
         let len = merged.old.len();

@@ -1,4 +1,4 @@
-//! The removal of a repository: a generation that says so.
+//! The removal of a repository, by a generation that marks it as removed.
 
 use std::sync::Arc;
 
@@ -10,11 +10,12 @@ use crate::clock::Clock as _;
 use crate::repository::Repository;
 
 impl<B: Backend> Repository<B> {
-    /// Removes the repository: requests that begin later do not find it. Upkeep deletes its objects after the
-    /// retention. It can be created again.
+    /// Removes the repository. Requests that begin later do not find it. Upkeep deletes the objects
+    /// after the retention. The repository can be created again.
     ///
     /// # Errors
-    /// As for [`latest`](Repository::latest). [`ErrorKind::Unknown`](crate::ErrorKind::Unknown): it may be
+    /// Fails for the same reasons as [`latest`](Repository::latest), and with
+    /// `ErrorKind::Unknown`(crate::ErrorKind::Unknown) if the repository may or may not be
     /// removed.
     pub async fn remove(&self) -> Result<()> {
         let _turn = self.queue.turn.lock().await;

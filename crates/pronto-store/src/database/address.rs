@@ -10,32 +10,34 @@ use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use super::password::{self, Target};
 use crate::{Error, ErrorKind, Result};
 
-/// The port of PostgreSQL.
+/// The default port of PostgreSQL.
 const PORT: u16 = 5432;
 
-/// The longest name of a store.
+/// The largest length of the name of a store in bytes.
 const LONGEST_STORE: usize = 1000;
 
-/// The address of a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=…`. It never shows the
-/// password.
+/// The address of a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=…`. `Debug` and
+/// messages never show the password.
 #[derive(Clone)]
 pub struct DatabaseAddress {
     pub(super) config: Config,
-    /// The certificates of authorities, in place of those of the system.
+    /// The file with the certificates of authorities, which replace those of the system.
     pub(super) authorities: Option<PathBuf>,
-    /// The name of the store in the table; `None` for the address of the store.
+    /// The name of the store in the table, or `None` for the URL of the store.
     pub(super) store: Option<String>,
-    /// Host, port and database, for messages.
+    /// The host, port and database, for messages.
     pub(super) name: String,
 }
 
 impl DatabaseAddress {
-    /// Reads an address, in the form of PostgreSQL's own programs. Beyond their parameters, `pronto_store` names the
-    /// store, and `sslrootcert` a file of authorities. User and password may be in the variables `PGUSER` and
-    /// `PGPASSWORD` of `environment`, and the password in the file that `PGPASSFILE` names, or `~/.pgpass`.
+    /// Parses an address in the format of PostgreSQL's programs. In addition to their parameters,
+    /// `pronto_store` names the store, and `sslrootcert` a file with the certificates of
+    /// authorities. The user and the password may be in the variables `PGUSER` and `PGPASSWORD` of
+    /// `environment`, and the password in the file that `PGPASSFILE` names, or `~/.pgpass`.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`]: it is no such address. The message does not show it, because it may have a password.
+    /// Fails with [`ErrorKind::Options`] if `url` is not a valid address. The message does not
+    /// contain the address, which may contain a password.
     pub fn parse(url: &str, environment: &Environment) -> Result<Self> {
         let scheme = url.split_once("://").map(|(scheme, _)| scheme);
         if !matches!(scheme, Some("postgres" | "postgresql")) {
@@ -44,7 +46,7 @@ impl DatabaseAddress {
         let mut own = Own::default();
         let rest = own.take_from(url)?;
         let mut config: Config = rest.parse().map_err(|error| {
-            // Names a parameter, and never its value.
+            // The error names a parameter, and never its value.
             let error: tokio_postgres::Error = error;
             let reason = std::error::Error::source(&error);
             wrong(&reason.map_or_else(|| error.to_string(), ToString::to_string))
@@ -64,7 +66,7 @@ impl DatabaseAddress {
             true => SslMode::Require,
             false => SslMode::Disable,
         });
-        // A standby is behind, and takes no commits.
+        // A standby lags behind, and accepts no commits.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         let has_at = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
         if config.get_hosts().iter().any(has_at) {
@@ -108,7 +110,7 @@ fn host(host: &Host) -> String {
     }
 }
 
-/// The parameters that are not passed on.
+/// The parameters that are not passed to the PostgreSQL library.
 #[derive(Default)]
 struct Own {
     encrypts: Option<bool>,
@@ -117,7 +119,7 @@ struct Own {
 }
 
 impl Own {
-    /// Returns the address without these parameters.
+    /// Extracts these parameters, and returns the address without them.
     fn take_from(&mut self, url: &str) -> Result<String> {
         let Some((address, query)) = url.split_once('?') else {
             return Ok(url.to_owned());
@@ -144,7 +146,7 @@ impl Own {
         })
     }
 
-    /// Without a parameter, what leaves the machine is encrypted.
+    /// Returns whether connections are encrypted. By default, connections to another machine are.
     fn is_encrypted(&self, config: &Config) -> bool {
         let is_here = |host: &Host| match host {
             Host::Unix(_) => true,
@@ -153,7 +155,7 @@ impl Own {
                 name == "localhost" || name.parse().is_ok_and(is_loopback)
             }
         };
-        // Connections are made to `hostaddr` if it is there, whatever `host` says.
+        // If `hostaddr` is given, connections are made to it, independent of `host`.
         let mut addresses = config.get_hostaddrs().iter();
         self.encrypts.unwrap_or_else(|| {
             !config.get_hosts().iter().all(is_here) || addresses.any(|it| !it.is_loopback())

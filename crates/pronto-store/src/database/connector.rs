@@ -1,4 +1,4 @@
-//! TLS for connections of the database, over the rustls that all of pronto uses.
+//! TLS for connections to the database, with the rustls of pronto.
 
 use std::io;
 use std::pin::Pin;
@@ -16,12 +16,12 @@ use tokio_rustls::TlsConnector;
 use super::address::DatabaseAddress;
 use crate::{Error, ErrorKind, Result, tls};
 
-/// Makes connections whose server has a certificate for its name.
+/// Creates connections, and verifies that the certificate of the server is valid for its name.
 #[derive(Clone)]
 pub(super) struct Connector(Arc<ClientConfig>);
 
 impl Connector {
-    /// Prepares connections to `address`, which trust its authorities, or those of the system.
+    /// Prepares connections to `address` that trust its authorities, or those of the system.
     pub(super) fn new(address: &DatabaseAddress) -> Result<Self> {
         let roots = match &address.authorities {
             None => tls::system_roots(),
@@ -63,7 +63,7 @@ impl MakeTlsConnect<Socket> for Connector {
     }
 }
 
-/// A handshake with the server of a name.
+/// A handshake with the server of this name.
 pub(super) struct Handshake {
     connector: TlsConnector,
     name: ServerName<'static>,
@@ -87,7 +87,7 @@ pub(super) struct Encrypted(tokio_rustls::client::TlsStream<Socket>);
 
 impl TlsStream for Encrypted {
     fn channel_binding(&self) -> ChannelBinding {
-        // The certificate is verified, so that no other server can take part.
+        // The certificate is verified, so a man in the middle is excluded.
         ChannelBinding::none()
     }
 }

@@ -1,4 +1,4 @@
-//! Errors of the database.
+//! Conversion of errors of the database.
 
 use std::error::Error as _;
 use std::io;
@@ -8,13 +8,13 @@ use tokio_postgres::error::SqlState;
 
 use crate::{Error, ErrorKind};
 
-/// The explanation of an error.
+/// The kind and the message for an error.
 #[derive(Clone, Copy)]
 struct Explained {
     kind: ErrorKind,
-    /// The behaviour of the database, after its name.
+    /// The message, which follows the name of the database.
     message: &'static str,
-    /// The way out.
+    /// The advice for the operator.
     hint: Option<&'static str>,
 }
 
@@ -37,13 +37,13 @@ impl Explained {
     }
 }
 
-/// Returns the error for an answer of the database called `name`.
+/// Returns the error for a failed call of the database `name`.
 pub(super) fn failed(error: &SqlError, name: &str) -> Error {
     explain(error, name, error.code().map_or(Explained::SILENT, of_code))
 }
 
-/// Returns the error for a connection that could not be made. What the program and the database cannot agree on does
-/// not get better by itself; a network may.
+/// Returns the error for a failed connection attempt. A protocol mismatch between the program and
+/// the database is permanent, while a network failure may be temporary.
 pub(super) fn not_connected(error: &SqlError, name: &str) -> Error {
     let explained = match (error.code(), io_cause(error)) {
         (Some(code), _) => of_code(code),
@@ -98,7 +98,8 @@ fn explain(error: &SqlError, name: &str, explained: Explained) -> Error {
     }
 }
 
-/// Returns whether a connection is of no use after the answer `code`: the server ends, or takes no commits.
+/// Returns whether a connection is unusable after the SQL state `code`, because the server ends or
+/// accepts no commits.
 pub(super) fn ends_connection(code: &SqlState) -> bool {
     matches!(code.code().get(..2), Some("08" | "57" | "58" | "25" | "XX"))
 }
@@ -114,11 +115,12 @@ fn of_code(code: &SqlState) -> Explained {
         "42P01" => Explained::new(ErrorKind::NoStore, "has lost its tables")
             .with_hint("restore them, or start the servers again to make them"),
         code => match code.get(..2) {
-            // Authorization.
+            // Authorization errors.
             Some("28") => Explained::new(ErrorKind::Denied, "refuses the user").with_hint(
                 "check user, password and pg_hba.conf; the password may be in ~/.pgpass or PGPASSWORD",
             ),
-            // Connections, read-only standbys, conflicts, lack of resources, operators, and faults of the system.
+            // Connection errors, read-only standbys, conflicts, lack of resources, operator
+            // intervention, and system errors.
             Some("08" | "25" | "40" | "53" | "55" | "57" | "58" | "XX") => {
                 Explained::new(ErrorKind::Unavailable, "does not answer as it should")
             }

@@ -1,4 +1,4 @@
-//! Passwords that are not in the address: the variable `PGPASSWORD`, and the file of PostgreSQL's own programs.
+//! Passwords from the variable `PGPASSWORD`, and from the password file of PostgreSQL's programs.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,7 +8,7 @@ use pronto_io::untrusted::{self, Links};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The largest file of passwords.
+/// The largest size in bytes of the password file.
 const LARGEST_BYTES: u64 = 1 << 20;
 
 /// A database and its user.
@@ -26,10 +26,10 @@ impl fmt::Display for Target {
     }
 }
 
-/// Returns the password for `target`; `None` if there is none.
+/// Returns the password for `target`, or `None` if no password is given.
 ///
 /// # Errors
-/// [`ErrorKind::Options`]: the file cannot be read, or others may read it.
+/// Fails with [`ErrorKind::Options`] if the file cannot be read, or is readable by other users.
 pub(super) fn find(target: &Target, environment: &Environment) -> Result<Option<Vec<u8>>> {
     if let Some(password) = environment.bytes("PGPASSWORD") {
         return Ok(Some(password.to_vec()));
@@ -63,15 +63,15 @@ pub(super) fn find(target: &Target, environment: &Environment) -> Result<Option<
         .find_map(|line| password(line, target)))
 }
 
-/// Returns the password of a line `HOST:PORT:DATABASE:USER:PASSWORD` that is for `target`. A star stands for
-/// everything, and a backslash before a colon or a backslash for that character.
+/// Returns the password of a line `HOST:PORT:DATABASE:USER:PASSWORD` if the line matches `target`.
+/// A star matches any value, and a backslash escapes a colon or a backslash.
 fn password(line: &[u8], target: &Target) -> Option<Vec<u8>> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.starts_with(b"#") {
         return None;
     }
     let host = match target.host.starts_with('/') {
-        // The name that the usual directory of sockets has in the file.
+        // The file uses this name for the default directory of sockets.
         true if target.host == "/var/run/postgresql" || target.host == "/tmp" => "localhost",
         _ => &target.host,
     };
@@ -87,7 +87,7 @@ fn password(line: &[u8], target: &Target) -> Option<Vec<u8>> {
     Some(field(rest).map_or_else(|| unescape(rest), |(password, _)| password))
 }
 
-/// Returns the field up to the next colon, and what follows.
+/// Returns the field before the next colon, and the rest of the line.
 fn field(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut at = 0;
     loop {

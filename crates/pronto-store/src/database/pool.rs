@@ -1,4 +1,4 @@
-//! Connections to the database: few, kept, and made again with growing pauses.
+//! A pool of a few connections to the database, which reconnects with growing pauses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,22 +16,22 @@ use super::failure::{ends_connection, failed, not_connected};
 use super::schema::{self, Found};
 use crate::{Error, ErrorKind, Result};
 
-/// The most connections of a process. A call takes about a millisecond.
+/// The largest number of connections of a process. A call takes about a millisecond.
 const CONNECTIONS: usize = 8;
 
-/// The time in which a connection must be made.
+/// The connect timeout.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The longest wait for a connection that is free.
+/// The longest wait for a free connection.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// The longest wait for an answer. The server breaks off statements before that.
+/// The timeout of a response. The server aborts statements earlier.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// The first pause after a connection could not be made.
+/// The first pause after a failed connection attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest pause.
+/// The longest pause between connection attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Connections to one database.
@@ -41,11 +41,11 @@ pub(super) struct Pool {
     turns: Semaphore,
     idle: Mutex<Vec<Connected>>,
     outage: Mutex<Outage>,
-    /// Whether the tables have been looked at.
+    /// Whether the tables have been checked.
     is_prepared: tokio::sync::Mutex<bool>,
 }
 
-/// A connection. Its task ends with it, also if the server never answers.
+/// A connection. Dropping it aborts its task, even if the server never responds.
 struct Connected {
     client: Client,
     task: AbortHandle,
@@ -57,16 +57,16 @@ impl Drop for Connected {
     }
 }
 
-/// Failures to connect, one after the other.
+/// A series of failed connection attempts.
 #[derive(Default)]
 struct Outage {
-    /// Until then no connection is tried, and why.
+    /// The time before which no connection is attempted, and the reason.
     wait: Option<(Instant, String)>,
     pause: Duration,
 }
 
 impl Pool {
-    /// Prepares connections. Makes none.
+    /// Prepares a pool without a connection.
     pub(super) fn new(address: DatabaseAddress) -> Result<Self> {
         let is_encrypted = address.config.get_ssl_mode() == SslMode::Require;
         let connector = is_encrypted.then(|| Connector::new(&address)).transpose()?;
@@ -88,17 +88,17 @@ impl Pool {
         })
     }
 
-    /// Returns what messages call the database.
+    /// Returns the name of the database for messages.
     pub(super) fn name(&self) -> &str {
         &self.address.name
     }
 
-    /// Executes a statement in a transaction of its own, with one round trip. It may have had its effect, or may have it
-    /// later, if this fails.
+    /// Executes a statement in a separate transaction, with one round trip. A failed statement may
+    /// have taken effect, or may take effect later.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if a repetition may succeed. [`ErrorKind::Denied`], [`ErrorKind::NoStore`],
-    /// [`ErrorKind::Unsupported`].
+    /// Fails with [`ErrorKind::Unavailable`] if a retry may succeed, and otherwise with
+    /// [`ErrorKind::Denied`], [`ErrorKind::NoStore`] or [`ErrorKind::Unsupported`].
     pub(super) async fn ask(
         &self,
         statement: &str,
@@ -114,7 +114,7 @@ impl Pool {
         let client = &connected.client;
         let answer = timeout(ANSWER, client.query_typed(statement, parameters)).await;
         let Ok(answer) = answer else {
-            // The answer may come later: the connection is of no use.
+            // The response may still be received later, so the connection is unusable.
             return Err(self.silent("does not answer"));
         };
         let is_sound = match &answer {
@@ -153,7 +153,7 @@ impl Pool {
         {
             return Err(self.silent("cannot be reached").because(reason.clone()));
         }
-        // Each host may have addresses of two families, and each address its own time.
+        // A host may have addresses of two families, and each address has a separate timeout.
         let config = &self.address.config;
         let each = config.get_connect_timeout().copied().unwrap_or(CONNECT);
         let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(1);
@@ -166,7 +166,7 @@ impl Pool {
         match &connected {
             Ok(_) => *outage = Outage::default(),
             Err(error) if *error.kind() == ErrorKind::Unavailable => {
-                // Calls that fail together are one failure.
+                // Concurrent failures count as one failure.
                 let is_new = outage
                     .wait
                     .as_ref()
@@ -185,7 +185,7 @@ impl Pool {
         let to_error = |error: SqlError| failed(&error, self.name());
         let refused = |error: SqlError| not_connected(&error, self.name());
         let config = &self.address.config;
-        // The end of a connection is noticed by its client.
+        // The client notices the end of the connection.
         let (client, task) = match &self.connector {
             Some(connector) => {
                 let connected = config.connect(connector.clone()).await;

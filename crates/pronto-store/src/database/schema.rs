@@ -1,9 +1,9 @@
-//! The tables.
+//! The schema of the database.
 
 use tokio_postgres::{Client, Error as SqlError};
 
-/// The steps from nothing to the newest tables. The number of those that were taken is the version, so that steps are
-/// only ever added.
+/// The migrations from an empty database to the current schema. The version is the number of
+/// applied migrations, so migrations are only ever appended.
 const STEPS: [&str; 1] = [
     "CREATE TABLE pronto_generations (
         store text COLLATE \"C\" NOT NULL,
@@ -16,39 +16,41 @@ const STEPS: [&str; 1] = [
         'States of the Git repositories that pronto serves. Rows are the only copy: back them up.'",
 ];
 
-/// Held by the one session that changes tables; the number is the bytes of 'pronto'. It is not taken within the
-/// transaction, which would not notice the tables that another one made before the lock was free.
+/// The advisory lock of the session that changes tables; the number consists of the bytes of
+/// 'pronto'. The lock is taken outside of the transaction, whose snapshot would not include the
+/// tables that another session created before the lock was released.
 const LOCK: &str = "SELECT pg_advisory_lock(123636798092399)";
 
 const UNLOCK: &str = "SELECT pg_advisory_unlock(123636798092399)";
 
-/// Prepares a connection. Commits that are acknowledged must be on the disk, and on that of the standby if there is a
-/// synchronous one, whatever the server does by default.
+/// The setup of a connection. Acknowledged commits must be on the disk, and on the disk of a
+/// synchronous standby, whatever the defaults of the server are.
 const SESSION: &str = "SET statement_timeout = '10s';
     SET idle_in_transaction_session_timeout = '30s';
     SET default_transaction_isolation = 'read committed';
     SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')";
 
-/// The result of a preparation.
+/// The result of [`prepare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The tables are those of this program.
+    /// The tables have the version of this program.
     Current,
-    /// The tables are of a later version.
+    /// The tables have a later version.
     Newer(i32),
 }
 
-/// The newest version.
+/// The newest version of the schema.
 pub(super) const VERSION: i32 = STEPS.len() as i32;
 
 pub(super) async fn begin_session(client: &Client) -> Result<(), SqlError> {
     client.batch_execute(SESSION).await
 }
 
-/// Makes the tables, or brings them to the newest version. Several processes may do this at once.
+/// Creates the tables, or migrates them to the newest version. Several processes may do this
+/// concurrently.
 pub(super) async fn prepare(client: &mut Client) -> Result<Found, SqlError> {
-    // A user who may not create tables can use those that are there.
+    // A user without the right to create tables can use existing ones.
     match version(client).await? {
         VERSION => return Ok(Found::Current),
         found if found > VERSION => return Ok(Found::Newer(found)),
@@ -71,7 +73,7 @@ pub(super) async fn prepare(client: &mut Client) -> Result<Found, SqlError> {
         transaction.batch_execute(&row).await?;
     }
     transaction.commit().await?;
-    // After an error the session ends, and so does its lock.
+    // After an error the session ends, and with it the lock.
     client.batch_execute(UNLOCK).await?;
     Ok(match found > VERSION {
         true => Found::Newer(found),
@@ -79,7 +81,7 @@ pub(super) async fn prepare(client: &mut Client) -> Result<Found, SqlError> {
     })
 }
 
-/// Returns the version of the tables; 0 if there are none.
+/// Returns the version of the tables, or 0 if there are no tables.
 async fn version(client: &Client) -> Result<i32, SqlError> {
     let table = "SELECT to_regclass('pronto_schema') IS NOT NULL";
     let exists: bool = client.query_typed_one(table, &[]).await?.try_get(0)?;

@@ -1,4 +1,4 @@
-//! Repositories of a store brought up to date with the Git repositories that they were made of.
+//! Updates repositories of a store from the Git repositories from which they were imported.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,17 +18,21 @@ use crate::repository::Generation;
 use crate::{Error, ErrorKind, Result};
 
 impl Store {
-    /// Makes the refs of `target` those of a Git repository. One pack brings the objects that they lead to and that the
-    /// refs of `target` do not lead to; one generation has all changes, or none is made if nothing differs. The
-    /// configuration of `target` stays. Files are made in `scratch`, and removed.
+    /// Updates the refs of `target` to those of a Git repository. One pack contains the objects
+    /// that are reachable from these refs, but not from the refs of `target`. A single generation
+    /// contains all changes; if nothing differs, no generation is created. The configuration of
+    /// `target` stays. Temporary files are created in `scratch`, and removed.
     ///
-    /// Meant for a repository that was [imported](Self::import): refs that came into `target` by a push and are not in
-    /// the source are deleted, as `git push --mirror` does.
+    /// The method is intended for a repository that was [imported](Self::import). Refs that a push
+    /// has added to `target` and that the source lacks are deleted, as by `git push --mirror`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]: there is no such repository. [`ErrorKind::Unsupported`]: the source is shallow, a
-    /// partial clone, or has another object format. [`ErrorKind::Conflict`]: another process changed a ref meanwhile.
-    /// [`ErrorKind::Repository`]: the source cannot be read. Those of the store.
+    /// - [`ErrorKind::NotFound`] if the repository does not exist.
+    /// - [`ErrorKind::Unsupported`] if the source is shallow, a partial clone, or has another
+    ///   object format.
+    /// - [`ErrorKind::Conflict`] if another process has changed a ref in the meantime.
+    /// - [`ErrorKind::Repository`] if the source cannot be read.
+    /// - The errors of the store.
     pub fn update(
         &self,
         source: &pronto::Repository,
@@ -81,7 +85,7 @@ impl Store {
     }
 }
 
-/// Returns the changes that make the refs of `generation` those that `wanted` creates.
+/// Returns the updates that change the refs of `generation` to those that `wanted` creates.
 fn differences(generation: &Generation, wanted: Vec<RefUpdate>) -> Result<Vec<RefUpdate>> {
     let mut old: BTreeMap<BString, Value> = refs::all(&generation.refs)?.into_iter().collect();
     let mut updates = Vec::new();
@@ -107,7 +111,8 @@ fn expected(value: &Value) -> Expected {
     }
 }
 
-/// Returns the targets of the refs of `generation` that the source has: so it has all that they lead to.
+/// Returns the targets of the refs of `generation` that exist in the source, together with all
+/// objects that are reachable from them.
 fn known(generation: &Generation, source: &pronto::Repository) -> Result<Vec<ObjectId>> {
     let objects = source.objects().map_err(unreadable)?;
     let mut known = Vec::new();

@@ -1,4 +1,4 @@
-//! Reads manifests. The bytes come from the store: nothing in them is trusted.
+//! Parses manifests. The bytes are untrusted data of the store.
 
 use bytes::Bytes;
 use pronto_hash::{Kind, ObjectId};
@@ -12,16 +12,17 @@ use crate::digest::Digest;
 use crate::name::{self, UploadId};
 use crate::{ErrorKind, Result, hex};
 
-/// The longest line.
+/// The largest length of a line in bytes.
 const LONGEST_LINE: usize = 512;
 
 impl Manifest {
-    /// Reads a manifest. Costs time and memory proportional to `bytes`. Tables in the manifest
-    /// share them.
+    /// Parses a manifest. The cost in time and memory is proportional to the length of `bytes`.
+    /// Tables in the manifest share the memory of `bytes`.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`]: the bytes are not those that [`encode`](Self::encode) returns for any
-    /// manifest. [`ErrorKind::Unsupported`]: they are of a newer version.
+    /// Fails with [`ErrorKind::Corrupt`] if `bytes` is not a possible result of
+    /// [`encode`](Self::encode), and with [`ErrorKind::Unsupported`] if the manifest has a newer
+    /// version.
     pub fn decode(bytes: &Bytes) -> Result<Manifest> {
         let newer = bytes.starts_with(b"pronto generation ");
         if newer && !bytes.starts_with(FIRST_LINE.as_bytes()) {
@@ -47,7 +48,7 @@ impl Manifest {
     }
 }
 
-/// Checks the last line, and returns its offset.
+/// Verifies the digest in the last line, and returns the offset of that line.
 fn verified(bytes: &Bytes) -> Result<usize> {
     let line = "checksum ".len() + 64 + 1;
     let body = bytes.len().saturating_sub(line);
@@ -62,7 +63,7 @@ fn verified(bytes: &Bytes) -> Result<usize> {
     }
 }
 
-/// A place in the bytes.
+/// A parser position in the bytes.
 struct Reader<'a> {
     bytes: &'a Bytes,
     at: usize,
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads lines as long as they begin with `word`.
+    /// Parses lines as long as they begin with `word`.
     fn many<T>(
         &mut self,
         word: &str,
@@ -217,7 +218,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the words of a line `table`, with size and digest as the last one.
+    /// Returns the words of a line `table`, the last of which is the size and the digest.
     fn table_words(&mut self) -> Result<[&'a str; 4]> {
         let at = self.at;
         let rest = self.rest("table")?;
@@ -239,7 +240,7 @@ impl<'a> Reader<'a> {
         self.parse(decimal(number))
     }
 
-    /// Returns bytes that a line feed follows.
+    /// Returns bytes that are followed by a line feed.
     fn content(&mut self, size: u64, most: usize) -> Result<Bytes> {
         let size = usize::try_from(size).ok().filter(|size| *size <= most);
         let size = size.ok_or_else(|| corrupt("content in a generation is too large", self.at))?;
@@ -256,7 +257,7 @@ impl<'a> Reader<'a> {
         self.bytes[self.at..self.end].starts_with(word.as_bytes())
     }
 
-    /// Returns what follows `word` and a space in the line.
+    /// Returns the rest of the line after `word` and a space.
     fn rest(&mut self, word: &str) -> Result<&'a str> {
         let at = self.at;
         let malformed = || corrupt("malformed line in a generation", at);
@@ -272,7 +273,7 @@ impl<'a> Reader<'a> {
         rest.ok_or_else(malformed)
     }
 
-    /// Returns the words that follow `word` in the line.
+    /// Returns the words of the line after `word`.
     fn words<const N: usize>(&mut self, word: &str) -> Result<[&'a str; N]> {
         let at = self.at;
         let mut words = self.rest(word)?.split(' ');
@@ -288,7 +289,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads a number without sign and leading zeros.
+/// Parses a number without a sign and leading zeros.
 fn decimal(text: &str) -> Option<u64> {
     let is_canonical = text == "0" || !text.starts_with(['0', '+']);
     is_canonical.then(|| text.parse().ok()).flatten()

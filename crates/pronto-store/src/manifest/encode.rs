@@ -1,4 +1,4 @@
-//! Writes manifests.
+//! Encodes manifests.
 
 use std::io::Write as _;
 
@@ -13,11 +13,11 @@ use crate::{Error, ErrorKind, Result};
 pub(super) const FIRST_LINE: &str = "pronto generation 1\n";
 
 impl Manifest {
-    /// Returns the bytes.
+    /// Returns the encoded manifest.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`]: the repository has more packs, tables or configuration than a manifest
-    /// can hold.
+    /// Fails with [`ErrorKind::Unsupported`] if the repository has more packs, tables or
+    /// configuration than a manifest can contain.
     pub fn encode(&self) -> Result<Bytes> {
         let mut out = Vec::with_capacity(1024 + 400 * self.packs.len() + self.inline_bytes());
         let written = self.write(&mut out);

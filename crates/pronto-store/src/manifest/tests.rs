@@ -1,4 +1,4 @@
-//! Manifests that are written and read, and malformed ones.
+//! Tests of writing and reading manifests, and of malformed ones.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Checks a history: the generations are the one order in which all pushes happened, that order respects
-//! real time, and only what the newest one has is left.
+//! Checks a history: the generations are the single order of all pushes, the order is consistent
+//! with real time, and only the objects of the newest generation remain.
 
 mod existence;
 
@@ -44,7 +44,7 @@ pub(super) fn check(world: &World, observations: &Observations) -> Vec<String> {
     checker.violations
 }
 
-/// Returns a digest of all that happened.
+/// Returns a digest of all events.
 pub(super) fn digest(world: &World) -> String {
     let mut text = format!("{} {:?}\n", world.calls, world.violations);
     for created in &world.log {
@@ -62,7 +62,7 @@ pub(super) fn digest(world: &World) -> String {
 
 struct Checker<'a> {
     world: &'a World,
-    /// The refs of generation 0, which has none, and of all others.
+    /// The refs of all generations. Generation 0 has no refs.
     refs: Vec<Refs>,
     violations: Vec<String>,
 }
@@ -130,7 +130,7 @@ impl Checker<'_> {
         self.violations.push(message);
     }
 
-    /// Each generation names the one before.
+    /// Checks that each generation references its predecessor.
     fn chain(&mut self) {
         for at in 1..self.world.log.len() {
             let [before, after]: &[Created; 2] = match self.world.log[at - 1..=at].try_into() {
@@ -146,7 +146,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A request sees the newest generation of some moment while it runs.
+    /// Checks that each request reads a generation that was the newest one at some time during the
+    /// request.
     fn reads(&mut self, observations: &Observations) {
         for read in &observations.reads {
             let least = self.world.newest_at(read.begun);
@@ -160,8 +161,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Each change of a ref is that of a push, with the old value that it expects; and no value comes
-    /// back.
+    /// Checks that each change of a ref is part of a push with the same expected old value, and
+    /// that no value occurs again.
     fn changes(&mut self, observations: &Observations) {
         let mut gone: BTreeSet<ObjectId> = BTreeSet::new();
         for number in 1..self.refs.len() {
@@ -193,7 +194,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Each acknowledged change is in the generation of the answer, which was created while the push ran.
+    /// Checks that each acknowledged change is in the generation of the response, which was created
+    /// during the push.
     fn acknowledged(&mut self, push: &SeenPush) {
         let Ending::Answered(outcome) = &push.ending else {
             return;
@@ -212,7 +214,7 @@ impl Checker<'_> {
         for update in push.applied() {
             let (old, new) = (&self.refs[number - 1], &self.refs[number]);
             let (old, new) = (old.get(&update.name), new.get(&update.name));
-            // Another push of the same group can come before or after.
+            // Another push of the same group can precede or follow.
             let fits = value_after(update) == new.copied() || value_before(update) == old.copied();
             if !fits || old == new {
                 let name = shown(&update.name);
@@ -223,7 +225,7 @@ impl Checker<'_> {
         }
     }
 
-    /// No refused change ever happened, and the old value was another one at some moment.
+    /// Checks that no refused change happened, and that the ref had another old value at some time.
     fn refusals(&mut self, push: &SeenPush) {
         for (update, verdict) in push.refused() {
             if let Some(id) = value_after(update)
@@ -251,7 +253,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The newest generation has all objects that its refs lead to.
+    /// Checks that the newest generation has all objects that are reachable from its refs.
     fn newest_is_complete(&mut self) {
         let Some(created) = self.world.log.last() else {
             return;
@@ -272,7 +274,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Nothing is left but the newest generation.
+    /// Checks that only the objects of the newest generation remain.
     fn garbage(&mut self) {
         let Some(newest) = self.world.log.last() else {
             return;
@@ -290,8 +292,8 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the updates of `name` that must, or may, be part of generation `number`: with whether they
-/// must.
+/// Returns the updates of `name` that must, or may, be part of generation `number`, each with a
+/// flag that is set if it must.
 fn updates_at<'a>(
     observations: &'a Observations,
     number: u64,
@@ -311,7 +313,7 @@ fn updates_at<'a>(
     found
 }
 
-/// Returns whether some order of `updates` leads from one value to the other.
+/// Returns whether some order of `updates` changes the one value to the other.
 fn explains(from: Option<ObjectId>, to: Option<ObjectId>, updates: &[(&RefUpdate, bool)]) -> bool {
     if from == to && updates.iter().all(|(_, must)| !must) {
         return true;

@@ -1,4 +1,4 @@
-//! Clients of the simulation, which push and read, and what they see.
+//! Clients of the simulation, which push and read, and their observations.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,17 +19,17 @@ use crate::{ErrorKind, Result};
 /// The number of requests of a client.
 const REQUESTS: u64 = 10;
 
-/// The refs.
+/// The names of the refs.
 const REFS: [&str; 3] = ["refs/heads/a", "refs/heads/b", "refs/tags/t"];
 
-/// The ending of a push.
+/// The result of a push, as the client observed it.
 #[derive(Clone, Debug)]
 pub(super) enum Ending {
-    /// The server answered.
+    /// The server responded.
     Answered(Outcome),
-    /// The server said that nothing has changed.
+    /// The server reported that nothing has changed.
     Failed,
-    /// Nobody knows.
+    /// The result is unknown.
     Unknown,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct SeenPush {
     pub(super) ending: Ending,
 }
 
-/// A request that saw a generation.
+/// A request that read a generation.
 #[derive(Clone, Debug)]
 pub(super) struct SeenRead {
     pub(super) begun: Duration,
@@ -50,22 +50,22 @@ pub(super) struct SeenRead {
     pub(super) generation: u64,
 }
 
-/// A request that changed, or should have changed, whether there is a repository; or that found none.
+/// The result of a request that created or removed the repository, or found no repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existence {
-    /// There was none.
+    /// The repository did not exist.
     Absent,
-    /// There was one, which could not be created.
+    /// The repository existed, and could not be created.
     Present,
     Removed,
     Created,
-    /// Nobody knows whether it was removed.
+    /// The result of the removal is unknown.
     MaybeRemoved,
-    /// Nobody knows whether it was created.
+    /// The result of the creation is unknown.
     MaybeCreated,
 }
 
-/// The answer to such a request.
+/// The response to such a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenExistence {
     pub(super) begun: Duration,
@@ -73,7 +73,7 @@ pub(super) struct SeenExistence {
     pub(super) existence: Existence,
 }
 
-/// The answers that all clients got.
+/// The responses to all clients.
 #[derive(Default)]
 pub(super) struct Observations {
     pub(super) pushes: Vec<SeenPush>,
@@ -92,7 +92,7 @@ pub(super) struct Client {
     observations: Arc<Mutex<Observations>>,
     random: Random,
     serial: u64,
-    /// Whether it removes the repository now and then.
+    /// Whether the client sometimes removes the repository.
     pub(super) removes: bool,
 }
 
@@ -147,7 +147,7 @@ impl Client {
         content::id(self.number << 32 | self.serial)
     }
 
-    /// Asks a server for the newest generation, and notes what it shows.
+    /// Queries a server for the newest generation, and records its content.
     async fn latest(&mut self, server: usize) -> Option<Arc<Generation>> {
         let begun = self.timeline.now();
         let ask = |repository: Arc<ServerRepository>| async move { repository.latest().await };
@@ -195,7 +195,7 @@ impl Client {
         self.note(begun, existence);
     }
 
-    /// Makes the repository again.
+    /// Creates the repository again.
     async fn create(&mut self, server: usize) {
         let begun = self.timeline.now();
         let ask = |repository: Arc<ServerRepository>| async move {
@@ -229,7 +229,8 @@ impl Client {
             return;
         };
         if self.random.chance(30) {
-            // The client is slow to make its commits: others delete refs, and upkeep prunes, meanwhile.
+            // The client takes time to create its commits. In the meantime, other clients delete
+            // refs, and upkeep prunes.
             let pause = self.random.below(120_000);
             self.timeline.sleep(Duration::from_millis(pause)).await;
         }
@@ -243,7 +244,7 @@ impl Client {
             updates.push(update);
         }
         if self.random.chance(5) {
-            // Long enough for the uploads of a push that lasts to expire.
+            // The pause is long enough for the uploads of a slow push to expire.
             let pause = self.random.below(POLICY.grace_seconds * 1000);
             self.timeline.sleep(Duration::from_millis(pause)).await;
         }
@@ -277,7 +278,7 @@ impl Client {
             });
     }
 
-    /// Makes a new commit on what a ref has, or deletes the ref.
+    /// Creates a commit on top of the ref, or deletes the ref.
     fn update(&mut self, seen: &Generation, name: &str, objects: &mut Objects) -> RefUpdate {
         let found = refs::find(&seen.refs, name.into()).expect("sound tables");
         let parent = match found {
@@ -289,7 +290,7 @@ impl Client {
         let mut links = vec![blob];
         links.extend(parent);
         if self.random.chance(40) {
-            // A merge of a ref that another client may delete meanwhile.
+            // A merge of a ref that another client may delete in the meantime.
             let tips = content::tips(&seen.refs);
             links.extend(tips.get(self.random.below(3) as usize));
         }
@@ -302,7 +303,7 @@ impl Client {
         }
     }
 
-    /// Reads all that a generation has, which may take long.
+    /// Reads all objects of a generation, which may take long.
     async fn read(&mut self) {
         let server = self.server();
         let Some(generation) = self.latest(server).await else {
@@ -339,7 +340,7 @@ impl Client {
 }
 
 impl SeenPush {
-    /// Returns the updates of which the client knows that they were made.
+    /// Returns the updates that the client knows to be applied.
     pub(super) fn applied(&self) -> impl Iterator<Item = &RefUpdate> {
         let verdicts = match &self.ending {
             Ending::Answered(outcome) => outcome.verdicts.as_slice(),
@@ -351,7 +352,7 @@ impl SeenPush {
             .map(|(update, _)| update)
     }
 
-    /// Returns the updates of which the client knows that they were not made.
+    /// Returns the updates that the client knows not to be applied.
     pub(super) fn refused(&self) -> Vec<(&RefUpdate, Option<&Verdict>)> {
         match &self.ending {
             Ending::Unknown => Vec::new(),

@@ -1,4 +1,4 @@
-//! Packs of the simulation: sets of objects with links.
+//! Packs of the simulation: sets of objects that reference other objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use crate::manifest::FileKind;
 use crate::refs::{self, Value};
 use crate::upload::{NewFile, NewPack};
 
-/// Objects and what they lead to.
+/// Objects with the objects that they reference.
 pub(super) type Objects = BTreeMap<ObjectId, Vec<ObjectId>>;
 
 const ID: usize = 20;
 
-/// Returns an id that only `number` has.
+/// Returns the unique id for `number`.
 pub(super) fn id(number: u64) -> ObjectId {
     let digest = Digest::of(&number.to_be_bytes());
     ObjectId::from_bytes_or_panic(&digest.as_bytes()[..ID])
@@ -66,7 +66,7 @@ pub(super) fn tips(refs: &Snapshot) -> Vec<ObjectId> {
     tips.collect()
 }
 
-/// Returns all that `tips` lead to.
+/// Returns all objects that are reachable from `tips`.
 pub(super) fn reached(tips: &[ObjectId], objects: &Objects) -> BTreeSet<ObjectId> {
     let mut seen = BTreeSet::new();
     let mut todo = tips.to_vec();
@@ -78,7 +78,7 @@ pub(super) fn reached(tips: &[ObjectId], objects: &Objects) -> BTreeSet<ObjectId
     seen
 }
 
-/// Returns an object that is missing in what `tips` lead to.
+/// Returns a missing object that is reachable from `tips`.
 pub(super) fn missing(
     tips: impl IntoIterator<Item = ObjectId>,
     objects: &Objects,

@@ -1,5 +1,5 @@
-//! A deterministic executor with virtual time. The next task is chosen at random among those that can
-//! run; when none can, time jumps to the next event.
+//! A deterministic executor with virtual time. The next task is chosen at random among those that
+//! are ready. If no task is ready, the time advances to the next event.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use super::random::Random;
 
-/// Something that happens at a time.
+/// An action at a point in time.
 pub(super) type Event = Box<dyn FnOnce() + Send>;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The queue of events, which tasks and calls of the store add to.
+/// The queue of events, which is filled by tasks and calls of the store.
 #[derive(Clone, Default)]
 pub(super) struct Timeline(Arc<Mutex<Inner>>);
 
@@ -33,7 +33,7 @@ impl Timeline {
         self.0.lock().expect("no panic").now
     }
 
-    /// Lets `event` happen after `delay`.
+    /// Schedules `event` after `delay`.
     pub(super) fn after(&self, delay: Duration, event: Event) {
         let mut inner = self.0.lock().expect("no panic");
         let at = inner.now + delay;
@@ -51,7 +51,7 @@ impl Timeline {
         inner.events.remove(&serial)
     }
 
-    /// Waits.
+    /// Waits for `delay`.
     pub(super) async fn sleep(&self, delay: Duration) {
         let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
         self.after(
@@ -64,7 +64,7 @@ impl Timeline {
     }
 }
 
-/// The tasks of a run. Each belongs to a group, which ends as a whole.
+/// The tasks of a run. Each task belongs to a group, which is killed as a whole.
 #[derive(Clone, Default)]
 pub(super) struct Tasks(Arc<Mutex<Shared>>);
 
@@ -99,7 +99,7 @@ impl Tasks {
         shared.ready.lock().expect("no panic").push(id);
     }
 
-    /// Ends all tasks of `group`, wherever they are.
+    /// Kills all tasks of `group`, at any step.
     pub(super) fn kill(&self, group: usize) {
         let dropped: Vec<_> = {
             let mut shared = self.0.lock().expect("no panic");
@@ -117,7 +117,8 @@ impl Tasks {
         drop(dropped);
     }
 
-    /// Runs until nothing is left to do, or `most_steps` are done. Returns whether it came to an end.
+    /// Runs until no task or event is left, or `most_steps` are done. Returns whether no task or
+    /// event is left.
     pub(super) fn run(&self, timeline: &Timeline, random: &mut Random, most_steps: u64) -> bool {
         for _ in 0..most_steps {
             let chosen = {

@@ -1,4 +1,4 @@
-//! A server that commits all the time, and another one that wants to commit, too.
+//! A server that commits continuously, and another server that also has to commit.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -12,16 +12,16 @@ use super::{CLIENTS_GROUP, MOST_STEPS};
 use crate::change::{Change, Push};
 use crate::refs::{Expected, RefUpdate, Value};
 
-/// The commits of the other server.
+/// The number of commits of the other server.
 const COMMITS: u64 = 30;
 
-/// Clients of the busy server, so that its queue is never empty.
+/// The number of clients of the busy server, which keep its queue from becoming empty.
 const BUSY: usize = 8;
 
-/// The most generations that the other server waits for its own.
+/// The largest number of generations for which the other server waits for a commit.
 const MOST_GENERATIONS: u64 = 80;
 
-/// Gives the ref `name` a new value. Returns the generation that has it.
+/// Sets the ref `name` to a new value. Returns the generation with this value.
 async fn commit(repository: &ServerRepository, name: &str, number: u64) -> u64 {
     let mut push = Push::default();
     push.updates.push(RefUpdate {

@@ -1,4 +1,4 @@
-//! Random numbers of a seed (SplitMix64).
+//! Seeded random numbers (SplitMix64).
 
 /// A generator of random numbers.
 #[derive(Clone, Debug)]

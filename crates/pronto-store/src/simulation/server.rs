@@ -28,7 +28,7 @@ pub(super) const POLICY: Policy = Policy {
     grace_seconds: LEAST_GRACE_SECONDS,
 };
 
-/// The clock of a server, which runs a little too fast or too slow.
+/// The clock of a server, which runs slightly too fast or too slow.
 pub(super) struct ServerClock {
     timeline: Timeline,
     random: Arc<Mutex<Random>>,
@@ -42,7 +42,7 @@ impl Clock for ServerClock {
     }
 
     fn time(&self) -> Duration {
-        // Wrong on purpose: nothing may depend on it.
+        // The time is wrong on purpose, because no decision may depend on it.
         Duration::from_secs(u64::from(self.speed)) + self.timeline.now()
     }
 
@@ -55,7 +55,7 @@ impl Clock for ServerClock {
     }
 }
 
-/// The parts of a server.
+/// The backend of a server.
 pub(super) struct ServerBackend {
     bucket: FaultyBucket,
     generations: InBucket<FaultyBucket>,
@@ -87,7 +87,7 @@ impl Backend for ServerBackend {
 
 pub(super) type ServerRepository = Repository<ServerBackend>;
 
-/// The servers that run.
+/// The running servers.
 #[derive(Clone)]
 pub(super) struct Servers {
     pub(super) bucket: FaultyBucket,
@@ -96,7 +96,7 @@ pub(super) struct Servers {
     /// Whether upkeep runs on all servers, or on the first one only.
     all_have_upkeep: bool,
     running: Arc<Mutex<Vec<Option<Arc<ServerRepository>>>>>,
-    /// Whether upkeep is still to run.
+    /// Whether regular upkeep has ended.
     is_over: Arc<Mutex<bool>>,
 }
 
@@ -130,7 +130,7 @@ impl Servers {
         Arc::new(Repository::new(Arc::new(backend), name, Options::default()))
     }
 
-    /// Makes the repository, however often that fails.
+    /// Creates the repository, with retries after failures.
     pub(super) fn create(&self) {
         let repository = self.repository();
         let creating = Creating {
@@ -147,18 +147,18 @@ impl Servers {
         });
     }
 
-    /// Starts a server, which knows nothing.
+    /// Starts a server without any state.
     pub(super) fn start(&self, server: usize) {
         let repository = self.repository();
         self.running.lock().expect("no panic")[server] = Some(Arc::clone(&repository));
-        // A server without upkeep can be idle for so long that all it knows has expired.
+        // A server without upkeep can be idle until all its known data has expired.
         if server > 0 && !self.all_have_upkeep {
             return;
         }
         let servers = self.clone();
         self.tasks.spawn(server, async move {
             while !*servers.is_over.lock().expect("no panic") {
-                // Most of what happens, happens in the first minutes.
+                // Most events happen in the first minutes.
                 let random = || repository.backend.clock.random();
                 let pause = match random() % 4 {
                     0 => random() % 1800,
@@ -171,10 +171,10 @@ impl Servers {
         });
     }
 
-    /// Plans when servers are killed and started again.
+    /// Schedules the kills and restarts of servers.
     pub(super) fn plan_kills(&self, random: &mut Random) {
         for _ in 0..random.below(12) {
-            // Most of what happens, happens in the first minutes.
+            // Most events happen in the first minutes.
             let most = if random.chance(70) {
                 120_000
             } else {
@@ -199,7 +199,8 @@ impl Servers {
         }
     }
 
-    /// Runs `work` on a server; `None` if it does not run, or is killed meanwhile.
+    /// Runs `work` on a server. Returns `None` if the server does not run, or is killed in the
+    /// meantime.
     pub(super) async fn ask<T: Send + 'static, F>(
         &self,
         server: usize,
@@ -222,28 +223,28 @@ impl Servers {
         *self.is_over.lock().expect("no panic") = true;
     }
 
-    /// Runs upkeep until all has expired that can.
+    /// Runs upkeep until all expired data is deleted.
     pub(super) fn clean_up(&self, pause: Duration) {
         let repository = self.repository();
         let timeline = self.bucket.timeline.clone();
         self.tasks.spawn(super::CLIENTS_GROUP, async move {
             timeline.sleep(pause).await;
             upkeep(&repository).await;
-            // What that made needless has expired now, and nothing new is made.
+            // The data that this made obsolete has expired now, and no new data is created.
             timeline.sleep(pause).await;
             delete(&repository).await;
         });
     }
 }
 
-/// The state that a push of a client rests on.
+/// The state on which a push of a client is based.
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
     pub(super) generation: u64,
     pub(super) is_atomic: bool,
 }
 
-/// Pushes on a server: uploads, then commits.
+/// Pushes to a server: uploads, then commits.
 pub(super) async fn push(
     repository: &ServerRepository,
     pack: &NewPack,
@@ -257,7 +258,8 @@ pub(super) async fn push(
     };
     let clock = &repository.backend.clock;
     if clock.random().is_multiple_of(20) {
-        // So long that the files may be taken for garbage: then the push must fail.
+        // The pause is so long that the files may be deleted as garbage, in which case the push
+        // must fail.
         let pause = clock.random() % (3 * POLICY.grace_seconds);
         clock.sleep(Duration::from_secs(pause)).await;
     }
@@ -303,7 +305,7 @@ async fn repack(repository: &ServerRepository) -> Result<()> {
         objects.retain(|id, _| reached.contains(id));
         let index = newest.manifest.next_update_index();
         prunes = (objects.len() < before).then_some(index);
-        // Large repositories take long.
+        // Large repositories take long to read.
         let pause = repository.backend.clock.random() % 120;
         repository
             .backend
@@ -324,7 +326,7 @@ async fn repack(repository: &ServerRepository) -> Result<()> {
     Ok(())
 }
 
-/// Does all upkeep. What fails is done the next time.
+/// Does all upkeep. A failed step is retried by the next call.
 async fn upkeep(repository: &ServerRepository) {
     let _ = repository.merge_tables().await;
     let _ = repack(repository).await;

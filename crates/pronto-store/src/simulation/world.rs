@@ -1,4 +1,4 @@
-//! The store of the simulation: what is in it, and what must never happen to it.
+//! The store of the simulation: its content, and the invariants that it checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result, name};
 /// The prefix of the repository.
 pub(super) const PREFIX: &str = "r.git/";
 
-/// The longest time after which a call that failed can still have its effect.
+/// The longest time after which a failed call can still take effect.
 const LATEST: Duration = Duration::from_secs(900);
 
 /// A generation as it was created.
@@ -24,26 +24,26 @@ pub(super) struct Created {
     pub(super) at: Duration,
     pub(super) bytes: Bytes,
     pub(super) manifest: Manifest,
-    /// The objects that it refers to.
+    /// The objects that the generation references.
     pub(super) names: BTreeSet<String>,
 }
 
-/// The objects, and all that happened.
+/// The objects, and the history of the store.
 #[derive(Default)]
 pub(super) struct World {
     pub(super) objects: BTreeMap<String, (Bytes, Duration)>,
-    /// Generations from 1 on.
+    /// The generations, starting at 1.
     pub(super) log: Vec<Created>,
-    /// Objects that ever were.
+    /// All objects that ever existed.
     pub(super) history: BTreeMap<String, Bytes>,
-    /// The violations that the store itself notices.
+    /// The violations that the store itself detects.
     pub(super) violations: Vec<String>,
     /// The number of calls.
     pub(super) calls: u64,
 }
 
 impl World {
-    /// Returns the number of the newest generation at a moment.
+    /// Returns the number of the newest generation at a point in time.
     pub(super) fn newest_at(&self, moment: Duration) -> u64 {
         self.log
             .iter()
@@ -116,20 +116,20 @@ impl World {
     }
 }
 
-/// The share of calls that go wrong, in percent.
+/// The rates of faults of calls, in percent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
-    /// The store refuses.
+    /// The store refuses the call.
     pub(super) refused: u64,
-    /// The effect happens, and the answer is lost.
+    /// The call takes effect, and the response is lost.
     pub(super) lost: u64,
-    /// The call fails, and has its effect later.
+    /// The call fails, and takes effect later.
     pub(super) late: u64,
     /// The call is slow.
     pub(super) slow: u64,
 }
 
-/// A store that fails as `faults` say. Calls that were sent have their effect even if the caller is
+/// A store that fails according to `faults`. Calls that were sent take effect even if the caller is
 /// killed.
 #[derive(Clone)]
 pub(super) struct FaultyBucket {
@@ -139,7 +139,7 @@ pub(super) struct FaultyBucket {
     pub(super) faults: Arc<Mutex<Faults>>,
 }
 
-/// The course of a call.
+/// The outcome of a call.
 enum Fate {
     Answered,
     Refused,

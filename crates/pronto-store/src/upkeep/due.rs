@@ -1,30 +1,30 @@
-//! The decision which packs of a generation are to be packed again, from the manifest alone.
+//! Decides, from the manifest alone, which packs of a generation need a repack.
 
 use crate::manifest::{FileKind, Manifest, Pack};
 
-/// The number of packs that may be there, however small they are.
+/// The number of packs that need no repack, however small they are.
 const PACKS: usize = 10;
 
-/// The number of times that a pack must be larger than all smaller ones together.
+/// The factor by which a pack must be larger than all smaller ones together.
 pub(super) const FACTOR: u32 = 2;
 
-/// The fewest objects for which bitmaps pay.
+/// The smallest number of objects for which bitmaps are useful.
 const FEWEST_WITH_BITMAP: u64 = 1000;
 
-/// The number of tips of refs, the youngest, that have a bitmap in any case. A walk from a tip without one reads
-/// objects one after the other, each in a round trip if its block is not there yet.
+/// The number of ref tips, the youngest ones, that always get a bitmap. A walk from a tip without a
+/// bitmap reads objects sequentially, with a round trip for each object whose block is not cached.
 pub(crate) const BITMAPPED_TIPS: usize = 4096;
 
-/// The packs that are to be packed again.
+/// The packs to repack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Small ones become one.
+    /// Merge the small packs into one pack.
     Small,
-    /// All reachable objects become one pack with a bitmap.
+    /// Repack all reachable objects into one pack with a bitmap.
     All,
 }
 
-/// Returns what is due for the packs of `manifest`.
+/// Returns the repack that the packs of `manifest` need.
 ///
 /// Each step of a geometric sequence is at least [`FACTOR`] times as large as those before together, so that an
 /// object is packed again a logarithmic number of times.
@@ -52,7 +52,8 @@ pub(super) fn due(manifest: &Manifest) -> Option<Due> {
     }
 }
 
-/// Returns how many of the smallest packs `repack --geometric` merges. `objects` rise.
+/// Returns the number of the smallest packs that `repack --geometric` merges. `objects` is in
+/// ascending order.
 fn rolled_up(objects: &[u64]) -> usize {
     let is_too_near = |at: &usize| objects[*at] < objects[*at - 1].saturating_mul(FACTOR.into());
     let Some(last) = (1..objects.len()).rev().find(is_too_near) else {

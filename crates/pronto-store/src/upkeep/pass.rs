@@ -20,34 +20,35 @@ use crate::manifest::FileKind;
 use crate::repository::Generation;
 use crate::{ErrorKind, Result};
 
-/// The number of times that tables are merged in a pass.
+/// The largest number of table merges in a pass.
 const MERGES: u32 = 20;
 
-/// The time by which the clock of this machine may be behind that of the store.
+/// The time by which the clock of this machine may be behind the clock of the store.
 const MOST_BEHIND: Duration = Duration::from_secs(3600);
 
-/// The largest file of times: of 250 million objects.
+/// The largest size in bytes of an `.mtimes` file, which fits 250 million objects.
 const MOST_TIMES_BYTES: u64 = 1 << 30;
 
-/// Options of [`Store::keep_up`].
+/// The options of [`Store::keep_up`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UpkeepOptions {
-    /// The directory of temporary files. It needs room for the largest repository, twice.
+    /// The directory of temporary files, which needs space for twice the size of the largest
+    /// repository.
     pub scratch: PathBuf,
-    /// The directory of downloaded files, which are used again.
+    /// The cache directory of downloaded files, which later passes use again.
     pub cache: Option<PathBuf>,
-    /// Whether packs are packed again where that is due, which the packs of the generation decide.
+    /// Repack packs, if the packs of the generation need a repack.
     pub repacks: bool,
-    /// Whether expired generations and orphans are deleted. That lists all objects of the repository.
+    /// Delete expired generations and orphans, which lists all objects of the repository.
     pub deletes: bool,
-    /// The time for which an unreachable Git object is kept after it was noticed; `None` for ever. When an object
-    /// has expired, all packs are packed again.
+    /// The time for which an unreachable Git object is kept after it was detected. With `None`,
+    /// unreachable objects are kept forever. When an object has expired, all packs are repacked.
     pub prune_after: Option<Duration>,
 }
 
 impl UpkeepOptions {
-    /// Returns the options with which all is done, and unreachable objects are kept for two weeks.
+    /// Returns the options for a complete pass that keeps unreachable objects for two weeks.
     pub fn new(scratch: impl Into<PathBuf>) -> Self {
         UpkeepOptions {
             scratch: scratch.into(),
@@ -63,13 +64,14 @@ impl UpkeepOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Upkeep {
-    /// The number of times that tables of refs were merged.
+    /// The number of merges of ref tables.
     pub merges: u32,
-    /// The repack, if one was due.
+    /// The repack, if the packs needed one.
     pub repacked: Option<Repacked>,
-    /// The objects that were deleted.
+    /// The numbers of deleted objects.
     pub deleted: Deleted,
-    /// Whether another process did a step, or refs changed during a deletion: the next pass continues.
+    /// Whether another process did a step first, or refs changed during a deletion. The next pass
+    /// continues in this case.
     pub was_overtaken: bool,
 }
 
@@ -102,15 +104,17 @@ impl fmt::Display for Upkeep {
 }
 
 impl Store {
-    /// Does the upkeep that is due for a repository: merges tables of refs, packs small packs again, and with
-    /// enough of them all with a bitmap and a commit-graph, and deletes what has expired. Any number of
-    /// processes may do it at the same time; each step is a commit.
+    /// Does the pending upkeep of a repository: merges tables of refs, repacks small packs, repacks
+    /// all packs with a bitmap and a commit-graph if there are enough of them, and deletes expired
+    /// data. Any number of processes may do this concurrently. Each step is a commit.
     ///
-    /// Costs a probe if nothing is due. A repack reads the packs, large ones by range, and writes the new ones.
+    /// If nothing is pending, the cost is a probe. A repack reads the packs, large ones by range,
+    /// and writes the new ones.
     ///
     /// # Errors
-    /// As for [`latest`](crate::Repository::latest), [`write_view`](crate::Repository::write_view) and
-    /// [`commit`](crate::Repository::commit). [`ErrorKind::Clock`]. Each step is whole or not done.
+    /// Fails for the same reasons as [`latest`](crate::Repository::latest),
+    /// [`write_view`](crate::Repository::write_view) and [`commit`](crate::Repository::commit), and
+    /// with [`ErrorKind::Clock`] if the clock of this machine is far behind. Each step is atomic.
     pub fn keep_up(
         &self,
         repository: &Arc<Stored>,
@@ -118,7 +122,7 @@ impl Store {
         watch: &Watch<'_>,
     ) -> Result<Upkeep> {
         let mut done = Upkeep::default();
-        // Of a removed repository there is nothing to pack, and all to delete.
+        // A removed repository has no packs to repack, and all its objects to delete.
         if !self.wait(repository.tip())?.manifest.is_removed {
             self.merge_tables(repository, &mut done)?;
             match self.repack(repository, options, watch) {
@@ -181,11 +185,13 @@ impl Store {
         work.run(due, expiry, watch).map(Some)
     }
 
-    /// Returns the time of the clock that is behind: of this machine or of the store. Objects that a repack finds
-    /// unreachable get the time of this machine, so its clock must not be far behind. Costs two calls.
+    /// Returns the earlier time of the clock of this machine and the clock of the store. Objects
+    /// that a repack finds unreachable get the time of this machine, so its clock must not be far
+    /// behind. The cost is two calls.
     ///
     /// # Errors
-    /// [`ErrorKind::Clock`]: it is. Those of the store.
+    /// Fails with [`ErrorKind::Clock`] if the clock of this machine is far behind, and with the
+    /// errors of the store.
     fn time(&self, repository: &Stored) -> Result<Duration> {
         let stored = self.wait(repository.time())?;
         let own = repository.backend.clock().time();
@@ -199,8 +205,8 @@ impl Store {
         Err(crate::Error::new(ErrorKind::Clock, message).with_hint(hint))
     }
 
-    /// Returns `before`, in seconds since 1970, if there are unreachable objects that were noticed earlier. Reads the
-    /// times of all unreachable objects.
+    /// Returns `before`, in seconds since 1970, if unreachable objects were detected earlier. Reads
+    /// the times of all unreachable objects.
     fn expiry(
         &self,
         repository: &Stored,
@@ -230,7 +236,7 @@ impl Store {
     }
 }
 
-/// Notes that another process was faster.
+/// Records that another process did the step first.
 fn overtaken(error: crate::Error, done: &mut Upkeep) -> Result<()> {
     match error.kind() {
         ErrorKind::Conflict => {

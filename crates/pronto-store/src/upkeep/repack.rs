@@ -1,4 +1,4 @@
-//! Packing a repository of a store again, in a view on the disk.
+//! Repacks a repository of a store in a view on the disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,13 +30,13 @@ use crate::{ErrorKind, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repacked {
-    /// The number of packs before.
+    /// The number of packs before the repack.
     pub packs_before: usize,
-    /// The number of packs in the generation that was made.
+    /// The number of packs in the new generation.
     pub packs_after: usize,
 }
 
-/// The work on a generation.
+/// A repack of a generation.
 pub(super) struct Work<'a> {
     pub(super) store: &'a Store,
     pub(super) repository: &'a Arc<Stored>,
@@ -48,13 +48,13 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Packs what is due, and writes the commit-graph. Unreachable objects that were last used before `expiry`
-    /// (seconds since 1970) are deleted.
+    /// Repacks the packs that `due` selects, and writes the commit-graph. Unreachable objects that
+    /// were last used before `expiry` (seconds since 1970) are deleted.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]: another process was faster, or refs have changed during a deletion; nothing
-    /// changed. As for [`write_view`](crate::Repository::write_view) and
-    /// [`commit`](crate::Repository::commit).
+    /// Fails with [`ErrorKind::Conflict`] if another process was faster, or refs have changed
+    /// during a deletion, so that nothing was changed. Also fails for the same reasons as
+    /// [`write_view`](crate::Repository::write_view) and [`commit`](crate::Repository::commit).
     pub(super) fn run(
         &self,
         due: Option<Due>,
@@ -103,7 +103,7 @@ impl Work<'_> {
         options.bitmapped_tips = BITMAPPED_TIPS;
         options.delete = true;
         options.server_info = false;
-        // Nobody else uses the view.
+        // No other process uses the view.
         options.patience = Duration::ZERO;
         options.packing = pack_objects::packing_options(&view).map_err(failed)?;
         repack::repack(&view, &options, watch).map_err(failed)?;
@@ -111,13 +111,13 @@ impl Work<'_> {
         options.source = Source::Reachable;
         options.split = Some(Split::Merge);
         options.changed_paths = Some(true);
-        // The layers are opened again, with the packs that are there now.
+        // The layers are opened again, with the new packs.
         let view = pronto::Repository::open(self.view, &Environment::empty(self.view));
         let view = view.map_err(failed)?;
         commit_graph::write(&view, &options, watch).map_err(failed)
     }
 
-    /// Compares the view with its generation, and uploads what is new.
+    /// Compares the view with its generation, and uploads the new files.
     fn replacement(&self, ranged: &RangedView, watch: &Watch<'_>) -> Result<Replacement> {
         let manifest = &self.generation.manifest;
         let found = packs(&self.view.join("objects/pack"), manifest)?;
@@ -128,7 +128,7 @@ impl Work<'_> {
         let (kept, dropped): (Vec<&Pack>, Vec<&Pack>) =
             manifest.packs.iter().partition(|pack| is_same(pack));
         if dropped.iter().any(|pack| found.contains_key(&pack.id)) {
-            // A pack got more files beside it, and is uploaded with them.
+            // A pack that has got more accompanying files is uploaded together with them.
             ranged.fill(watch)?;
         }
         let mut replacement = Replacement {
@@ -164,7 +164,7 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the layers of the commit-graph, if they have changed.
+    /// Returns the layers of the commit-graph if they have changed.
     fn layers(&self) -> Result<Option<MergedLayers>> {
         let manifest = &self.generation.manifest;
         let begun = self.repository.backend.clock().now();

@@ -1,4 +1,4 @@
-//! Upkeep of all repositories of a store, for as long as a process runs.
+//! Continuous upkeep of all repositories of a store.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,39 +14,39 @@ use crate::backend::Backend as _;
 use crate::blocking::{Store, Stored};
 use crate::clock::Clock as _;
 
-/// The interval in which a sleeping loop looks whether it was interrupted.
+/// The interval at which a sleeping loop checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The number of changes after which a repository is looked at without a pause: each may have brought a pack, and a
-/// request opens all of them.
+/// The number of changes after which a repository is checked without a pause. Each change may have
+/// added a pack, and a request opens all packs.
 const MANY_CHANGES: u32 = 50;
 
-/// The most times that the pause of a repository is doubled.
+/// The largest number of times that the pause of a repository is doubled.
 const DOUBLINGS: u32 = 6;
 
 /// The pause between two deletions in a repository.
 const BETWEEN_DELETIONS: Duration = Duration::from_secs(3600);
 
-/// The pause between two prunings in a repository. Each may pack all objects again.
+/// The pause between two prunings in a repository. Each pruning may repack all objects.
 const BETWEEN_PRUNINGS: Duration = Duration::from_secs(24 * 3600);
 
 /// The result of a pass over one repository.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Pass<'a> {
-    /// The name of the repository; empty if the repositories cannot be listed.
+    /// The name of the repository, or an empty string if the repositories cannot be listed.
     pub repository: &'a str,
-    /// The effects, or the error.
+    /// The effects of the pass, or the error.
     pub result: Result<Upkeep>,
-    /// The time that it took.
+    /// The duration of the pass.
     pub took: Duration,
 }
 
-/// The upkeep of a store. `Send + Sync`: one thread runs it, and others tell of changes.
+/// The upkeep of a store. `Send + Sync`: one thread runs it, and other threads report changes.
 ///
-/// A repository is looked at once in each interval, and less often while it does not change: up to 64 times
-/// the interval. A look costs a probe, which is one call of the store. The order is random, so that several
-/// nodes seldom do the same at the same time.
+/// A repository is checked once in each interval. While it does not change, the interval grows up
+/// to 64 times. A check costs a probe, which is one call of the store. The order is random, so that
+/// several nodes rarely do the same work concurrently.
 pub struct UpkeepRole {
     store: Arc<Store>,
     options: UpkeepOptions,
@@ -55,13 +55,13 @@ pub struct UpkeepRole {
     changed: Condvar,
 }
 
-/// A repository.
+/// The state of the upkeep of a repository.
 struct Known {
     repository: Arc<Stored>,
-    /// The generation over which the last pass found nothing to do; 0 if there is none.
+    /// The number of the generation for which the last pass found nothing to do, or 0.
     seen: u64,
     quiet: u32,
-    /// Changes since the last look.
+    /// The number of changes since the last check.
     changes: u32,
     next: Instant,
     next_deletion: Instant,
@@ -69,7 +69,7 @@ struct Known {
 }
 
 impl UpkeepRole {
-    /// Prepares upkeep of all repositories in `store`, each `every` so often.
+    /// Prepares upkeep of all repositories in `store`, with the check interval `every`.
     pub fn new(store: Arc<Store>, options: UpkeepOptions, every: Duration) -> Self {
         UpkeepRole {
             store,
@@ -80,9 +80,10 @@ impl UpkeepRole {
         }
     }
 
-    /// Says that a repository has changed, so that it is looked at soon: after a quarter of the interval, or at once
-    /// after 50 changes. From here on, upkeep commits through `repository`: its changes wait in one queue with those of the
-    /// caller. A commit of its own would come too late for each generation of a repository that changes all the time.
+    /// Reports a change of a repository, so that it is checked soon: after a quarter of the
+    /// interval, or immediately after 50 changes. From now on, upkeep commits through `repository`,
+    /// so that its changes share a queue with those of the caller. Commits outside of the queue
+    /// would conflict with each generation of a repository that changes continuously.
     pub fn note_change(&self, repository: &Arc<Stored>) {
         if let Some(known) = self.known().get_mut(repository.name()) {
             known.repository = Arc::clone(repository);
@@ -97,8 +98,8 @@ impl UpkeepRole {
         self.changed.notify_one();
     }
 
-    /// Does upkeep until `interrupt` is triggered. Tells `tell` of each pass that did something or failed. A
-    /// pass that fails is tried again.
+    /// Does upkeep until `interrupt` is triggered. `tell` receives each pass that did something or
+    /// failed. A failed pass is retried.
     pub fn run(&self, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
         let mut next_listing = Instant::now();
         while !interrupt.is_triggered() {
@@ -130,7 +131,7 @@ impl UpkeepRole {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes notice of new repositories, and forgets those that are gone.
+    /// Adds new repositories, and removes those that no longer exist.
     fn list(&self) -> Result<()> {
         let names = self.store.repositories()?;
         let mut known = self.known();
@@ -153,7 +154,7 @@ impl UpkeepRole {
         Ok(())
     }
 
-    /// Returns the repositories that are to be looked at, in random order.
+    /// Returns the repositories to check, in random order.
     fn due(&self) -> Vec<String> {
         let known = self.known();
         let now = Instant::now();
@@ -165,7 +166,7 @@ impl UpkeepRole {
         due.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Looks at a repository, and does a pass if it has changed, or a deletion is due.
+    /// Checks a repository, and does a pass if it has changed, or a deletion is pending.
     fn look_at(&self, name: &str, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
         let mut options = self.options.clone();
         let (repository, seen) = match self.known().get_mut(name) {
@@ -181,7 +182,7 @@ impl UpkeepRole {
         let begun = Instant::now();
         let newest = self.store.wait(repository.tip());
         let number = newest.as_ref().map_or(0, |newest| newest.number());
-        // A pass over the same generation finds no pack that is to be packed again.
+        // Another pass over the same generation would find no pack to repack.
         options.repacks = number != seen;
         let has_work = options.repacks || options.deletes || options.prune_after.is_some();
         let result = match newest {
@@ -200,7 +201,8 @@ impl UpkeepRole {
                 Err(_) => End::Failed,
             };
             known.look_again(self.every, end);
-            // A pass that failed, or that another process overtook, has not done its deletions.
+            // A pass that failed, or in which another process was faster, has not done its
+            // deletions.
             let is_whole = result.as_ref().is_ok_and(|done| !done.was_overtaken);
             let now = Instant::now();
             if is_whole && options.deletes {
@@ -220,19 +222,19 @@ impl UpkeepRole {
     }
 }
 
-/// The end of a pass.
+/// The result of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// There was nothing to do over the generation of this number.
+    /// The pass found nothing to do for the generation with this number.
     Idle(u64),
-    /// The pass did something.
+    /// The pass changed the repository.
     Worked,
     /// The pass failed.
     Failed,
 }
 
 impl Known {
-    /// Plans the next look after a pass.
+    /// Schedules the next check after a pass.
     fn look_again(&mut self, every: Duration, end: End) {
         let is_quiet = end == End::Idle(self.seen);
         self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
@@ -240,7 +242,7 @@ impl Known {
             End::Idle(number) => number,
             End::Worked | End::Failed => 0,
         };
-        // A pass that failed would fail again at once.
+        // A failed pass would fail again immediately.
         let pause = match end == End::Failed || self.changes < MANY_CHANGES {
             true => every * (1 << self.quiet.min(DOUBLINGS)),
             false => Duration::ZERO,

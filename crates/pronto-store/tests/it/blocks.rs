@@ -1,4 +1,4 @@
-//! Views whose packs are read by range, and git clients that clone them.
+//! Tests of views whose packs are read by range, and of git clients that clone them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// The files that servers keep.
+    /// The directory of cached files of servers.
     pub(crate) fn files(&self) -> PathBuf {
         self.scratch.join("files")
     }
@@ -109,7 +109,8 @@ impl Node {
     }
 }
 
-/// A history in the form of fast-import: 12 blobs that do not compress, and many small commits.
+/// Returns a fast-import stream of a history: 12 blobs that do not compress, and many small
+/// commits.
 fn history() -> Vec<u8> {
     let mut random = Random::new(7);
     let mut script = Vec::new();
@@ -187,7 +188,7 @@ fn clones_read_each_block_once() {
     assert!(fetched.status.success(), "{fetched:?}");
     world.git("part.git", &["fsck", "--strict"]);
 
-    // Another process compares what is there with the digests, and fetches nothing.
+    // Another process verifies the existing files, and fetches nothing.
     let other = world.node();
     let second = other.view(&world, "second").expect("written");
     let served = Served::new(second.directory());
@@ -203,7 +204,7 @@ fn other_programs_read_a_view_when_it_is_filled() {
     let node = world.node();
     let view = node.view(&world, "view").expect("written");
     let head = world.git("source", &["rev-parse", "main"]);
-    // The stub is no pack, and nobody takes holes for content.
+    // The stub is not a valid pack, and no reader mistakes holes for content.
     let pack = world.file(&view.directory().join("objects/pack"), ".pack");
     assert!(fs::metadata(&pack).expect("a file").len() < 200);
     let other = pronto::Repository::open(view.directory(), &Environment::empty("/"));
@@ -238,7 +239,7 @@ fn thin_packs_are_completed_from_packs_that_are_read_by_range() {
     let view = writer.view(&world, "view").expect("written");
     let served = Served::new(view.directory());
     clone(&world, &served, "writer.git", &[]);
-    // A change of the text, which travels as a delta of it.
+    // A change of the text, which is sent as a delta.
     let text = world.git("writer.git", &["show", "main:text"]);
     let script = format!(
         "commit refs/heads/main\ncommitter a <a@x> 1800000000 +0000\ndata 1\nm\nfrom refs/heads/main^0\n\
@@ -280,7 +281,7 @@ fn views_of_one_pack_share_its_blocks() {
     let served = Served::new(second.directory());
     clone(&world, &served, "two.git", &[]);
     assert_eq!(node.cache.counts(), counts);
-    // Without a view that lives, the stub is a file like any other.
+    // Without a live view, the stub is an ordinary file.
     let directory = second.directory().to_owned();
     drop(second);
     let served = Served::new(&directory);

@@ -1,5 +1,5 @@
-//! Counts calls of the store, and those that follow one another. The time of the test is virtual: each call takes
-//! one unit, so that the time that passes is the number of round trips.
+//! Counts calls of the store, and sequential calls. The time of the test is virtual: each call
+//! takes one unit, so that the elapsed time is the number of round trips.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -133,7 +133,8 @@ fn runtime() -> Runtime {
     runtime.expect("a runtime")
 }
 
-/// Makes a repository of packs with the given numbers of blocks, whose content is of no format.
+/// Creates a repository of packs with the given numbers of blocks, whose content has no valid
+/// format.
 fn make(bucket: &Counted, blocks: &[usize]) -> Vec<Vec<u8>> {
     let mut contents = Vec::new();
     runtime().block_on(async {
@@ -169,7 +170,7 @@ fn make(bucket: &Counted, blocks: &[usize]) -> Vec<Vec<u8>> {
     contents
 }
 
-/// Calls `read` in another thread, and returns the number of round trips that pass meanwhile.
+/// Calls `read` in another thread, and returns the number of round trips that elapse.
 async fn trips<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> (T, u32) {
     let begun = Instant::now();
     let (sender, receiver) = tokio::sync::oneshot::channel();
@@ -202,7 +203,8 @@ fn a_cold_clone_starts_after_four_round_trips() {
             *counts.entry(call).or_insert(0) += 1;
         }
         let counts: Vec<(&str, i32)> = counts.iter().map(|(call, n)| (call.as_str(), *n)).collect();
-        // The first and the last block of each large pack, which every reader needs, come with the files.
+        // The first and the last block of each large pack, which every reader needs, are fetched
+        // together with the files.
         let wanted = [
             ("bitmap", 7),
             ("get", 1),
@@ -231,7 +233,7 @@ fn a_cold_clone_starts_after_four_round_trips() {
         }
         let (_, passed) = trips(compare(50 << 20, 100)).await;
         assert_eq!((passed, bucket.calls().len()), (1, 1), "the first object");
-        // Reads within known blocks cost nothing.
+        // Reads within fetched blocks cost nothing.
         let (_, passed) = trips(compare(50 << 20, 1 << 20)).await;
         assert_eq!((passed, bucket.calls().len()), (0, 0));
     });
@@ -268,9 +270,9 @@ fn a_whole_pack_streams_in_few_requests_at_once() {
         };
         trips(stream).await;
         let calls = bucket.calls();
-        // Mostly of 8 blocks; other tests share the budget of this process.
+        // Most reads have 8 blocks. Other tests share the budget of this process.
         assert!(calls.len() <= 64, "{}", calls.len());
-        // The windows, and how many of them overlap, are tested beside the code.
+        // Unit tests cover the windows, and the number of overlapping ones.
         let most = bucket.0.lock().expect("no panic").most_running;
         assert!(most <= 17, "{most}");
     });
@@ -291,7 +293,7 @@ fn a_push_elsewhere_costs_the_files_of_its_pack() {
         let first = scratch.join("1");
         let first = repository.write_ranged_view(&newest, &first, &files, &cache, &watch);
         let _first = first.await.expect("written");
-        // A pack of one block is fetched with its index, whole.
+        // A pack with one block is fetched whole, together with its index.
         let other = open(&bucket);
         let file = |kind| NewFile::from_bytes(kind, Bytes::from(vec![3; 5000]));
         let pack = NewPack {
@@ -324,7 +326,7 @@ fn a_push_elsewhere_costs_the_files_of_its_pack() {
             TRIP * 3,
             "probe with the manifest, listing, files"
         );
-        // After a restart nothing is fetched but what says which generation is the newest.
+        // After a restart, only the data that determines the newest generation is fetched.
         let again = open(&bucket);
         let handle = tokio::runtime::Handle::current();
         let cache = BlockCache::new(handle, BlockOptions::default(), |line| panic!("{line}"));

@@ -1,4 +1,5 @@
-//! Damage of the store and of the cache, and disks that cannot be written, under views that are read by range.
+//! Tests of damage of the store and of the cache, and of disks that cannot be written, with views
+//! that are read by range.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -18,7 +19,7 @@ fn flip(path: &Path, at: u64) {
     file.write_all_at(&[byte[0] ^ 8], at).expect("writable");
 }
 
-/// Clones a view of `node`, which must fail, and returns what the server reports.
+/// Clones a view of `node`, which must fail, and returns the messages of the server.
 fn fail(world: &World, node: &Node, name: &str) -> String {
     let view = node.view(world, name).expect("written");
     let served = Served::new(view.directory());
@@ -58,7 +59,7 @@ fn a_damaged_pack_of_the_store_is_named_and_never_served() {
         reported.contains(&name) && reported.contains("block 4 "),
         "{reported}"
     );
-    // The other blocks are right and stay; a cache with the wrong one is not possible.
+    // The other blocks are correct and stay. A cache with the wrong block is not possible.
     fs::write(&object, &whole[..whole.len() - 10]).expect("writable");
     let _ = fs::remove_dir_all(world.files());
     let node = world.node();
@@ -129,7 +130,7 @@ fn a_cache_that_is_cut_short_while_it_is_used_is_read_again() {
         let path = world.file(&world.files(), ".pack");
         let file = File::options().write(true).open(&path).expect("a file");
         file.set_len(3 * BLOCK).expect("writable");
-        // A request that has read holes fails; the one after it opens the pack again.
+        // A request that has read holes fails. The next request opens the pack again.
         let name = format!("{round}.git");
         let mut is_served = false;
         for _ in 0..2 {
@@ -149,7 +150,7 @@ fn without_room_in_the_cache_packs_are_read_from_the_store() {
     let world = World::new();
     let node = world.node();
     let view = node.view(&world, "view").expect("written");
-    // Writes fail from here on.
+    // Writes fail from this point on.
     let path = world.file(&world.files(), ".pack");
     fs::remove_file(&path).expect("a file");
     let served = Served::new(view.directory());
@@ -160,7 +161,7 @@ fn without_room_in_the_cache_packs_are_read_from_the_store() {
     }
     assert!(node.cache.counts().unwritable > 0);
     assert!(!node.reports().is_empty());
-    // The file cannot even be made.
+    // The file cannot be created.
     let node = world.node();
     fs::create_dir(&path).expect("writable");
     succeed(&world, &node, "nothing");

@@ -1,4 +1,4 @@
-//! Objects that are not what was written are detected and named.
+//! Tests that objects with unexpected content are detected and named.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ fn a_truncated_or_missing_object_is_found() {
 #[test]
 fn a_changed_manifest_is_found() {
     let (folder, server) = world();
-    // The newest one comes first.
+    // The newest generation is first.
     let generations = files(folder.path(), "generation", "");
     flip(&generations[0]);
     let fresh = Server::new(folder.path());
@@ -130,8 +130,8 @@ fn an_older_bucket_is_noticed() {
     let (folder, server) = world();
     let generations = files(folder.path(), "generation", "");
     fs::remove_file(&generations[0]).expect("a file");
-    // Another server begins with the older state and commits on it: the number is the same, the content
-    // is not.
+    // Another server starts with the older state and commits on top of it, so the number is the
+    // same and the content differs.
     let other = Server::new(folder.path());
     other
         .push("refs/heads/main", Some(id("a")), "c")

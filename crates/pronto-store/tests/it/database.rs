@@ -1,4 +1,4 @@
-//! Generations in a database of PostgreSQL.
+//! Tests of generations in a PostgreSQL database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn one_of_many_creators_wins() {
     const CREATORS: u32 = 32;
     const ROUNDS: u64 = 200;
     let (server, folder) = (start!(), tempfile::tempdir().expect("a directory"));
-    // Two processes, each with connections of its own.
+    // Two processes, each with separate connections.
     let databases = [(); 2].map(|()| Arc::new(database(folder.path(), &server.url())));
     Runtime::new().expect("a runtime").block_on(async {
         for round in 1..=ROUNDS {
@@ -123,14 +123,15 @@ fn the_calls_of_a_database_do_what_they_say() {
         let mut names = one.repositories().await.expect("readable");
         names.sort_unstable();
         assert_eq!(names, ["a", "b/c"]);
-        // Another store has rows of its own.
+        // Another store has separate rows.
         assert_eq!(other.newest("a.git/").await.expect("readable"), None);
         assert!(other.repositories().await.expect("readable").is_empty());
         for _ in 0..2 {
             one.remove("a.git/", 1).await.expect("removed");
         }
         assert_eq!(one.list("a.git/").await.expect("readable").len(), 1);
-        // A generation without the one before is that of a server that knows more than the database has.
+        // A generation without its predecessor comes from a server that knows generations that the database
+        // lacks.
         let error = one
             .create("a.git/", 5, Bytes::new())
             .await
@@ -179,7 +180,7 @@ fn generations_expire_by_the_clock_of_the_database() {
     let listed = node.store.generations(&node.repository).expect("readable");
     let numbers: Vec<u64> = listed.iter().map(|listed| listed.number).collect();
     assert_eq!(numbers, [4, 3]);
-    // Files have the time of the store, in which nothing has aged.
+    // Files have the time of the store, in which no file has aged.
     let swept = node.store.wait(node.repository.sweep()).expect("swept");
     assert_eq!(swept.orphans, 0);
     assert_whole(&node);
@@ -213,7 +214,7 @@ fn a_database_that_went_back_is_noticed() {
         let name = format!("refs/heads/{number}");
         node.push(&name, None, &name).expect("committed");
     }
-    // A standby that was not synchronous takes over: the newest generations are gone.
+    // An asynchronous standby takes over, so the newest generations are lost.
     server.execute("DELETE FROM pronto_generations WHERE number > 2");
     let pushed = node.push("refs/heads/new", None, "new");
     assert_eq!(*pushed.expect_err("refused").kind(), ErrorKind::Restored);
@@ -347,7 +348,7 @@ fn a_database_that_refuses_says_why_and_never_the_password() {
     let (kind, text) = check(&format!("{}?sslmode=require", server.url()));
     assert_eq!(kind, ErrorKind::Denied, "{text}");
     assert!(text.contains("sslmode=disable"), "{text}");
-    // A later program has changed the tables.
+    // A later program version has changed the tables.
     let node = open(folder.path(), &server.url());
     node.store.check().expect("it answers");
     server.execute("UPDATE pronto_schema SET version = 9");
@@ -358,7 +359,7 @@ fn a_database_that_refuses_says_why_and_never_the_password() {
     server.crash();
     let (kind, text) = check(&server.url());
     assert_eq!(kind, ErrorKind::Unavailable, "{text}");
-    // Connections are made again.
+    // The pool reconnects.
     server.resume();
     node.create();
     assert_eq!(

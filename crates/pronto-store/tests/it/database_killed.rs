@@ -1,4 +1,4 @@
-//! Pushes whose process, database or connection ends at any moment.
+//! Tests of pushes whose process, database or connection ends at any time.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -17,8 +17,8 @@ use super::support::{Server, id};
 
 const CHILD: &str = "DATABASE_TEST_PUSHER";
 
-/// The process that other tests start again and again. Pushes refs, compares what it reads with what was acknowledged,
-/// and prints the refs that were.
+/// The process that other tests start repeatedly. It pushes refs, compares the read refs with the
+/// acknowledged ones, and prints the refs that were acknowledged.
 #[test]
 fn a_pusher() {
     let Some(given) = std::env::var_os(CHILD) else {
@@ -52,7 +52,7 @@ fn a_pusher() {
     }
 }
 
-/// Processes that push, and what they have printed.
+/// Processes that push, and their output.
 struct Pushers {
     database: String,
     directory: String,
@@ -136,7 +136,7 @@ impl Pushers {
         }
     }
 
-    /// Kills all, and checks that `server` has what was acknowledged.
+    /// Kills all processes, and checks that `server` has the acknowledged refs.
     fn end(mut self, server: &Server) -> usize {
         self.running.clear();
         drop(self.sender);

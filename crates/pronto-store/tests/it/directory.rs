@@ -1,4 +1,4 @@
-//! Servers that share a directory.
+//! Tests of servers that share a directory.
 
 use std::sync::Barrier;
 
@@ -34,7 +34,7 @@ pub(crate) fn what_one_server_commits_the_others_see_over(open: &dyn Fn() -> Ser
     let found = seen.refs.find("refs/heads/main").expect("sound");
     assert_eq!(found.expect("there").value.object(), Some(&*id("a")));
 
-    // The other one has the newest state, and this one must not overwrite it.
+    // The other server has the newest state, which this one must not overwrite.
     other
         .push("refs/heads/main", Some(id("a")), "b")
         .expect("committed");
@@ -95,7 +95,7 @@ pub(crate) fn pushes_of_many_threads_and_servers_are_all_there_over(open: &dyn F
         }
     }
     assert_eq!(newest.manifest.packs.len(), THREADS * PUSHES);
-    // Pushes that came together share a generation, and tables are merged.
+    // Concurrent pushes share a generation, and tables are merged.
     assert!(newest.number() <= 1 + (THREADS * PUSHES) as u64);
     assert!(newest.manifest.tables.len() < 10);
     let watch = pronto::Watch::none();
@@ -222,7 +222,7 @@ fn a_cache_belongs_to_one_process_and_is_cleaned() {
     // A view in use stays, whatever the budget.
     cache.set_most_bytes(0);
     assert!(new.directory().join("HEAD").exists());
-    // A killed process leaves all.
+    // A killed process leaves all its files.
     let (view_left, own_left) = (new.directory().to_owned(), own.directory().to_owned());
     std::mem::forget((new, own));
     drop(cache);

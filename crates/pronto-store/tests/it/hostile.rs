@@ -1,6 +1,8 @@
-//! Manifests and objects from one who may write to the bucket, and computes checksums and digests again.
+//! Tests of manifests and objects from a writer who has write access to the bucket, and computes checksums
+//! and digests again.
 //!
-//! Whatever a manifest says, nothing of another repository is read, an error names the object, and loops end.
+//! Whatever a manifest contains, no data of another repository is read, an error names the object, and loops
+//! terminate.
 
 mod form;
 mod objects;
@@ -23,21 +25,23 @@ use super::support::Server;
 use super::upkeep::World;
 use form::{Form, Mutant};
 
-/// The name of the repository of the hostile writer, and that of another one.
+/// The name of the repository of the hostile writer, and the name of another one.
 const OWN: &str = "team/r";
 const PRIVATE: &str = "vault/x";
 
 /// Content that only the private repository has.
 const SECRET: &str = "what only the vault holds";
 
-/// A store with a repository of all kinds of objects, whose newest manifest is changed, and a private one.
+/// A store with a private repository, and a repository with all kinds of objects, whose newest manifest is
+/// changed.
 struct Bucket {
     world: World,
-    /// The newest generation, and the file with its manifest.
+    /// The newest generation, and the path of its manifest.
     manifest: Manifest,
     file: PathBuf,
     bytes: Vec<u8>,
-    /// The manifest of the private repository, its objects of Git, and the files of all repositories but the own one.
+    /// The manifest of the private repository, its Git objects, and the files of all repositories except the
+    /// hostile one.
     other: Form,
     secrets: Vec<ObjectId>,
     others: BTreeSet<(PathBuf, Vec<u8>)>,
@@ -85,7 +89,7 @@ impl Bucket {
         &self.world.server.store
     }
 
-    /// Returns the repository as a server that has just started sees it.
+    /// Returns the repository as seen by a server that has just started.
     fn fresh(&self) -> Arc<Stored> {
         Arc::new(self.store().repository(OWN).expect("a name"))
     }
@@ -94,7 +98,7 @@ impl Bucket {
         Form::parse(&self.bytes)
     }
 
-    /// Reads the repository as a server does. Returns the error that a client or an operator gets.
+    /// Reads the repository as a server does. Returns the error for a client or an operator.
     fn serve(&self) -> Result<Arc<Generation>, String> {
         let repository = self.fresh();
         let newest = self
@@ -108,7 +112,8 @@ impl Bucket {
         Ok(newest)
     }
 
-    /// Reads the refs of a view, and the objects that they lead to. No object of the private repository is there.
+    /// Reads the refs of a view, and the reachable objects, which must not include objects of the private
+    /// repository.
     fn read(&self, view: &Path) -> Result<(), String> {
         let failed = |error: pronto::Error| error.to_string();
         let opened = Repository::open(view, &Environment::empty("/")).map_err(failed)?;
@@ -155,15 +160,15 @@ impl Bucket {
         fs::write(&self.file, bytes).expect("a file");
     }
 
-    /// Requires that the other repository is as it was.
+    /// Asserts that the other repository is unchanged.
     fn check_others(&self) {
         let now = files(&self.world.path("store/vault"));
         assert!(now == self.others, "another repository was changed");
     }
 }
 
-/// Returns the text of an error, which names an object of the repository unless the store has no such
-/// repository any more.
+/// Returns the text of an error, which names an object of the repository unless the repository is no longer
+/// in the store.
 fn named(error: &pronto_store::Error) -> String {
     let text = error.to_string();
     let objects = ["generation/", "pack/", "refs/", "graph/"];
@@ -174,7 +179,7 @@ fn named(error: &pronto_store::Error) -> String {
     text
 }
 
-/// Makes the private repository. Returns its objects.
+/// Creates the private repository. Returns its objects.
 fn publish_private(world: &World) -> Vec<ObjectId> {
     let at = world.path("secret");
     world.git("", &["init", "-q", "-b", "secret", "secret"]);
@@ -338,7 +343,7 @@ fn the_greatest_numbers() {
         if let Err(error) = bucket.store().wait(repository.commit(change)) {
             assert_ne!(*error.kind(), ErrorKind::Unknown, "{error}");
         }
-        // A gap of 2^62 generations is one problem.
+        // A gap of 2^62 generations is a single problem.
         let problems = bucket.verify(false).expect("it can be listed");
         assert!(problems.len() < 10, "{}", problems.len());
         fs::remove_file(file).expect("a file");
@@ -352,7 +357,7 @@ fn generations_that_lead_to_one_another() {
     let newest = bucket.manifest.number;
     let directory = bucket.file.parent().expect("a directory").to_owned();
     let name = |number: u64| directory.join(format!("{:016x}-{number}", u64::MAX - number));
-    // Two manifests whose chains of dropped objects form a circle, behind the names of older generations.
+    // The manifests have chains of dropped objects that form a circle, under the names of older generations.
     for (number, dropped) in [(newest - 1, newest - 2), (newest - 2, newest - 1)] {
         let form = bucket.form().with_word("dropped", 1, &dropped.to_string());
         fs::write(name(number), form.bytes()).expect("a file");
@@ -361,7 +366,7 @@ fn generations_that_lead_to_one_another() {
         .form()
         .with_word("dropped", 1, &(newest - 1).to_string());
     bucket.put(&form.bytes());
-    // An old object that no generation names, so that upkeep looks for it in all.
+    // An old object that no generation references, so that upkeep searches all generations for it.
     let orphan = bucket.file.with_file_name("../pack/orphan-0.pack");
     fs::write(&orphan, b"x").expect("a file");
     age(&orphan);
@@ -393,7 +398,7 @@ fn upkeep_deletes_nothing_of_others() {
         bucket.put(&bucket.form().with_lines("drop", &all).bytes());
         bucket.serve().expect_err(drop);
     }
-    // Names that are well-formed are deleted below the own name only.
+    // Valid names are deleted only below the name of the same repository.
     let (store, repository) = (bucket.store(), bucket.fresh());
     bucket.put(&bucket.form().with_lines("drop", &lines).bytes());
     for entry in files(&bucket.world.path("store/team")) {
@@ -405,7 +410,7 @@ fn upkeep_deletes_nothing_of_others() {
     bucket.check_others();
 }
 
-/// Makes a file older than every retention.
+/// Sets the time of a file before any retention.
 fn age(path: &Path) {
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(90 * 24 * 3600);
     let file = fs::File::options().write(true).open(path);
@@ -418,7 +423,7 @@ fn sizes_that_are_only_claims() {
     let bucket = Bucket::new();
     let upload = |number: usize| format!("{number:016x}");
     let (id, digest) = ("1".repeat(40), "2".repeat(64));
-    // The largest packs that are read by range, with digests of their blocks that are not there.
+    // The manifest has the largest packs that are read by range, whose digests are missing.
     let size: u64 = 4 << 40;
     let sums = (size >> 20) * 32;
     for count in [1, 15, 17, 5000] {

@@ -1,4 +1,4 @@
-//! The store over a directory and over S3, with several processes' worth of state.
+//! Tests of the store in a directory and on S3, with the state of several processes.
 
 mod blocks;
 mod blocks_counted;

@@ -1,4 +1,4 @@
-//! The store over S3, through a proxy that makes requests fail.
+//! Tests of the store on S3, through a proxy that makes requests fail.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -92,7 +92,7 @@ fn the_calls_of_a_bucket_do_what_they_say() {
     let path = scratch.join("large");
     std::fs::write(&path, &large).expect("writable");
     runtime().block_on(async {
-        // In parts.
+        // The object is uploaded in parts.
         cloud
             .put("a/large", &Content::File(path))
             .await
@@ -171,7 +171,7 @@ fn repositories_are_imported_pushed_to_exported_and_copied() {
     assert_eq!(node.store.repositories().expect("readable"), ["team/r"]);
     let generations = node.store.generations(&node.repository).expect("readable");
     assert_eq!(generations.len(), 6);
-    // The packs of the pushes are of no format, so that the export is of the import.
+    // The packs of the pushes have no valid format, so the export is made from the import.
     let other = open(server.address());
     let first = other.store.wait(other.repository.at(1)).expect("retained");
     let directory = world.scratch.join("export");
@@ -223,8 +223,8 @@ fn repositories_are_imported_pushed_to_exported_and_copied() {
 
 const CHILD: &str = "STORE_TEST_PUSHER";
 
-/// The process that `pushes_survive_faults_and_kills` starts again and again. Pushes refs, compares what it reads with
-/// what was acknowledged, and prints the refs that were.
+/// The process that `pushes_survive_faults_and_kills` starts repeatedly. It pushes refs, compares
+/// the read refs with the acknowledged ones, and prints the refs that were acknowledged.
 #[test]
 fn a_pusher() {
     let Some(given) = std::env::var_os(CHILD) else {
@@ -296,7 +296,7 @@ impl Drop for Pusher {
 fn pushes_survive_faults_and_kills() {
     const PUSHERS: usize = 3;
     const KILLS: usize = 9;
-    /// The acknowledged pushes between two kills.
+    /// The number of acknowledged pushes between two kills.
     const BETWEEN: usize = 4;
     let server = start!();
     let direct = open(server.address());
@@ -328,7 +328,7 @@ fn pushes_survive_faults_and_kills() {
     drop(pushers);
     drop(sender);
     log.extend(lines);
-    // Requests that were under way may still arrive.
+    // Requests that were in flight may still be received.
     proxy.set(Faults::default());
     assert!(proxy.failed() > 20, "{}", proxy.failed());
     let newest = direct

@@ -1,4 +1,4 @@
-//! Serves bare repositories to git clients, by threads of this process.
+//! Serves bare repositories to git clients, with threads of this process.
 
 use std::io::Read as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use pronto::{Environment, Watch, receive_pack};
 use pronto_io::interrupt::Interrupt;
 use test_support::git;
 
-/// A server of one repository. Each connection is answered by a thread.
+/// A server of one repository, with a thread for each connection.
 pub(crate) struct Served {
     address: SocketAddr,
     ended: Receiver<Result<Ended, String>>,
@@ -34,7 +34,7 @@ impl Served {
         Served { address, ended }
     }
 
-    /// Runs git in `folder`, with the URL as the last argument but `rest`.
+    /// Runs git in `folder`, with the URL before the arguments `rest`.
     pub(crate) fn git(&self, folder: &Path, arguments: &[&str], rest: &[&str]) -> Output {
         let url = format!("git://{}/r", self.address);
         let arguments = [

@@ -11,7 +11,7 @@ use pronto_store::{
     RefUpdate, Store, Stored, Value,
 };
 
-/// A server: a store, and its own view of the repository `r`.
+/// A server: a store, and its view of the repository `r`.
 pub(crate) struct Server {
     pub(crate) store: Store,
     pub(crate) repository: Arc<Stored>,

@@ -1,4 +1,4 @@
-//! Upkeep of repositories that real pushes made.
+//! Tests of upkeep of repositories that were filled by real pushes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use test_support::git::isolated;
 
 use super::support::Server;
 
-/// A store, and a repository of Git that is pushed there.
+/// A store, and a Git repository that is pushed there.
 pub(crate) struct World {
     folder: tempfile::TempDir,
     pub(crate) server: Server,
@@ -80,7 +80,7 @@ impl World {
         self.id("HEAD")
     }
 
-    /// Pushes a pack of `new` without what its parents lead to, and sets `name`.
+    /// Pushes a pack of the objects that are reachable from `new` and not from its parents, and sets `name`.
     pub(crate) fn push(&self, name: &str, old: Option<ObjectId>, new: ObjectId) {
         let revisions = format!("{new}\n--not\n{new}^@\n");
         let base = self.path("pushed");
@@ -121,13 +121,13 @@ impl World {
         assert_eq!(outcome.verdicts, [Verdict::Applied]);
     }
 
-    /// Writes a file that does not compress, which the next commit takes.
+    /// Writes a file that does not compress, which the next commit includes.
     pub(crate) fn noise(&self, name: &str, bytes: usize) {
         let noise = Random::new(7).bytes(bytes);
         std::fs::write(self.source.join(name), noise).expect("it is ours");
     }
 
-    /// Makes that many branches, which lead to `id`.
+    /// Creates `count` branches that point to `id`.
     pub(crate) fn branches(&self, id: ObjectId, count: usize) {
         let mut push = Push::default();
         for number in 0..count {
@@ -156,7 +156,7 @@ impl World {
         assert_eq!(outcome.verdicts, [Verdict::Applied]);
     }
 
-    /// Pushes `count` commits to `main`, each with a pack of its own.
+    /// Pushes `count` commits to `main`, each with a separate pack.
     pub(crate) fn push_many(&self, count: usize) -> ObjectId {
         self.push_many_to("main", count)
     }
@@ -247,7 +247,7 @@ pub(crate) fn small_packs_become_few_over(server: impl FnOnce(&Path) -> Server) 
     assert_eq!(tip.expect("there").id, Some(newest));
     let checked = pronto_checks(&world, "after");
     assert!(checked.contains("14"), "{checked}");
-    // Nothing is due any more.
+    // No upkeep is pending any more.
     assert_eq!(
         world.keep_up(&world.options()),
         pronto_store::Upkeep::default()
@@ -271,7 +271,7 @@ fn pronto_checks(world: &World, name: &str) -> String {
 #[test]
 fn large_packs_are_read_by_range_and_stay_whole() {
     let world = World::new();
-    // Content that does not compress, in a pack of several blocks.
+    // The content does not compress, and fills a pack of several blocks.
     let mut random = Random::new(7);
     std::fs::write(world.source.join("large"), random.bytes(5 << 20)).expect("it is ours");
     let first = world.change("large");
@@ -308,7 +308,7 @@ fn unreachable_objects_are_kept_for_a_while_and_then_deleted() {
         objects.contains(&side).expect("readable")
     };
     assert!(store_has("kept"));
-    // A push that was checked while the object was there.
+    // This push was checked while the object existed.
     let mut late = Push {
         base: Some(manifest.number),
         ..Push::default()
@@ -353,7 +353,7 @@ fn a_removed_repository_needs_no_packing_and_fails_nothing() {
             let tell = |pass: &pronto_store::Pass<'_>| panic!("{pass:?}");
             role.run(interrupt, &tell);
         });
-        // A look reads the newest generation, and a listing of repositories reads nothing.
+        // A check reads the newest generation, and a listing of repositories reads nothing.
         while looks < 3
             && let Ok(call) = calls.recv_timeout(Duration::from_secs(60))
         {
@@ -419,7 +419,7 @@ fn a_role_finds_what_is_due_until_it_is_stopped() {
         assert_eq!(repacked.expect("it was due").packs_after, 1);
         interrupt.trigger();
     });
-    // The first export of its own server proves that the other one's commit is seen.
+    // The first export of a separate server proves that the commit of the other server is visible.
     assert_eq!(world.manifest().packs.len(), 1);
     let creating = Creating::default();
     let again = world.server.repository.create(&creating, Push::default());
@@ -444,7 +444,7 @@ fn many_changes_bring_the_next_look_forward() {
             });
         });
         receiver.recv().expect("a pass").expect("it was due");
-        // The next look would be in an hour.
+        // The next check would be in an hour.
         world.push_many_to("other", 13);
         for _ in 0..50 {
             role.note_change(&repository);

@@ -1,4 +1,4 @@
-//! Bare repositories of git: their refs, and what becomes of a view.
+//! Bare Git repositories: their refs, and their creation from a view.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ pub(super) fn repositories(root: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Makes a repository with refs in files of a view, whose packs are moved.
+/// Creates a repository whose refs are files, from a view whose packs are moved.
 pub(super) fn convert(
     view: &Path,
     target: &Path,
@@ -80,14 +80,14 @@ pub(super) fn convert(
     }
 }
 
-/// Runs git, which must succeed.
+/// Runs git. The command must succeed.
 pub(super) fn git(directory: &Path, arguments: &[&str]) {
     let output = isolated(directory, arguments, b"");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "git {arguments:?}: {text}");
 }
 
-/// Returns the refs of a repository, with `HEAD`.
+/// Returns the refs of a repository, including `HEAD`.
 pub(super) fn values_of(repository: &Repository) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
     let direct = |id: ObjectId| {

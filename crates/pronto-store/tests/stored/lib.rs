@@ -1,5 +1,6 @@
-//! Repositories of a store for tests that serve directories otherwise. A repository of git is published to the
-//! store, and what a server made of it is exported, so that a git which reads no reftables can look at it.
+//! Repositories of a store for tests that otherwise serve directories. A Git repository is
+//! published to the store, and the state that a server has produced is exported, so that a version
+//! of git without reftables can read it.
 
 #![allow(
     dead_code,
@@ -28,15 +29,15 @@ use bare::{convert, git, repositories, values_of};
 #[allow(unused_imports, reason = "every suite uses some of it")]
 pub(crate) use root::{Root, leftovers_of_cache};
 
-/// The place of the repositories that a test serves.
+/// The kind of storage of the repositories that a test serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Directory,
     Store,
 }
 
-/// Makes a test of each function that takes a [`Place`]: one with repositories in a directory, and one with
-/// repositories in a store.
+/// Defines two tests for each function that takes a [`Place`]: one with repositories in a
+/// directory, and one with repositories in a store.
 #[allow(unused_macros, reason = "some suites have other forms of tests")]
 macro_rules! in_both_places {
     ($($name:ident),* $(,)?) => {
@@ -58,8 +59,8 @@ macro_rules! in_both_places {
 #[allow(unused_imports, reason = "some suites have other forms of tests")]
 pub(crate) use in_both_places;
 
-/// Makes tests of functions that serve directories only. The documentation of each says why it has no test with a
-/// store.
+/// Defines tests of functions that serve only directories. The documentation of each test gives the
+/// reason for which it has no variant with a store.
 #[allow(unused_macros, reason = "some suites have no such test")]
 macro_rules! in_a_directory_only {
     ($(#[doc = $reason:literal] $name:ident),* $(,)?) => {
@@ -82,7 +83,7 @@ pub(crate) struct Behind {
     home: PathBuf,
     store: Store,
     environment: Environment,
-    /// Set once the configuration of the server's user names the hooks.
+    /// Set after the hooks were added to the configuration of the server's user.
     hooks_named: Once,
 }
 
@@ -101,7 +102,7 @@ impl Behind {
         }
     }
 
-    /// Uses another home directory of the server than the folder.
+    /// Sets the home directory of the server, which is the folder by default.
     pub(crate) fn with_home(mut self, home: &Path) -> Self {
         self.home = home.to_owned();
         self
@@ -131,8 +132,8 @@ impl Behind {
         }
     }
 
-    /// Publishes a repository. What the store has of it changes to what the directory has: refs, objects that the
-    /// store lacks, configuration and hooks.
+    /// Publishes a repository. The store gets the state of the directory: refs, missing objects,
+    /// configuration and hooks.
     pub(crate) fn publish(&self, directory: &Path, name: &str) {
         let stored = self.repository(name);
         let Some(newest) = self.newest(name) else {
@@ -170,7 +171,7 @@ impl Behind {
         self.configure(directory, &source, &stored);
     }
 
-    /// Publishes a repository in the place of the one of that name.
+    /// Publishes a repository, and replaces the one with the same name.
     pub(crate) fn replace(&self, directory: &Path, name: &str) {
         let stored = self.repository(name);
         self.store.wait(stored.remove()).expect("it was published");
@@ -190,7 +191,7 @@ impl Behind {
         values
     }
 
-    /// Packs what `new` leads to and `old` does not.
+    /// Packs the objects that are reachable from `new` and not from `old`.
     fn pack(
         &self,
         directory: &Path,
@@ -254,7 +255,7 @@ impl Behind {
         imported.expect("it can be published");
     }
 
-    /// Moves the hooks of a repository to a directory that the configuration of the server's user names.
+    /// Moves the hooks of a repository to a directory in the configuration of the server's user.
     fn take_hooks(&self, directory: &Path) {
         let hooks = self.folder.join("hooks");
         let found = fs::read_dir(directory.join("hooks")).into_iter().flatten();
@@ -265,7 +266,7 @@ impl Behind {
             }
             fs::create_dir_all(&hooks).expect("a directory");
             fs::rename(entry.path(), hooks.join(name)).expect("a hook");
-            // Repositories are published at the same time.
+            // Repositories are published concurrently.
             self.hooks_named.call_once(|| {
                 let file = self.home.join(".gitconfig");
                 let file = file.to_str().expect("text");
@@ -276,12 +277,13 @@ impl Behind {
         }
     }
 
-    /// Returns the number of the newest generation of a repository, if there is one.
+    /// Returns the number of the newest generation of a repository, if the repository exists.
     pub(crate) fn generation(&self, name: &str) -> Option<u64> {
         self.newest(name).map(|newest| newest.number())
     }
 
-    /// Returns the newest generation of a repository; `None` if the store has no such repository.
+    /// Returns the newest generation of a repository, or `None` if the store has no such
+    /// repository.
     fn newest(&self, name: &str) -> Option<Arc<Generation>> {
         match self.store.wait(self.repository(name).latest()) {
             Ok(newest) => Some(newest),
@@ -295,8 +297,8 @@ impl Behind {
         self.newest(name).is_some()
     }
 
-    /// Writes the newest generation of a repository as a bare repository that every git reads, in place of
-    /// what is at `target`.
+    /// Writes the newest generation of a repository as a bare repository that every version of git
+    /// can read, and replaces the files at `target`.
     pub(crate) fn export(&self, name: &str, target: &Path) {
         let stored = Arc::new(self.repository(name));
         let newest = self
@@ -315,7 +317,7 @@ impl Behind {
         fs::remove_dir_all(&view).expect("it was made");
     }
 
-    /// Returns the number of problems that the store itself finds in a repository.
+    /// Returns the number of problems that the store detects in a repository.
     pub(crate) fn problems(&self, name: &str) -> Vec<String> {
         let stored = self.repository(name);
         let watch = Watch::none();
@@ -324,7 +326,8 @@ impl Behind {
         problems.iter().map(ToString::to_string).collect()
     }
 
-    /// Writes a configuration into the manifest of a repository without a check, as one who may write to the bucket can.
+    /// Writes a configuration into the manifest of a repository without a check, as a user with
+    /// write access to the bucket can.
     pub(crate) fn force_config(&self, name: &str, text: &str) {
         let newest = self.newest(name).expect("it is in the store");
         let change = Change::Configure(Configuration {
@@ -335,7 +338,8 @@ impl Behind {
         changed.expect("a commit");
     }
 
-    /// Copies the objects of a repository to another name, as one who may write to the bucket can.
+    /// Copies the objects of a repository to another name, as a user with write access to the
+    /// bucket can.
     pub(crate) fn copy_objects(&self, from: &str, to: &str) {
         let place = |name: &str| self.folder.join(format!("store/{name}.git"));
         let mut waiting = vec![(place(from), place(to))];
@@ -351,7 +355,7 @@ impl Behind {
         }
     }
 
-    /// Lets a ref of a repository lead to an object that it has.
+    /// Sets a ref of a repository to an object of the repository.
     pub(crate) fn set_ref(&self, name: &str, reference: &str, id: &str) {
         let mut push = Push::default();
         push.updates.push(RefUpdate {

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use super::{Behind, Place, url_of};
 
-/// The repositories of a test: those below `root` in a folder, or those of a store there.
+/// The repositories of a test, which are below `root` in a folder, or in a store there.
 pub(crate) struct Root {
     folder: PathBuf,
     behind: Option<Behind>,
 }
 
 impl Root {
-    /// Makes the directory `folder/root`, and a store if that is the place.
+    /// Creates the directory `folder/root`, and a store if the test uses one.
     pub(crate) fn new(folder: &Path, place: Place) -> Self {
         fs::create_dir_all(folder.join("root")).expect("a directory");
         Root {
@@ -25,12 +25,13 @@ impl Root {
         self.behind.is_some()
     }
 
-    /// Returns the directory of a repository, in which tests may change it. They publish it then.
+    /// Returns the directory of a repository, which tests may change and then publish.
     pub(crate) fn directory(&self, name: &str) -> PathBuf {
         self.folder.join(format!("root/{name}.git"))
     }
 
-    /// Returns the lines for the end of a configuration. No two servers at a time may have the same cache.
+    /// Returns lines to append to a configuration. Two concurrent servers must not have the same
+    /// cache.
     pub(crate) fn section(&self, cache: &str) -> String {
         let section = self.behind.as_ref().map(|behind| behind.section(cache));
         section.unwrap_or_default()
@@ -48,28 +49,28 @@ impl Root {
         }
     }
 
-    /// Makes repositories that are only in the directory visible to servers.
+    /// Publishes repositories that exist only in the directory to servers.
     pub(crate) fn publish_new(&self) {
         if let Some(behind) = &self.behind {
             behind.publish_new(&self.folder.join("root"));
         }
     }
 
-    /// Makes what was done to the directory of a repository visible to servers.
+    /// Publishes changes of the directory of a repository to servers.
     pub(crate) fn publish(&self, name: &str) {
         if let Some(behind) = &self.behind {
             behind.publish(&self.directory(name), name);
         }
     }
 
-    /// Does the same with packs that are all made again.
+    /// Publishes the directory of a repository with newly created packs.
     pub(crate) fn replace(&self, name: &str) {
         if let Some(behind) = &self.behind {
             behind.replace(&self.directory(name), name);
         }
     }
 
-    /// Returns a bare repository that has what servers made of one.
+    /// Returns a bare repository with the state that servers have produced.
     pub(crate) fn served(&self, name: &str) -> PathBuf {
         let Some(behind) = &self.behind else {
             return self.directory(name);
@@ -123,7 +124,8 @@ impl Root {
     }
 }
 
-/// Returns the directories of pushes, and the temporary files, that are left in the cache of a server.
+/// Returns the directories of pushes, and the temporary files, that remain in the cache of a
+/// server.
 pub(crate) fn leftovers_of_cache(cache: &Path) -> Vec<PathBuf> {
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
     let mut found = Vec::new();

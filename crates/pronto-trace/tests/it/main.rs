@@ -1,5 +1,5 @@
-//! One traced process with all formats at once. A process has only one subscriber, so this is the
-//! only test.
+//! Tests all trace formats in one process. A process can have only one subscriber, so there is only
+//! one test.
 
 use std::path::Path;
 use std::time::Instant;
@@ -46,7 +46,7 @@ fn work() {
     );
 }
 
-/// Returns the lines of a file without times.
+/// Returns the lines of a file, with the times removed.
 fn lines(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).expect("the trace was written");
     text.lines()

@@ -1,4 +1,4 @@
-//! Making bundles.
+//! Creates bundles: `git bundle create`.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -19,21 +19,21 @@ use crate::walk::WalkOptions;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::Original;
 
-/// Options of a new bundle.
+/// Options of `git bundle create`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CreateOptions {
-    /// The version; the lowest possible if there is none.
+    /// The format version (`--version`). Unset, the lowest possible version is used.
     pub version: Option<Version>,
-    /// The filter by which objects are left out.
+    /// The object filter (`--filter`).
     pub filter: Option<BString>,
-    /// The revisions: see [`parse_revisions`](super::parse_revisions).
+    /// The revisions to bundle: see
     pub revisions: RevisionSet,
-    /// The limits of the commits among those that the revisions lead to: their number, times and parents.
+    /// The limits of the commits, such as `--max-count` or `--since`.
     pub walk: WalkOptions,
 }
 
-/// A bundle of which the objects are known.
+/// A bundle whose objects are selected, ready to be written.
 pub struct Created<'a> {
     repository: Original<'a>,
     header: Header,
@@ -41,10 +41,11 @@ pub struct Created<'a> {
     excluded: Vec<BString>,
 }
 
-/// Selects the objects of a new bundle, and the refs that lead to them.
+/// Selects the objects of a new bundle, and the refs that point to them.
 ///
 /// # Errors
-/// The version cannot express it, or an object cannot be read.
+/// Fails with [`ErrorKind::InvalidInput`] if the version does not support the filter or the object
+/// format, and with other kinds if an object cannot be read.
 pub fn create<'a>(
     repository: &'a Repository,
     options: &CreateOptions,
@@ -111,7 +112,7 @@ pub fn create<'a>(
 }
 
 impl Created<'_> {
-    /// The refs that the limits of the commits leave out, as they were named.
+    /// Returns the named refs that the limits of the commits exclude.
     pub fn excluded(&self) -> &[BString] {
         &self.excluded
     }
@@ -119,7 +120,8 @@ impl Created<'_> {
     /// Writes the bundle.
     ///
     /// # Errors
-    /// No ref would be in it, an object cannot be read, or writing fails.
+    /// Fails with [`ErrorKind::InvalidInput`] if the bundle would be empty, with [`ErrorKind::Io`]
+    /// if writing fails, and with other kinds if an object cannot be read.
     pub fn write(&self, out: &mut dyn Write, watch: &Watch<'_>) -> Result<Counts> {
         if self.header.references.is_empty() {
             let message = "Refusing to create empty bundle.";
@@ -171,7 +173,7 @@ fn select(
     }
 }
 
-/// The commits of `selection`, which precede its other objects, in order.
+/// Returns the commits of `selection` in order. They precede the other objects.
 fn commits_of(repository: &Repository, selection: &Selection) -> Result<Vec<ObjectId>> {
     let mut commits = Vec::new();
     for member in &selection.members {
@@ -184,7 +186,7 @@ fn commits_of(repository: &Repository, selection: &Selection) -> Result<Vec<Obje
     Ok(commits)
 }
 
-/// The commits of `boundary` with their subjects.
+/// Returns the commits of `boundary` as prerequisites, with their subjects.
 fn described(repository: &Repository, boundary: &[ObjectId]) -> Result<Vec<Prerequisite>> {
     let mut buffer = Vec::new();
     let mut needed = Vec::with_capacity(boundary.len());
@@ -196,7 +198,8 @@ fn described(repository: &Repository, boundary: &[ObjectId]) -> Result<Vec<Prere
     Ok(needed)
 }
 
-/// The subject of the commit with this content: the first paragraph of its message, on one line.
+/// Returns the subject of the commit with this content: the first paragraph of the message, on one
+/// line.
 fn subject(content: &[u8]) -> BString {
     let message = content
         .split_once_str("\n\n")
@@ -207,10 +210,10 @@ fn subject(content: &[u8]) -> BString {
     BString::from(paragraph.join(&b' ')).trim().into()
 }
 
-/// Decides whether a member, which has this kind, is in a bundle.
+/// A predicate that decides whether a member, with its object type, is in the bundle.
 type Admits<'a> = dyn FnMut(&SetMember, Option<ObjectKind>) -> Result<bool> + 'a;
 
-/// The refs by which the admitted objects were named, each once.
+/// Returns the refs by which the admitted objects were named, without duplicates.
 fn references(
     repository: &Repository,
     members: &[SetMember],

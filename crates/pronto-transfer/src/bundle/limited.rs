@@ -1,4 +1,4 @@
-//! Bundles of a limited number of commits, or of those of a time.
+//! Applies limits of the number or the times of commits to a bundle.
 
 use std::collections::HashSet;
 
@@ -13,21 +13,21 @@ use crate::revision::{RevisionSet, SetMember};
 use crate::walk::{CommitWalk, Start, WalkOptions};
 use crate::{Repository, Result};
 
-/// The commits that the limits leave.
+/// The commits within the limits.
 pub(super) struct Limited {
     shown: HashSet<ObjectId>,
-    /// Their parents that are left out, which the bundle requires, in Git's order.
+    /// The excluded parents of the commits, which are prerequisites of the bundle, in Git's order.
     pub(super) boundary: Vec<ObjectId>,
-    /// The named objects, apart from tags of another time.
+    /// The named objects, without tags outside of the time limits.
     pub(super) wants: Vec<ObjectId>,
-    /// If revisions are excluded: the commits that neither these nor the earliest time leave out.
+    /// If revisions are excluded: the commits that neither these revisions nor `--since` excludes.
     possible: Option<HashSet<ObjectId>>,
 }
 
-/// Applies the limits of `walk` to `revisions`. `None` if there are none.
+/// Applies the limits of `walk` to `revisions`. Returns `None` if there are no limits.
 ///
 /// # Errors
-/// An object cannot be read, or the walk was interrupted.
+/// Fails if an object cannot be read, or the walk is interrupted.
 pub(super) fn find(
     repository: &Repository,
     revisions: &RevisionSet,
@@ -98,15 +98,15 @@ fn walk_all(
 }
 
 impl Limited {
-    /// The objects that the receiver of the bundle has.
+    /// Returns the objects that the receiver of the bundle must have.
     pub(super) fn haves(&self, revisions: &RevisionSet) -> Vec<ObjectId> {
         let mut haves = revisions.ids(true);
         haves.extend(&self.boundary);
         haves
     }
 
-    /// Whether the ref that `member` was named by is in the bundle. The names of refs that the limits leave out are
-    /// added to `excluded`, unless excluded revisions or the earliest time leave them out anyway.
+    /// Whether the ref that named `member` is in the bundle. If the limits exclude the ref, its
+    /// name is added to `excluded`, unless excluded revisions or `--since` exclude it anyway.
     pub(super) fn admits(
         &self,
         repository: &Repository,
@@ -131,7 +131,7 @@ impl Limited {
     }
 }
 
-/// Whether `id` is a tag that was made between the times of `walk`, or none with a time.
+/// Whether `id` is a tag whose tagger date is within the time limits of `walk`, or is missing.
 fn is_of_time(repository: &Repository, id: ObjectId, walk: &WalkOptions) -> Result<bool> {
     let has_times = walk.since.is_some() || walk.until.is_some();
     if !has_times || repository.kind_of(id)? != Some(ObjectKind::Tag) {
@@ -146,7 +146,8 @@ fn is_of_time(repository: &Repository, id: ObjectId, walk: &WalkOptions) -> Resu
     Ok(walk.since.is_none_or(|since| since < time) && walk.until.is_none_or(|until| until > time))
 }
 
-/// The parents of `commits` that are not `selected`. As in Git, the one that was found last comes first.
+/// Returns the parents of `commits` that are not `selected`. As in Git, the last found parent is
+/// the first.
 pub(super) fn boundary(
     repository: &Repository,
     commits: &[ObjectId],
@@ -165,7 +166,7 @@ pub(super) fn boundary(
     Ok(boundary)
 }
 
-/// The only ref that the name of `member` may stand for.
+/// Returns the ref that the name of `member` resolves to, if it is unique.
 pub(super) fn only_ref(repository: &Repository, member: &SetMember) -> Option<Resolved> {
     let refs = repository.refs();
     let resolved =

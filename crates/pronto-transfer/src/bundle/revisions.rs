@@ -1,15 +1,15 @@
-//! The revisions that a bundle is made of.
+//! Parses the revisions of a new bundle.
 
 use bstr::{BString, ByteSlice};
 
 use crate::revision::{RevisionParser, RevisionSet};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Parses `arguments` as [`RevisionParser`] does: names of revisions and options that select refs.
+/// Parses `arguments` with [`RevisionParser`]: revisions, and options that select refs.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] if an argument is none of these, or may be a file: Git explains it. As
-/// [`RevisionParser::option`].
+/// Fails with [`ErrorKind::Unsupported`] if an argument is neither of these or could be a file, so
+/// that Git can report the error, and with the errors of [`RevisionParser::option`].
 pub fn parse_revisions(repository: &Repository, arguments: &[BString]) -> Result<RevisionSet> {
     let mut parser = RevisionParser::new(repository);
     for argument in arguments {

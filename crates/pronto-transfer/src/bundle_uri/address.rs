@@ -1,9 +1,9 @@
-//! Addresses of bundles: paths, web addresses, and addresses relative to a list.
+//! Parses bundle URIs: paths, HTTP URLs, and URLs relative to a list.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_wire::address::is_local;
 
-/// Whether `uri` is the address of a web server.
+/// Whether `uri` is an HTTP URL.
 pub(super) fn is_web(uri: &BStr) -> bool {
     uri.starts_with(b"http:") || uri.starts_with(b"https:")
 }
@@ -13,14 +13,14 @@ pub(super) fn path_of(uri: &BStr) -> &BStr {
     uri.strip_prefix(b"file://").unwrap_or(uri).as_bstr()
 }
 
-/// Returns `uri` up to its last slash. Addresses in the list at `uri` are relative to that.
+/// Returns `uri` up to its last slash, the base of relative URLs in the list at `uri`.
 pub(super) fn directory_of(uri: &BStr) -> &BStr {
     let end = uri.rfind_byte(b'/').map_or(0, |at| at + 1);
     uri[..end].as_bstr()
 }
 
-/// Returns the address that `value` means in a list whose addresses are relative to `base`; `None` if it
-/// leads above the top.
+/// Resolves the URL `value` of a list relative to `base`. Returns `None` if the result would be
+/// above the root.
 pub(super) fn resolve(base: &BStr, value: &BStr) -> Option<BString> {
     if !is_local(value) || value.starts_with(b"/") || base.is_empty() {
         return Some(value.to_owned());
@@ -52,7 +52,7 @@ pub(super) fn resolve(base: &BStr, value: &BStr) -> Option<BString> {
     Some(whole.into())
 }
 
-/// Removes the last component of `base`. A host before a colon counts as one.
+/// Removes the last component of `base`. A host before a colon counts as a component.
 fn chop(base: &mut Vec<u8>, is_relative: bool, separator: &mut u8) -> bool {
     if let Some(at) = base.rfind_byte(b'/') {
         base.truncate(at);

@@ -1,4 +1,4 @@
-//! Downloads from the web and copies from this machine.
+//! Downloads bundles and lists from HTTP servers, and copies local ones.
 
 use std::io::{self, Read};
 
@@ -18,17 +18,18 @@ use crate::{Error, ErrorKind, Result};
 /// The largest size of a list.
 const LARGEST_LIST_BYTES: u64 = 16 << 20;
 
-/// The number of bytes that are copied at once.
+/// The size of the pieces in which a file is copied.
 const PIECE_BYTES: usize = 128 << 10;
 
 /// The number of bytes at the start of a file that show whether it is a bundle.
 const SIGNATURE_BYTES: usize = 16;
 
 impl Taking<'_> {
-    /// Downloads the file at `uri`. Returns `None` if that fails; the reason is reported if Git reports it.
+    /// Downloads the file at `uri`. Returns `None` if that fails, after reporting the reason if Git
+    /// does so.
     ///
     /// # Errors
-    /// The operation was interrupted.
+    /// Fails with [`ErrorKind::Interrupted`] if the operation is interrupted.
     pub(super) fn download(&mut self, uri: &BStr, from: &Provenance) -> Result<Option<Section>> {
         let mut source = match self.open(uri, from) {
             Ok(source) => source,
@@ -53,7 +54,8 @@ impl Taking<'_> {
     /// Opens the file at `uri`.
     ///
     /// # Errors
-    /// The file cannot be opened. The kind is [`ErrorKind::Refused`] if the address may not be used.
+    /// Fails with [`ErrorKind::Refused`] if the URL may not be used, and with [`ErrorKind::Io`] or
+    /// [`ErrorKind::Transport`] if the file cannot be opened.
     fn open(&self, uri: &BStr, from: &Provenance) -> Result<Box<dyn Read>> {
         if address::is_web(uri) {
             return self.request(uri, from);
@@ -64,7 +66,7 @@ impl Taking<'_> {
         }
         let environment = self.repository.environment();
         let path = crate::path::borrow(address::path_of(uri));
-        // A clone stays in the directory of the caller.
+        // A clone has no repository prefix: the path is relative to the caller's current directory.
         let path = match self.repository.prefix() {
             Some(_) => environment.resolve(path),
             None => environment.absolute(path),
@@ -81,7 +83,7 @@ impl Taking<'_> {
         )?))
     }
 
-    /// Requests the file at the web address `uri`.
+    /// Requests the file at the HTTP URL `uri`.
     fn request(&self, uri: &BStr, from: &Provenance) -> Result<Box<dyn Read>> {
         let policy = self.policy(from)?;
         if uri.iter().any(|byte| byte.is_ascii_whitespace()) {
@@ -99,7 +101,7 @@ impl Taking<'_> {
         Ok(Box::new(download.map_err(connection::from_wire)?))
     }
 
-    /// Returns which protocols are allowed for an address of this provenance.
+    /// Returns the protocol policy for a URL with this provenance.
     fn policy(&self, from: &Provenance) -> Result<Policy> {
         let (config, environment) = (self.repository.config(), self.repository.environment());
         let mut policy = connection::policy(config, environment)?;
@@ -107,7 +109,8 @@ impl Taking<'_> {
         Ok(policy)
     }
 
-    /// Copies `source` into the spool. A file without the signature of a bundle may have the size of a list.
+    /// Copies `source` into the spool. A file without the signature of a bundle is limited to the
+    /// size of a list.
     fn copy(&mut self, source: &mut dyn Read) -> Result<Section> {
         let interrupt = self.watch.interrupt();
         let directory = self.spool.directory().to_owned();
@@ -142,10 +145,10 @@ impl Taking<'_> {
         }
     }
 
-    /// Reads the header of the bundle at `section`. Returns `None` if that is not a bundle.
+    /// Reads the header of the bundle at `section`. Returns `None` if `section` is not a bundle.
     ///
     /// # Errors
-    /// The headers of all bundles are too long together.
+    /// Fails with [`ErrorKind::Refused`] if the total size of bundle headers exceeds the limit.
     pub(super) fn read_header(&mut self, section: Section, uri: &BStr) -> Result<Option<Waiting>> {
         let size = section.size_bytes().min(self.header_bytes_left);
         let start = Section {
@@ -180,7 +183,8 @@ impl Taking<'_> {
         }
     }
 
-    /// Reads the list at `section`, which came from `uri`. Returns `None` if it is malformed.
+    /// Reads the list at `section`, which was downloaded from `uri`. Returns `None` if the list is
+    /// malformed.
     pub(super) fn read_list(&self, section: Section, uri: &BStr) -> Option<List> {
         let text = match self.text(section) {
             Ok(text) => text,

@@ -17,11 +17,12 @@ use crate::remote::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// The message of reflogs.
+/// The reflog message.
 const MESSAGE: &str = "fetched bundle";
 
 impl Taking<'_> {
-    /// Lands the bundles that fit. After each one the others are tried again, since they may fit now.
+    /// Lands the bundles whose prerequisites exist. After each landed bundle, the others are tried
+    /// again.
     pub(super) fn land_all(&mut self) -> Result<()> {
         let ids: Vec<BString> = self.bundles.iter().map(|found| found.id.clone()).collect();
         let order = list::order(ids.iter().map(|id| id.as_bstr()));
@@ -39,11 +40,12 @@ impl Taking<'_> {
         }
     }
 
-    /// Lands the bundle at `at`. Returns `None` if that bundle does not wait.
+    /// Lands the bundle at `at`. Returns `None` if the bundle was landed already or is unusable.
     ///
     /// # Errors
-    /// The operation was interrupted, or a setting is malformed. Other failures make the bundle unusable, and
-    /// are reported.
+    /// Fails with [`ErrorKind::Interrupted`] if the operation is interrupted, and with
+    /// [`ErrorKind::Config`] or [`ErrorKind::ConfigValue`] if a setting is malformed. Other
+    /// failures make the bundle unusable, and are reported.
     pub(super) fn land(&mut self, at: usize) -> Result<Option<Landing>> {
         let found = self.bundles.get_mut(at);
         let Some(mut waiting) = found.and_then(|found| found.waiting.take()) else {
@@ -94,7 +96,8 @@ impl Taking<'_> {
         Ok(Landing::Landed)
     }
 
-    /// Stores the objects of `pack`. Returns whether the repository then has all objects to which they link.
+    /// Stores the objects of `pack`. Returns whether the repository then has all objects that they
+    /// link to.
     fn take_objects(&self, header: &Header, pack: &mut dyn Read) -> Result<bool> {
         let repository = self.repository;
         let is_filtered = header.filter.is_some();
@@ -134,10 +137,11 @@ impl Taking<'_> {
         Ok(true)
     }
 
-    /// Reports why a bundle cannot be used.
+    /// Reports `error`, because of which a bundle cannot be used.
     ///
     /// # Errors
-    /// The bundle is not the reason: the operation was interrupted, or a setting is malformed.
+    /// Fails with `error` if the bundle is not the reason: the operation is interrupted, or a
+    /// setting is malformed.
     fn explain(&self, error: Error) -> Result<Landing> {
         match error.kind() {
             ErrorKind::Interrupted | ErrorKind::Config | ErrorKind::ConfigValue => Err(error),
@@ -168,7 +172,7 @@ impl Taking<'_> {
                 fail(&format!("refusing to update ref with bad name '{name}'"));
                 continue;
             }
-            // A refused transaction leaves the directories of the ref behind.
+            // A refused transaction would leave the directories of the ref behind.
             let store = self.repository.objects()?;
             if !store.contains(&found.id).map_err(from_store)? {
                 let id = found.id;

@@ -1,4 +1,5 @@
-//! Lists of bundles, in the format of configuration files or as the lines of a server's answer.
+//! Parses bundle lists, in the format of configuration files or as the lines of a server's
+//! response.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,8 +15,8 @@ use crate::config::{Key, value};
 /// The largest number of bundles in a list.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// The size that the resolved addresses of a list may have together. Each relative one has a copy of the
-/// address of the list.
+/// The limit for the total size of the resolved URLs of a list. Each relative URL is resolved to a
+/// copy of the base URL.
 const MOST_ADDRESS_BYTES: usize = 16 << 20;
 
 /// The bundles of a list that a clone needs (`bundle.mode`).
@@ -24,15 +25,15 @@ const MOST_ADDRESS_BYTES: usize = 16 << 20;
 pub enum Mode {
     /// All bundles.
     All,
-    /// Any one bundle: the others have the same objects.
+    /// Any single bundle: the others have the same objects.
     Any,
 }
 
-/// A rule for the order of the bundles (`bundle.heuristic`).
+/// A heuristic for the order of the bundles (`bundle.heuristic`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Heuristic {
-    /// Newer bundles have larger tokens.
+    /// Newer bundles have larger creation tokens (`creationToken`).
     CreationToken,
 }
 
@@ -40,11 +41,11 @@ pub enum Heuristic {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Its name in the list.
+    /// The id in the list.
     pub id: BString,
-    /// Its address: `bundle.<id>.uri`, resolved.
+    /// The resolved URL (`bundle.<id>.uri`).
     pub uri: Option<BString>,
-    /// Its token; 0 if it has none.
+    /// The creation token (`bundle.<id>.creationToken`); 0 if there is none.
     pub creation_token: u64,
 }
 
@@ -52,13 +53,13 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct List {
-    /// The bundles that are needed; all of them if this is not set.
+    /// The bundles that are needed (`bundle.mode`); unset, all of them.
     pub mode: Option<Mode>,
-    /// The rule for their order.
+    /// The heuristic for the order of the bundles (`bundle.heuristic`).
     pub heuristic: Option<Heuristic>,
     /// The bundles, in the order in which the list names them.
     pub entries: Vec<Entry>,
-    /// Tokens that are not numbers.
+    /// The creation tokens that are not numbers.
     pub bad_tokens: Vec<BString>,
 }
 
@@ -66,11 +67,11 @@ pub struct List {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadList {
-    /// The line of a file with this number is malformed.
+    /// The line with this number of a file is malformed.
     FileLine(u32),
-    /// The line of an answer with this number and content is malformed.
+    /// The line with this number and content of a response is malformed.
     AnswerLine(usize, BString),
-    /// The addresses of the list are too long together. They are relative to this address.
+    /// The total size of the URLs of the list exceeds the limit. Contains their base URL.
     Addresses(BString),
 }
 
@@ -91,24 +92,24 @@ impl fmt::Display for BadList {
 
 impl std::error::Error for BadList {}
 
-/// The number of the first line of an answer in messages, as in Git.
+/// The number that Git gives the first line of a response in messages.
 const FIRST_LINE: usize = 2;
 
 /// The reason why a key or a value cannot be in a list.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    /// Its line is malformed.
+    /// The line is malformed.
     Line,
-    /// The addresses are too long together.
+    /// The total size of the URLs exceeds the limit.
     Addresses,
 }
 
 impl List {
-    /// Parses the text of a file. Addresses in it are relative to `base`. Files that it includes are not read.
+    /// Parses the text of a file. URLs are relative to `base`. Included files are not read.
     ///
     /// # Errors
-    /// A line is malformed or has a value that is not understood, or the list exceeds a limit: 65,536 bundles, or
-    /// 16 MiB of addresses.
+    /// Fails if a line is malformed or has an invalid value, or the list exceeds a limit: 65,536
+    /// bundles, or 16 MiB of URLs.
     pub fn parse(text: &[u8], base: &BStr) -> Result<Self, BadList> {
         let mut reading = Reading::new(base);
         let mut parser = Parser::new(text);
@@ -130,11 +131,11 @@ impl List {
         }
     }
 
-    /// Parses the lines of a server's answer. Addresses in it are relative to `base`.
+    /// Parses the lines of a server's response (`bundle-uri`). URLs are relative to `base`.
     ///
     /// # Errors
-    /// A line is malformed or has a value that is not understood, or the list exceeds a limit: 65,536 bundles, or
-    /// 16 MiB of addresses.
+    /// Fails if a line is malformed or has an invalid value, or the list exceeds a limit: 65,536
+    /// bundles, or 16 MiB of URLs.
     pub fn parse_lines(lines: &[BString], base: &BStr) -> Result<Self, BadList> {
         let mut reading = Reading::new(base);
         for (at, line) in lines.iter().enumerate() {
@@ -150,19 +151,19 @@ impl List {
         Ok(reading.list)
     }
 
-    /// Returns the bundles in the order in which Git goes through them.
+    /// Returns the bundles in the order in which Git processes them.
     pub fn in_order(&self) -> Vec<&Entry> {
         let ids = self.entries.iter().map(|entry| entry.id.as_bstr());
         order(ids).into_iter().map(|at| &self.entries[at]).collect()
     }
 }
 
-/// A list that has been read in part.
+/// A list that is being parsed.
 struct Reading<'a> {
     base: &'a BStr,
     list: List,
     address_bytes_left: usize,
-    /// The places of the bundles in the list.
+    /// The positions of the bundles in the list.
     places: HashMap<BString, usize>,
 }
 
@@ -183,7 +184,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Sets one key. Keys of later versions are ignored.
+    /// Sets the value of one key. Unknown keys are ignored.
     fn set(&mut self, key: &BStr, set: Option<&BStr>) -> Result<(), Fault> {
         let key = Key::split(key);
         if !key.section.eq_ignore_ascii_case(b"bundle") {
@@ -268,10 +269,11 @@ pub(super) fn leading_number(text: &BStr) -> Option<u64> {
     Some(digits.parse().unwrap_or(u64::MAX))
 }
 
-/// The number of buckets of the table in which Git keeps a list, at first.
+/// The initial number of buckets of the hash table in which Git stores a list.
 const FIRST_BUCKETS: usize = 64;
 
-/// Returns the order in which Git's hash table returns `ids`. The first bundle of a list is visible to users.
+/// Returns the order in which Git's hash table iterates over `ids`. Users can observe which bundle
+/// is the first.
 pub(super) fn order<'a>(ids: impl Iterator<Item = &'a BStr>) -> Vec<usize> {
     let mut buckets: Vec<Vec<usize>> = vec![Vec::new(); FIRST_BUCKETS];
     let mut hashes = Vec::new();
@@ -282,7 +284,7 @@ pub(super) fn order<'a>(ids: impl Iterator<Item = &'a BStr>) -> Vec<usize> {
         buckets[bucket].push(at);
         if hashes.len() > buckets.len() * 80 / 100 {
             let mut larger: Vec<Vec<usize>> = vec![Vec::new(); buckets.len() * 4];
-            // The newest of a bucket comes first.
+            // The entry that was added last is the first in its bucket.
             for at in buckets.iter().flat_map(|bucket| bucket.iter().rev()) {
                 let bucket = hashes[*at] as usize % larger.len();
                 larger[bucket].push(*at);

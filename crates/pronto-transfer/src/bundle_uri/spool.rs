@@ -5,17 +5,17 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Take, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file without a name that holds all downloads, one after the other. The number of downloads does not
-/// change the number of open files.
+/// An unlinked file that contains all downloads one after another, so that the number of open files
+/// does not depend on the number of downloads.
 pub(super) struct Spool {
     directory: PathBuf,
     /// `None` before the first download.
     file: Option<Arc<File>>,
-    /// The end of the last download. The file may have more bytes, of one that failed.
+    /// The end of the last complete download. Bytes of a failed download may follow.
     end: u64,
 }
 
-/// The place of a download, or of a part of one.
+/// The range of a download, or of a part of a download, in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
     pub(super) start: u64,
@@ -29,7 +29,7 @@ impl Section {
 }
 
 impl Spool {
-    /// Returns a spool that makes its file in `directory` when the first download starts.
+    /// Returns a spool that creates its file in `directory` when the first download starts.
     pub(super) fn new(directory: PathBuf) -> Self {
         Spool {
             directory,
@@ -42,10 +42,10 @@ impl Spool {
         &self.directory
     }
 
-    /// Starts a download. The [`Entrance`] takes its bytes.
+    /// Starts a download. Its bytes are written to the [`Entrance`].
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// Fails if the file cannot be created.
     pub(super) fn begin(&mut self) -> io::Result<Entrance<'_>> {
         let mut file = match &self.file {
             Some(file) => Arc::clone(file),
@@ -63,11 +63,11 @@ impl Spool {
         })
     }
 
-    /// Returns a reader of `section`. All readers and writers share one offset in the file: only the last one
-    /// that was made may be used.
+    /// Returns a reader of `section`. All readers and writers share one file offset: only the one
+    /// that was created last may be used.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub(super) fn reader(&self, section: Section) -> io::Result<BufReader<Take<Arc<File>>>> {
         let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let mut file = Arc::clone(file);
@@ -75,17 +75,17 @@ impl Spool {
         Ok(BufReader::new(file.take(section.size_bytes())))
     }
 
-    /// Forgets the last download, which is at `section`.
+    /// Discards the last download, which is at `section`.
     pub(super) fn truncate(&mut self, section: Section) {
         self.end = section.start;
         if let Some(file) = &self.file {
-            // The next download overwrites what stays.
+            // The next download overwrites leftover bytes.
             let _ = file.set_len(self.end);
         }
     }
 }
 
-/// The writer of one download. Without [`finish`](Self::finish), the bytes are forgotten.
+/// The writer of one download. Without [`finish`](Self::finish), the bytes are discarded.
 pub(super) struct Entrance<'s> {
     spool: &'s mut Spool,
     file: Arc<File>,
@@ -96,7 +96,7 @@ impl Entrance<'_> {
     /// Appends `bytes`.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// Fails if the bytes cannot be written.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.section.end += bytes.len() as u64;
@@ -107,7 +107,7 @@ impl Entrance<'_> {
         self.section.size_bytes()
     }
 
-    /// Keeps the download, and returns its place.
+    /// Keeps the download, and returns its range.
     pub(super) fn finish(self) -> Section {
         self.spool.end = self.section.end;
         self.section

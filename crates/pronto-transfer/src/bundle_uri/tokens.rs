@@ -1,4 +1,5 @@
-//! Lists with creation tokens: newer bundles have larger tokens, and only the needed bundles are downloaded.
+//! Fetches bundles of lists with creation tokens (`bundle.heuristic=creationToken`): newer bundles
+//! have larger tokens, and only the needed bundles are downloaded.
 
 use bstr::BStr;
 use pronto_config::config::edit::set_in_file;
@@ -6,24 +7,25 @@ use pronto_config::config::edit::set_in_file;
 use super::{Landing, List, Named, Provenance, Taken, Taking, list};
 use crate::Result;
 
-/// The setting with the largest token of a bundle that was landed.
+/// The setting with the largest creation token of a landed bundle.
 const TOKEN_KEY: &str = "fetch.bundleCreationToken";
 
 /// The state of one bundle of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Not downloaded yet.
+    /// The bundle is not downloaded yet.
     Unknown,
-    /// Downloaded, at this place among the downloaded bundles; the repository lacks commits that it requires.
+    /// The bundle is downloaded, at this position among the downloaded bundles; the repository
+    /// lacks prerequisites.
     Waiting(usize),
-    /// Landed, or unusable.
+    /// The bundle is landed, or unusable.
     Settled,
 }
 
 impl Taking<'_> {
-    /// Takes the bundles of `list`, the newest first. If the repository lacks commits that a bundle requires,
-    /// the next older bundle is taken, and then the newer one is tried again. Returns whether that led back to
-    /// the newest.
+    /// Fetches the bundles of `list`, the newest first. If the repository lacks prerequisites of a
+    /// bundle, the next older bundle is fetched, and then the newer bundle is tried again. Returns
+    /// whether the newest bundle was landed.
     pub(super) fn take_by_tokens(
         &mut self,
         list: &List,

@@ -1,4 +1,4 @@
-//! Negotiates what is missing, and receives it into a quarantine.
+//! Negotiates the missing objects, and receives them into a quarantine.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -25,8 +25,8 @@ use crate::remote::{
 };
 use crate::{Error, ErrorKind, Result};
 
-/// Checks that the server allows the wants that it does not advertise as refs: what a tag leads to is no ref. A
-/// server of version 2 says so itself.
+/// Checks that the server allows wants that are not advertised as tips of refs, such as the target
+/// of a tag. A server of version 2 checks that itself.
 fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> Result<()> {
     let allows = ["allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"]
         .iter()
@@ -44,7 +44,8 @@ fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> R
     }
 }
 
-/// Sets the ids of refs that were wanted by name: they may have changed since they were listed.
+/// Sets the ids of refs that were wanted by name, because the refs may have changed since they were
+/// listed.
 fn settle(entries: &mut [Mapped], found: &[WantedRef]) {
     let ids: HashMap<&BString, ObjectId> =
         found.iter().map(|found| (&found.name, found.id)).collect();
@@ -53,30 +54,30 @@ fn settle(entries: &mut [Mapped], found: &[WantedRef]) {
     }
 }
 
-/// A received pack that other processes do not see yet.
+/// Received packs in a quarantine, which other processes do not see yet.
 pub(super) struct Fetched {
     store: Store,
     quarantine: Option<Quarantine>,
-    /// The cut of the history as it will be.
+    /// The shallow boundary after the fetch.
     cut: BTreeSet<ObjectId>,
-    /// Cuts of the other side that were not asked for.
+    /// Whether the server sent shallow commits that were not requested.
     foreign_cut: bool,
-    /// The received packs that stay packs.
+    /// The received packs that are not unpacked.
     pub(super) packs: Vec<ReceivedPack>,
-    /// Whether the last pack was found to link to nothing outside of it.
+    /// Whether the last pack is self-contained: no object links to an object outside of the pack.
     pub(super) is_self_contained: bool,
 }
 
 /// A received pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedPack {
-    /// The checksum, which names its files.
+    /// The checksum, which is part of the names of the pack's files.
     pub checksum: ObjectId,
-    /// Whether it has a `.keep` file.
+    /// Whether the pack has a `.keep` file.
     pub is_locked: bool,
 }
 
-/// The content of the file that marks the pack as one whose links may be missing.
+/// Returns the content of the `.promisor` file of the pack, if it is a promisor pack.
 fn promisor_text(work: &Work<'_>, request: &Request, bundle: Option<&Header>) -> Option<Vec<u8>> {
     let is_promised = match (bundle, &work.options.rules) {
         (Some(header), _) => return header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
@@ -98,7 +99,7 @@ impl Fetched {
         })
     }
 
-    /// Objects that are here and those that have arrived.
+    /// Returns the store with the existing and the received objects.
     pub(super) fn store(&self) -> &Store {
         match &self.quarantine {
             Some(quarantine) => quarantine.store(),
@@ -106,7 +107,7 @@ impl Fetched {
         }
     }
 
-    /// Brings what `entries` lead to, unless it is all here.
+    /// Fetches the objects reachable from `entries`, unless all of them exist.
     pub(super) fn take(
         &mut self,
         work: &Work<'_>,
@@ -132,7 +133,7 @@ impl Fetched {
         let commits = History::new(&store, &work.cut);
         let commits = commits.with_graph(work.repository.commit_graph()?);
         let mut negotiator = negotiator(work.repository.config(), commits);
-        // A bundle gives all that it has.
+        // A bundle always contains all its objects.
         if work.options.refetch || client.bundle().is_some() {
             let found = self.receive(work, client, &request, &mut Nothing)?;
             settle(entries, &found);
@@ -140,7 +141,7 @@ impl Fetched {
         }
         let known: HashSet<&ObjectId> = work.ours.values().collect();
         let mut history = History::new(&store, &work.cut);
-        // A deeper history needs commits below what both have.
+        // Deepening needs commits below the common ones.
         let of_theirs = refs.iter().filter_map(|theirs| theirs.id);
         for id in of_theirs.filter(|_| !deepens) {
             if known.contains(&id)
@@ -167,7 +168,7 @@ impl Fetched {
         Ok(())
     }
 
-    /// Brings tags that turned out to be wanted.
+    /// Fetches tags that point into the received history.
     pub(super) fn take_more(
         &mut self,
         work: &Work<'_>,
@@ -178,12 +179,12 @@ impl Fetched {
         if self.missing(ids)?.is_empty() {
             return Ok(());
         }
-        // A server that has sent a pack in an old version of the protocol has said all.
+        // A server of protocol version 0 or 1 ends the connection after the pack.
         if let Some(used) = client.take() {
             let _ = used.close();
         }
         let mut again = Some(work.connect()?);
-        // The tags are those that point at what has arrived: by their ids.
+        // The tags that point to received objects are requested by their ids.
         let mut request = self.request(work, &again, entries, Deepen::default())?;
         request.wanted_refs.clear();
         request.wants = entries.iter().map(|entry| entry.id).collect();
@@ -203,7 +204,7 @@ impl Fetched {
     }
 
     fn missing(&self, mut ids: Vec<ObjectId>) -> Result<Vec<ObjectId>> {
-        // No pack need be opened to look for nothing.
+        // With no ids, no pack need be opened.
         if ids.is_empty() {
             return Ok(ids);
         }
@@ -214,7 +215,7 @@ impl Fetched {
         Ok(missing.map(|(id, _)| id).collect())
     }
 
-    /// Whether all that is wanted is here and whole.
+    /// Whether all wanted objects exist and are connected.
     fn is_here(&self, work: &Work<'_>, entries: &[Mapped]) -> Result<bool> {
         let known: HashSet<&ObjectId> = work.ours.values().collect();
         let new: Vec<ObjectId> = entries
@@ -243,7 +244,8 @@ impl Fetched {
         let everything = !deepen.is_none() || work.options.refetch;
         let known: HashSet<&ObjectId> = work.ours.values().collect();
         let mut seen = HashSet::new();
-        // Where the cut moves, references that are up to date matter only if all are.
+        // If the shallow boundary moves, the up-to-date refs matter only if all refs are up to
+        // date.
         let is_old = |entry: &&Mapped| {
             let local = entry.local.as_ref();
             local.is_some_and(|local| local.old == Some(entry.id))
@@ -271,7 +273,7 @@ impl Fetched {
         if work.options.filter.is_some() && !can_filter && is_server {
             let message = "warning: filtering not recognized by server, ignoring";
             work.watch.progress().message(message);
-            // Git finds it again when it asks for something.
+            // Git checks the connectivity again when it requests objects.
             let ids = entries.iter().map(|entry| entry.id).collect();
             if !self.missing(ids)?.is_empty() {
                 work.watch.progress().message(message);
@@ -367,7 +369,8 @@ impl Fetched {
         Ok(wanted_refs)
     }
 
-    /// Returns the inspector that counts the links to objects outside of the pack, if they matter.
+    /// Returns the inspector that finds links to objects outside of the pack, if the rules request
+    /// that.
     fn surroundings<'a>(&'a self, work: &Work<'_>, levels: &'a Levels) -> Option<Inspector<'a>> {
         let rules = work.options.rules.as_ref()?;
         let scope = Scope {
@@ -382,7 +385,7 @@ impl Fetched {
             .then(|| Inspector::new(hash, levels, scope))
     }
 
-    /// Returns the store for the objects of small packs, unless packs are to be kept.
+    /// Returns the options for unpacking small packs, unless packs are kept.
     fn unpack<'a>(&self, work: &Work<'a>, store: &'a Store) -> Result<Option<Unpack<'a>>> {
         let config = work.repository.config();
         let limit = unpack_limit(config)?;
@@ -399,8 +402,8 @@ impl Fetched {
         }))
     }
 
-    /// Checks that everything is connected. If the shallow commits of the other side would have to
-    /// be accepted, the refs that need it are marked.
+    /// Checks the connectivity of the received objects. Marks the refs that need new shallow
+    /// commits of the remote.
     pub(super) fn check_cuts(
         &mut self,
         work: &Work<'_>,
@@ -410,10 +413,11 @@ impl Fetched {
         if self.quarantine.is_none() {
             return Ok(());
         }
-        // What is here now has to stay until it is referred to. What was known may have gone before.
+        // The existing objects must not be pruned until refs point to them. They may have been
+        // pruned before.
         self.store().begin_writing().map_err(from_store)?;
         let known: Vec<ObjectId> = work.ours.values().copied().collect();
-        // What is promised need not be here.
+        // Promised objects may be missing.
         let rules = work.options.rules.as_ref();
         let is_promised = rules.is_some_and(|rules| rules.promised.is_some());
         if work.remote.promisor || work.options.filter.is_some() || is_promised {
@@ -441,7 +445,8 @@ impl Fetched {
         if self.foreign_cut {
             self.drop_unused_cuts(work)?;
         }
-        // What was known ends at the old cut. Beyond it, everything has to have arrived.
+        // The known history ends at the old shallow boundary. Beyond that boundary, everything must
+        // have been received.
         let mut history = History::new(self.store(), &self.cut);
         for id in work.cut.difference(&self.cut) {
             let links = history.links(id).map_err(from_store)?;
@@ -455,7 +460,7 @@ impl Fetched {
         self.refuse(work, whole, &tips)
     }
 
-    /// Forgets those shallow commits of the other side that have not arrived.
+    /// Drops the shallow commits of the remote that were not received.
     fn drop_unused_cuts(&mut self, work: &Work<'_>) -> Result<()> {
         let new = self.cut.difference(&work.cut).copied().collect();
         for id in self.missing(new)? {
@@ -464,7 +469,7 @@ impl Fetched {
         Ok(())
     }
 
-    /// Fails with the name of what is missing of `tips`, unless all is there.
+    /// Fails with the missing object that is reachable from `tips`, unless `is_whole` is true.
     fn refuse(&self, work: &Work<'_>, is_whole: bool, tips: &[ObjectId]) -> Result<()> {
         if is_whole {
             return Ok(());
@@ -485,7 +490,7 @@ impl Fetched {
         Err(incomplete(&fetched, work.watch)?)
     }
 
-    /// Moves in what has arrived.
+    /// Moves the received objects from the quarantine to the repository.
     pub(super) fn publish(self, work: &Work<'_>) -> Result<()> {
         if let Some(quarantine) = self.quarantine {
             quarantine.publish().map_err(from_store)?;

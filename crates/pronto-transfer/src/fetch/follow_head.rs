@@ -1,4 +1,4 @@
-//! Updates `refs/remotes/NAME/HEAD` to the `HEAD` of the remote.
+//! Updates `refs/remotes/NAME/HEAD` to the `HEAD` of the remote (`remote.NAME.followRemoteHEAD`).
 
 use bstr::{BStr, ByteSlice};
 use pronto_wire::advertisement::RemoteRef;
@@ -8,10 +8,12 @@ use crate::refs::{Change, Edit, Expected, RefName, Target};
 use crate::remote::FollowHead;
 use crate::{ErrorKind, Result, hooks};
 
-/// Creates or updates the symbolic ref, as the remote is configured. For a fetch without refspecs.
+/// Creates or updates the symref according to `remote.NAME.followRemoteHEAD`. Applies to a fetch
+/// without refspecs.
 ///
 /// # Errors
-/// A reference cannot be read or written.
+/// Fails with [`ErrorKind::Hook`] if a hook refuses the change, and with other kinds if a ref
+/// cannot be read or written.
 pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
     let remote = work.remote;
     let is_wanted = !remote.fetch.is_empty()
@@ -43,7 +45,7 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
     };
     let mut transaction = repository.transaction();
     if is_there {
-        // As in Git the hook is notified of the attempt to create what is there.
+        // As in Git, the hook is notified of the attempt to create an existing ref.
         transaction.push(Edit {
             name: head.into(),
             change: Change::Set(Target::Symbolic(target)),
@@ -63,8 +65,8 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
     transaction.commit()
 }
 
-/// The branch that `HEAD` of the remote points to, even if the remote does not report it. `None` if
-/// more than one branch is possible.
+/// Returns the branch to which `HEAD` of the remote points, guessed if the remote does not report
+/// it. `None` if several branches are possible.
 fn branch(refs: &[RemoteRef]) -> Option<&BStr> {
     let head = refs.iter().find(|found| found.name == "HEAD")?;
     let mut branches = refs

@@ -1,4 +1,4 @@
-//! `FETCH_HEAD`: the refs of the last fetch, for `merge` and `pull`.
+//! Writes `FETCH_HEAD`, the refs of the last fetch, for `git merge` and `git pull`.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::map::{Mapped, Standing};
 use crate::lock::{Lock, PATIENCE};
 use crate::{ErrorKind, Repository, Result};
 
-/// Empties the file, or makes it.
+/// Empties or creates the file.
 pub(super) fn truncate(repository: &Repository) -> Result<()> {
     let file = repository.git_path("FETCH_HEAD");
     let spoken = repository.spoken(&file);
@@ -54,7 +54,7 @@ pub(super) fn write(work: &Work<'_>, entries: &[&Mapped]) -> Result<()> {
     lock.commit()
 }
 
-/// Returns the kind of a reference, and its short name.
+/// Returns the kind of a ref (`branch`, `tag`, …), and its short name.
 pub(super) fn described(name: &BStr) -> (&'static str, &BStr) {
     if name == "HEAD" {
         return ("", "".into());

@@ -1,4 +1,4 @@
-//! Options that a bundle ignores.
+//! Drops the options that have no effect on bundles.
 
 use pronto_wire::client::Client;
 
@@ -6,8 +6,8 @@ use super::Work;
 use crate::Result;
 
 impl Work<'_> {
-    /// Drops the limits of the history if `client` reads a bundle, and warns of all options that then have
-    /// no effect. The names are those that Git uses between its transports.
+    /// Drops the limits of a shallow history if `client` reads a bundle, and warns of all options
+    /// without effect. The names are those of Git's transport options.
     pub(super) fn ignore_options(&mut self, client: &Client) -> Result<()> {
         if client.bundle().is_none() {
             return Ok(());

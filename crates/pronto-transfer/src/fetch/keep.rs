@@ -1,11 +1,10 @@
-//! The file that keeps a received pack until refs lead to it.
+//! Decides on the `.keep` file that protects a received pack until refs point to its objects.
 
 use super::Work;
 use crate::Result;
 use crate::remote::unpack_limit;
 
-/// The content of the file that keeps the pack until refs lead to it. As in Git, a pack has none if all
-/// objects are to become loose ones.
+/// Returns the content of the `.keep` file. As in Git, there is none if all objects are unpacked.
 pub(super) fn keep_text(work: &Work<'_>) -> Result<Option<Vec<u8>>> {
     let options = work.options;
     let always = options.keep && options.rules.as_ref().is_some_and(|rules| rules.lock_kept);
@@ -19,7 +18,8 @@ pub(super) fn keep_text(work: &Work<'_>) -> Result<Option<Vec<u8>>> {
     Ok(Some(text.into_bytes()))
 }
 
-/// The number of objects from which a pack gets that file, where the rules of `git fetch-pack` apply.
+/// Returns the number of objects from which on a pack gets a `.keep` file, by the rules of
+/// `git fetch-pack`.
 pub(super) fn keep_from(work: &Work<'_>) -> Result<Option<u32>> {
     match work.options.rules.is_some() && !work.options.keep {
         true => unpack_limit(work.repository.config()),

@@ -1,4 +1,4 @@
-//! Maps remote refs to local names.
+//! Maps remote refs to local refs by refspecs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,26 +12,26 @@ use crate::refs::name::{self, Form};
 use crate::remote::{Refspec, Tags, from_store, local_name};
 use crate::{Error, ErrorKind, Result};
 
-/// One reference of the other side that is taken.
+/// A ref of the remote that is fetched.
 #[derive(Clone, Debug)]
 pub(super) struct Mapped {
-    /// Its full name there, or an id that was asked for.
+    /// The full name of the remote ref, or a requested object id.
     pub(super) name: BString,
     pub(super) id: ObjectId,
     pub(super) local: Option<Local>,
     pub(super) merge: Standing,
-    /// Whether the shallow commits of the other side would have to be accepted.
+    /// Whether the ref needs new shallow commits of the remote.
     pub(super) needs_cut: bool,
 }
 
 impl Mapped {
-    /// Whether an object was asked for by its id.
+    /// Whether an object was requested by its id.
     pub(super) fn is_id(&self) -> bool {
         pronto_hash::parse_hex(&self.name).is_ok()
     }
 }
 
-/// The local name.
+/// The local ref to update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Local {
     pub(super) name: BString,
@@ -39,7 +39,7 @@ pub(super) struct Local {
     pub(super) old: Option<ObjectId>,
 }
 
-/// The kind of a line in `FETCH_HEAD`, in the order of the lines.
+/// The kind of a line in `FETCH_HEAD`. The variants are in the order of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     Merge,
@@ -49,7 +49,7 @@ pub(super) enum Standing {
 
 pub(super) struct Mapping {
     pub(super) entries: Vec<Mapped>,
-    /// Whether tags that point at what is taken are taken too.
+    /// Whether tags that point to fetched objects are fetched, too.
     pub(super) follows_tags: bool,
 }
 
@@ -123,7 +123,7 @@ impl Mapping {
     }
 }
 
-/// A full name without what goes without saying.
+/// Shortens a full ref name: `refs/heads/main` becomes `main`.
 pub fn pretty(name: &BStr) -> &BStr {
     let short = [&b"refs/heads/"[..], b"refs/tags/", b"refs/remotes/"]
         .iter()
@@ -186,7 +186,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Adds what `spec` matches.
+    /// Adds the refs that match `spec`.
     fn add(&mut self, spec: &Refspec, missing_ok: bool, out: &mut Outcome) -> Result<()> {
         if spec.negative {
             return Ok(());
@@ -245,8 +245,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether a pattern leads to a local symbolic ref. It is skipped: it would change the ref
-    /// that it leads to, which another remote ref may change, too.
+    /// Whether the destination of a pattern is a local symref. Such a ref is skipped, because the
+    /// update would change the target of the symref, which another remote ref may update, too.
     fn is_symbolic(&self, local: Option<&BString>) -> bool {
         local.is_some_and(|name| self.work.symbolic.contains(name))
     }
@@ -264,8 +264,8 @@ impl Builder<'_> {
         })
     }
 
-    /// References that the command names and that configuration gives a name here: that name is
-    /// kept up to date too.
+    /// Returns the opportunistic updates: refs that the command line names and that the
+    /// configuration maps to remote-tracking refs.
     fn opportunistic(&self, out: &mut Outcome) -> Vec<Mapped> {
         let specs = match &self.work.options.refmap {
             Some(specs) => specs,
@@ -312,7 +312,7 @@ fn is_storable(name: &BStr) -> bool {
     name.starts_with(b"refs/") && name::is_valid(name, Form::Full)
 }
 
-/// The references of the remote that the current branch merges.
+/// Returns the refs of the remote that the current branch merges (`branch.NAME.merge`).
 pub(super) fn configured_merges(work: &Work<'_>) -> Result<Vec<BString>> {
     let head = work.repository.refs().head()?;
     let Some(branch) = head.branch() else {
@@ -326,7 +326,8 @@ pub(super) fn configured_merges(work: &Work<'_>) -> Result<Vec<BString>> {
     Ok(config.strings(key("merge")).map(BStr::to_owned).collect())
 }
 
-/// Tags of the other side that are not here and point at something that is, or is being fetched.
+/// Returns the missing tags of the remote that point to existing objects, or to objects that are
+/// being fetched.
 pub(super) fn followed_tags(
     work: &Work<'_>,
     refs: &[RemoteRef],
@@ -372,7 +373,8 @@ pub(super) fn followed_tags(
     Ok(found)
 }
 
-/// One entry for each name here.
+/// Removes duplicate entries with the same local name. Fails if different remote refs have the same
+/// local name.
 fn without_duplicates(entries: Vec<Mapped>, out: &mut Outcome) -> Result<Vec<Mapped>> {
     let mut by_name: HashMap<BString, usize> = HashMap::new();
     let mut kept: Vec<Mapped> = Vec::with_capacity(entries.len());

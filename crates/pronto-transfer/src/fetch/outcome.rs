@@ -12,29 +12,30 @@ use crate::remote::Dangling;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The displayed source.
+    /// The source URL, as messages show it.
     pub url: BString,
-    /// The results for refs, in the order in which Git reports them.
+    /// The results of ref updates, in the order in which Git reports them.
     pub updates: Vec<Update>,
     /// The width of the longest remote name that a table shows.
     pub name_width: usize,
     /// The width of the summaries of a table.
     pub summary_width: usize,
-    /// The symbolic refs whose target was removed, or would be removed.
+    /// The symrefs whose target was deleted, or would be with `dry_run`.
     pub dangling: Vec<Dangling>,
-    /// Errors that did not end the fetch.
+    /// The errors that did not end the fetch.
     pub errors: Vec<Failure>,
-    /// Warnings.
+    /// The warnings, in order.
     pub warnings: Vec<Warning>,
     /// Whether an update was refused.
     pub failed: bool,
-    /// The branches to be merged: full remote names.
+    /// The full remote names of the branches that `FETCH_HEAD` marks for merge.
     pub for_merge: Vec<BString>,
-    /// The full remote names, or ids, of what was fetched without a local name, in the order of the refspecs.
+    /// The full remote names, or ids, of refs that were fetched without a local ref, in the order
+    /// of the refspecs.
     pub unmapped: Vec<BString>,
 }
 
-/// The result for a ref.
+/// The result of one ref update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Update {
@@ -42,9 +43,9 @@ pub struct Update {
     pub flag: Flag,
     /// A summary of the change.
     pub summary: Summary,
-    /// The reason for which it was refused, or that it was forced.
+    /// A note: the reason of a refusal, or that the update was forced.
     pub note: Option<Note>,
-    /// The full remote name; empty for a removed ref.
+    /// The full remote name; empty for a deleted ref.
     pub remote: BString,
     /// The full local name, or `FETCH_HEAD`.
     pub local: BString,
@@ -64,7 +65,7 @@ pub enum Flag {
     Forced,
     /// A new ref.
     New,
-    /// A removed ref.
+    /// A deleted ref.
     Pruned,
     /// A changed tag.
     Tag,
@@ -75,7 +76,7 @@ pub enum Flag {
 }
 
 impl Flag {
-    /// Returns the character for it in tables.
+    /// Returns Git's character for the kind of update in tables.
     pub fn sign(self) -> char {
         match self {
             Flag::FastForward => ' ',
@@ -94,7 +95,7 @@ impl Flag {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Summary {
-    /// The ref has the fetched value already.
+    /// The ref already has the fetched value.
     UpToDate,
     /// The tag is new.
     NewTag,
@@ -102,18 +103,17 @@ pub enum Summary {
     NewBranch,
     /// The ref is new, and neither a branch nor a tag.
     NewRef,
-    /// The ref is a fetched one of this kind (`branch`, `tag`) without a local name.
+    /// The remote ref of this kind (`branch`, `tag`) was fetched without a local ref.
     Fetched(&'static str),
-    /// The tag gets another value.
+    /// The tag was updated.
     TagUpdate,
     /// The update is refused.
     Rejected,
-    /// The ref is removed.
+    /// The ref was deleted.
     Deleted,
-    /// The ref moves between these abbreviated commits, the second of which descends from the first.
+    /// The update from the first to the second abbreviated commit is a fast-forward.
     Forward(String, String),
-    /// The ref moves between these abbreviated commits, the second of which does not descend from
-    /// the first.
+    /// The update from the first to the second abbreviated commit is not a fast-forward.
     Sideways(String, String),
 }
 
@@ -140,13 +140,13 @@ impl fmt::Display for Summary {
 pub enum Note {
     /// The update was not a fast-forward, and was forced.
     Forced,
-    /// Refused: a worktree has the branch checked out.
+    /// The update was refused, because a worktree has the branch checked out.
     CheckedOut,
-    /// Refused: the tag exists with another value.
+    /// The update was refused, because the tag exists with another value.
     ExistingTag,
-    /// Refused: the update is not a fast-forward.
+    /// The update was refused, because it is not a fast-forward.
     NotFastForward,
-    /// The ref could not be written. [`Outcome::errors`] has the reason.
+    /// The ref could not be written. [`Outcome::errors`] contains the error.
     NotWritten,
 }
 
@@ -166,14 +166,14 @@ impl fmt::Display for Note {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure {
-    /// A ref would get this local name, which is invalid or not below `refs/`.
+    /// The local name of a ref is invalid or not below `refs/`.
     UnstorableName(BString),
-    /// A ref could not be written because of another one, like `a/b` beside `a`.
+    /// A ref could not be written because its name conflicts with another ref, like `a/b` with `a`.
     NameConflict {
-        /// The name of the remote, whose stale refs may be the others.
+        /// The name of the remote, whose stale refs may be the conflicting ones.
         remote: BString,
     },
-    /// A ref, or with `atomic` all of them, could not be written.
+    /// A ref, or with `atomic` all refs, could not be written.
     NotWritten(Error),
 }
 
@@ -195,9 +195,9 @@ impl fmt::Display for Failure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// This ref is not fetched, because its history ends at shallow commits of the other side.
+    /// This ref was not fetched, because it needs new shallow commits of the remote.
     ShallowRoots(BString),
-    /// A local ref gets the value of another remote ref than the configured one.
+    /// A local ref was updated from another remote ref than the configured one.
     UnusualSource {
         /// The local ref.
         local: BString,

@@ -1,4 +1,4 @@
-//! Fetching objects without changing refs: `git fetch-pack`.
+//! Fetches objects without changing refs: `git fetch-pack`.
 
 mod verbose;
 
@@ -17,12 +17,12 @@ use crate::remote::Remote;
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// A ref that is sought, or an object.
+/// A requested ref or object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sought {
     /// The name of the ref, or the id of the object in hexadecimal digits.
     pub name: BString,
-    /// The object, if it is known.
+    /// The object id, if it is known.
     pub id: Option<ObjectId>,
 }
 
@@ -42,25 +42,25 @@ impl Sought {
         }
     }
 
-    /// Returns the object, if it is sought by its id alone.
+    /// Returns the object id, if the object is requested by its id alone.
     fn exact(&self) -> Option<ObjectId> {
         let id = pronto_hash::parse_hex(&self.name).ok()?;
         (self.id == Some(id)).then_some(id)
     }
 }
 
-/// The selection of a [`fetch_pack`].
+/// The refs and objects that [`fetch_pack`] requests.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Selection {
-    /// The refs and objects.
+    /// The requested refs and objects.
     pub sought: Vec<Sought>,
-    /// Whether all refs are fetched, too.
+    /// Request all refs, too (`--all`).
     pub all: bool,
 }
 
 impl Selection {
-    /// The refs and objects, each once, sorted by name.
+    /// Returns the requested refs and objects without duplicates, sorted by name.
     pub fn distinct(&self) -> Vec<&Sought> {
         let mut sought: Vec<&Sought> = self.sought.iter().collect();
         sought.sort_by(|one, other| one.name.cmp(&other.name));
@@ -69,27 +69,27 @@ impl Selection {
     }
 }
 
-/// Rules for what a [`fetch_pack`] receives.
+/// Rules for the packs that [`fetch_pack`] receives.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Rules {
-    /// The content of the file that marks the pack as one whose links may be missing, if it is one.
+    /// The content of the `.promisor` file, if the pack is a promisor pack (`--from-promisor`).
     pub promised: Option<Vec<u8>>,
-    /// Whether a pack that is [kept](Options::keep) gets a `.keep` file even if all objects that arrive
-    /// are to become loose ones otherwise.
+    /// Create a `.keep` file for a [kept](Options::keep) pack even if all objects would be unpacked
+    /// otherwise (`--keep` twice).
     pub lock_kept: bool,
-    /// Whether to find out if the pack links to nothing outside of it.
+    /// Check whether the pack is self-contained (`--check-self-contained-and-connected`).
     pub checks_links: bool,
-    /// Whether the decisions are told to the progress.
+    /// Report the decisions to the progress (`-v`).
     pub is_verbose: bool,
 }
 
-/// A fetched ref, or an object.
+/// A fetched ref or object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tip {
     /// The name of the ref, or the id of the object.
     pub name: BString,
-    /// The object.
+    /// The object id.
     pub id: ObjectId,
 }
 
@@ -97,22 +97,24 @@ pub struct Tip {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Packed {
-    /// The fetched refs and objects, in the order of the other side.
+    /// The fetched refs and objects, in the order in which the server advertises them.
     pub refs: Vec<Tip>,
-    /// The received packs that stay packs.
+    /// The received packs that were not unpacked.
     pub packs: Vec<ReceivedPack>,
-    /// Whether the pack was [found](Rules::checks_links) to link to nothing outside of it.
+    /// Whether the pack was [found](Rules::checks_links) to be self-contained.
     pub is_self_contained: bool,
-    /// The refs that the other side does not have, by name.
+    /// The names of the requested refs that the remote lacks.
     pub missing: Vec<BString>,
-    /// The objects that the other side does not give out, by id.
+    /// The ids of the requested objects that the server does not allow.
     pub refused: Vec<BString>,
 }
 
-/// Fetches the objects of `selection` from `remote`. No ref changes; a shallow boundary does.
+/// Fetches the objects of `selection` from `remote`. Changes no refs, but may change the shallow
+/// boundary.
 ///
 /// # Errors
-/// The remote is missing or refuses, the pack is invalid, or something cannot be written.
+/// Fails with [`ErrorKind::Transport`] if the remote cannot be reached or refuses, and with other
+/// kinds if the pack is invalid or a file cannot be written.
 pub fn fetch_pack(
     repository: &Repository,
     remote: &Remote,
@@ -158,7 +160,7 @@ pub fn fetch_pack(
     Ok(packed)
 }
 
-/// Selects those of `refs` that are sought, and objects that the other side gives out.
+/// Selects the requested refs among `refs`, and the requested objects that the server allows.
 fn select(
     work: &Work<'_>,
     client: &Client,

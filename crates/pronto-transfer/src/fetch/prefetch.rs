@@ -1,21 +1,21 @@
-//! The destinations of a fetch in advance: `git fetch --prefetch`.
+//! Redirects the destinations of a prefetch: `git fetch --prefetch`.
 
 use bstr::BString;
 
 use super::Options;
 use crate::remote::{Refspec, Remote};
 
-/// The namespace in which such a fetch stores refs.
+/// The namespace in which a prefetch stores refs.
 const PREFETCH: &str = "refs/prefetch/";
 
-/// The remote and options of such a fetch.
+/// The remote and options of a prefetch.
 pub(super) struct Redirected {
     pub(super) remote: Remote,
     pub(super) options: Options,
 }
 
-/// Moves the destinations of `remote` and of the refspecs in `options` below `refs/prefetch/`. Refspecs without a
-/// destination, and those of tags, are dropped, as in Git.
+/// Moves the destinations of the refspecs of `remote` and `options` below `refs/prefetch/`. As in
+/// Git, refspecs without a destination, and those of tags, are dropped.
 pub(super) fn redirect(remote: &Remote, options: &Options) -> Redirected {
     let mut redirected = Redirected {
         remote: remote.clone(),
@@ -30,7 +30,7 @@ pub(super) fn redirect(remote: &Remote, options: &Options) -> Redirected {
     redirected
 }
 
-/// Moves the destination of `spec`. Returns whether it is kept.
+/// Moves the destination of `spec`. Returns whether the refspec is kept.
 fn redirect_one(spec: &mut Refspec) -> bool {
     if spec.negative {
         return true;

@@ -1,4 +1,4 @@
-//! Removes tracking refs of branches that no longer exist on the other side.
+//! Deletes stale remote-tracking refs after a fetch (`--prune`).
 
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ use crate::{Repository, Result};
 /// The refspec of all tags.
 const TAGS: &str = "refs/tags/*:refs/tags/*";
 
-/// The refspec of a fetch from an address that prunes tags and names nothing else: all tags, as in
-/// Git. `None` for every other fetch.
+/// Returns the refspec of all tags for a fetch from a URL that prunes tags and has no refspecs, as
+/// in Git. `None` for every other fetch.
 pub(super) fn tags_of_address(
     repository: &Repository,
     remote: &Remote,
@@ -32,7 +32,7 @@ pub(super) fn tags_of_address(
     Ok(Some(options))
 }
 
-/// Whether tags are pruned, too.
+/// Returns whether stale tags are deleted, too.
 fn includes_tags(repository: &Repository, remote: &Remote, options: &Options) -> Result<bool> {
     match options.prune_tags.or(remote.prune_tags) {
         Some(decided) => Ok(decided),
@@ -40,8 +40,9 @@ fn includes_tags(repository: &Repository, remote: &Remote, options: &Options) ->
     }
 }
 
-/// The remote with the refspec of all tags, if they are pruned and the fetch names no refspecs: as in Git, the tags are
-/// fetched, too, so that only those are stale that the remote lacks. `None` for every other fetch.
+/// Returns the remote with the refspec of all tags added, if tags are pruned and the fetch has no
+/// refspecs. As in Git, the tags are fetched, too, so that only tags that the remote lacks are
+/// stale. `None` for every other fetch.
 pub(super) fn with_tags(
     repository: &Repository,
     remote: &Remote,
@@ -56,7 +57,7 @@ pub(super) fn with_tags(
     Ok(Some(remote))
 }
 
-/// Removes stale refs, if requested.
+/// Deletes stale refs, if the options request that.
 pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) -> Result<()> {
     let config = work.repository.config();
     let is_wanted = match work.options.prune.or(work.remote.prune) {

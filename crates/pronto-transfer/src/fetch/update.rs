@@ -9,9 +9,9 @@ use crate::refs::Expected;
 use crate::remote::{History, from_store};
 use crate::{Error, ErrorKind, Result};
 
-/// A change of a reference, not made yet.
+/// A planned change of a ref.
 struct Planned {
-    /// Its position among the reported updates.
+    /// The position among the reported updates.
     told: usize,
     local: BString,
     new: ObjectId,
@@ -21,8 +21,8 @@ struct Planned {
 
 /// Updates the refs, writes `FETCH_HEAD`, and records the result for each ref.
 ///
-/// If another process changes a ref meanwhile, the decision is repeated: the ref may hold the
-/// fetched value by then, or the update may be a forced one.
+/// If another process changes a ref in the meantime, the decision is repeated, because the ref may
+/// already have the fetched value, or the update may no longer be a fast-forward.
 pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> Result<()> {
     let mut entries: Vec<Mapped> = all
         .iter()
@@ -35,7 +35,7 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
         let writes_list = work.options.write_fetch_head && !work.options.dry_run;
         let is_refused = (updated.as_ref()).is_err_and(|error| *error.kind() == ErrorKind::Hook);
         if is_refused && writes_list && !work.options.atomic {
-            // The hook ends the fetch after the list is written.
+            // If a hook refuses the transaction, the fetch fails after `FETCH_HEAD` is written.
             entries.sort_by_key(|entry| entry.merge);
             let entries: Vec<&Mapped> = entries.iter().collect();
             head_file::write(work, &entries)?;
@@ -62,11 +62,12 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
     Ok(())
 }
 
-/// The number of times that a fetch decides again because other processes change the same refs.
+/// The limit for repeated decisions because other processes change the same refs.
 const MOST_ATTEMPTS: u32 = 20;
 
-/// Decides the result for each ref, and applies it. `None` if another process has changed one of
-/// them, or holds its lock, and `may_repeat` allows another attempt; nothing has changed then.
+/// Decides on the update of each ref, and applies the updates. Returns `None` if another process
+/// has changed or locked one of the refs, and `may_repeat` allows another attempt; nothing has
+/// changed then.
 fn update(
     work: &Work<'_>,
     entries: &[Mapped],
@@ -187,7 +188,7 @@ impl Planner<'_> {
         self.work.repository.abbreviate(id)
     }
 
-    /// Whether the branch is the one of a worktree.
+    /// Whether a worktree has the branch checked out.
     fn is_checked_out(&self, local: &Local) -> Result<bool> {
         if self.work.options.update_head {
             return Ok(false);
@@ -222,7 +223,7 @@ impl Planner<'_> {
         });
     }
 
-    /// Records the change that was reported last.
+    /// Plans the change that was reported last.
     fn record(&mut self, entry: &Mapped, local: &Local, what: &str) -> Result<()> {
         let action = &self.work.options.action;
         self.planned.push(Planned {
@@ -236,9 +237,9 @@ impl Planner<'_> {
     }
 }
 
-/// Makes the changes in one transaction. If that is refused, the possible ones are made one by one,
-/// unless `--atomic` requires all or none. `false` if another process is in the way and
-/// `may_repeat` is set.
+/// Applies the changes in one transaction. If the transaction fails, the possible changes are
+/// applied one by one, unless `--atomic` requires all or none. Returns `false` if another process
+/// holds a lock or has changed a ref, and `may_repeat` is set.
 fn commit(
     work: &Work<'_>,
     planned: &[Planned],
@@ -263,7 +264,7 @@ fn commit(
     }
     let mut has_conflict = false;
     for one in planned {
-        // The transaction may have reached this one.
+        // The failed transaction may have applied this change.
         if work.repository.refs().id_of(&one.local).ok().flatten() == Some(one.new) {
             continue;
         }
@@ -298,7 +299,7 @@ fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {
     transaction.commit_always()
 }
 
-/// Two abbreviated ids and what stands between them.
+/// Returns the width of a summary with two abbreviated ids.
 fn summary_width(work: &Work<'_>, entries: &[Mapped]) -> Result<usize> {
     let length = work.repository.abbreviation_length()?;
     let mut widest = length;

@@ -1,4 +1,4 @@
-//! The certificate of a signed push.
+//! Creates the certificate of a signed push.
 
 use bstr::{BStr, BString};
 use pronto_io::interrupt::Interrupt;
@@ -13,16 +13,16 @@ use crate::remote::connection::{from_wire, shown};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::identity::{self, Care, Role};
 
-/// Whether a push is signed (`--signed`, `push.gpgSign`).
+/// The mode of signing a push (`--signed`, `push.gpgSign`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Signed {
-    /// The push is not signed.
+    /// Do not sign the push (`no`).
     #[default]
     Never,
-    /// The push is signed if the other side takes signed pushes.
+    /// Sign the push if the remote supports signed pushes (`if-asked`).
     IfAsked,
-    /// The push is signed, or it fails.
+    /// Sign the push, and fail if the remote does not support that (`yes`).
     Always,
 }
 
@@ -58,7 +58,8 @@ impl Signed {
 /// Returns the nonce of the other side if the push is to be signed; `None` if it is not.
 ///
 /// # Errors
-/// The other side takes no signed pushes though they are required, or its nonce is not one to sign.
+/// Fails with [`ErrorKind::Transport`] if a signature is required and the remote does not support
+/// signed pushes, or its nonce is malformed.
 pub(super) fn nonce(greeting: &Greeting, signed: Signed) -> Result<Option<BString>> {
     if signed == Signed::Never {
         return Ok(None);
@@ -78,7 +79,7 @@ pub(super) fn nonce(greeting: &Greeting, signed: Signed) -> Result<Option<BStrin
     Ok(Some(nonce))
 }
 
-/// A push to be signed.
+/// The data of a push certificate before it is signed.
 pub(super) struct Unsigned<'a> {
     pub(super) repository: &'a Repository,
     pub(super) options: &'a Options,
@@ -87,10 +88,11 @@ pub(super) struct Unsigned<'a> {
 }
 
 impl Unsigned<'_> {
-    /// Makes the certificate with these commands, and signs it; `None` if there are no commands.
+    /// Creates the certificate for these commands, and signs it; `None` if there are no commands.
     ///
     /// # Errors
-    /// There is no key, or the program that signs fails.
+    /// Fails with [`ErrorKind::Signing`] if there is no key or the signing program fails, and with
+    /// [`ErrorKind::Interrupted`] if the operation is interrupted.
     pub(super) fn sign(
         self,
         commands: &[Command],

@@ -1,4 +1,4 @@
-//! Decides about each ref whether it may be changed.
+//! Decides for each ref whether the update is allowed.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{Options, PushedRef, Status};
 use crate::objects::from_odb;
 use crate::{Repository, Result};
 
-/// Sets the new value of each ref that something is sent to, and why it may not have it.
+/// Sets the new value of each updated ref, and the status of rejected updates.
 pub(super) fn decide(
     repository: &Repository,
     options: &Options,
@@ -47,7 +47,7 @@ pub(super) fn decide(
     Ok(())
 }
 
-/// Why a ref may not move from its old value to the new one without force.
+/// Returns the reason why an update is rejected without force.
 fn rejection_of(repository: &Repository, pushed: &PushedRef) -> Result<Option<Status>> {
     if pushed.name.starts_with(b"refs/tags/") {
         return Ok(Some(Status::RejectAlreadyExists));
@@ -67,7 +67,7 @@ fn rejection_of(repository: &Repository, pushed: &PushedRef) -> Result<Option<St
     }
 }
 
-/// The commit that `id` is, or leads to through tags.
+/// Peels `id` to a commit, if possible.
 fn commit_of(repository: &Repository, id: ObjectId) -> Result<Option<ObjectId>> {
     let id = repository.peel_tag(id)?.unwrap_or(id);
     let header = repository.objects()?.header(&id).map_err(from_odb)?;

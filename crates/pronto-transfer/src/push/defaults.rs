@@ -1,4 +1,5 @@
-//! The refspecs of a push that names none: `push.default`, and remotes' own refspecs.
+//! The default refspecs of a push: `push.default`, and the configured refspecs of the remote
+//! (`remote.NAME.push`).
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -39,20 +40,21 @@ impl PushDefault {
     }
 }
 
-/// The refspecs of a push that names none.
+/// The default refspecs of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// The refspecs.
     pub specs: Vec<PushSpec>,
-    /// Whether the branch shall follow the one it is pushed to (`push.autoSetupRemote`).
+    /// Whether the pushed branch becomes the upstream (`push.autoSetupRemote`).
     pub set_upstream: bool,
 }
 
-/// Which branch is pushed where if nothing is said.
+/// Returns the refspecs of a push without refspecs, by `push.default`.
 ///
 /// # Errors
-/// `HEAD` is on no branch, the branch has no upstream where it needs one, or pushing without
-/// refspecs is turned off. The messages are Git's.
+/// Fails with [`ErrorKind::InvalidInput`] and Git's message if `HEAD` is detached, the branch lacks
+/// a required upstream, or `push.default` is `nothing`, and with [`ErrorKind::ConfigValue`] if a
+/// setting is malformed.
 pub fn default_specs(
     repository: &Repository,
     destination: &Destination,
@@ -120,7 +122,7 @@ pub fn default_specs(
     })
 }
 
-/// A branch and what it follows.
+/// A branch with its configured upstream.
 struct Branch<'a> {
     short: &'a BStr,
     remote: Option<BString>,
@@ -147,7 +149,7 @@ impl<'a> Branch<'a> {
         })
     }
 
-    /// The full name on the other side of the branch that it follows.
+    /// Returns the full name of the upstream in the remote repository.
     fn upstream(&self, destination: &Destination, auto: bool) -> Result<BString> {
         let short = self.short;
         if self.merges.is_empty() && auto {
@@ -177,7 +179,7 @@ impl<'a> Branch<'a> {
     }
 }
 
-/// Fails because a simple push would go to a branch of another name.
+/// Returns the error for `push.default=simple` if the upstream has another name than the branch.
 fn differing<T>(
     repository: &Repository,
     destination: &Destination,
@@ -216,11 +218,12 @@ fn fail<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::new(ErrorKind::InvalidInput, message))
 }
 
-/// Parses a refspec of the command line. One without a destination gets that of the remote's own
-/// refspecs, or of `push.default=upstream`, if it names one ref.
+/// Parses a refspec of the command line. If the refspec has no destination and names a single ref,
+/// the destination is that of the remote's push refspecs or of `push.default=upstream`.
 ///
 /// # Errors
-/// The refspec or a configured value is malformed.
+/// Fails with [`ErrorKind::InvalidInput`] if the refspec is malformed, and with
+/// [`ErrorKind::ConfigValue`] if a setting is malformed.
 pub fn expand_spec(
     repository: &Repository,
     destination: &Destination,

@@ -1,4 +1,4 @@
-//! The destination of a push: a remote as its settings for pushing describe it.
+//! The destination of a push: a remote with its settings for pushes.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -7,45 +7,45 @@ use crate::config::Config;
 use crate::remote::{OfferOptions, Refspec, Remote, is_valid_name, rewritten};
 use crate::{Repository, Result};
 
-/// Another repository to push to.
+/// A remote repository to push to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Destination {
-    /// Its name, or its address if it has none.
+    /// The name of the remote, or its URL if it has no name.
     pub name: BString,
-    /// Its addresses. Each is pushed to.
+    /// The push URLs. A push goes to each of them.
     pub urls: Vec<BString>,
-    /// The refspecs of a push that names none (`remote.<name>.push`).
+    /// The configured push refspecs (`remote.<name>.push`).
     pub push: Vec<PushSpec>,
-    /// Which refs here follow which refs there.
+    /// The fetch refspecs, which define the remote-tracking refs (`remote.<name>.fetch`).
     pub fetch: Vec<Refspec>,
-    /// Whether the other side is a copy of this one (`remote.<name>.mirror`).
+    /// Whether the remote is a push mirror of this repository (`remote.<name>.mirror`).
     pub is_mirror: bool,
-    /// The program on the other side (`remote.<name>.receivepack`).
+    /// The program on the remote side (`remote.<name>.receivepack`).
     pub receive_pack: Option<BString>,
-    /// The offer of a negotiation with it (`remote.<name>.negotiationRestrict`,
+    /// The commits to send as haves in a negotiation (`remote.<name>.negotiationRestrict`,
     /// `remote.<name>.negotiationInclude`).
     pub offer: OfferOptions,
-    /// The HTTP proxy.
+    /// The HTTP proxy (`remote.<name>.proxy`).
     pub proxy: Option<BString>,
-    /// The method of logging in to the proxy.
+    /// The authentication method of the proxy (`remote.<name>.proxyAuthMethod`).
     pub proxy_auth_method: Option<BString>,
 }
 
 impl Destination {
-    /// The destination called `name`, or at that address.
+    /// Returns the destination called `name`, or the one at that URL.
     ///
     /// # Errors
-    /// A configured value is malformed.
+    /// Fails if a setting is malformed.
     pub fn find(repository: &Repository, name: &BStr) -> Result<Self> {
         let remote = Remote::find(repository, name)?;
         Self::of(repository, remote)
     }
 
-    /// The destination of a push that names none: that of the current branch, `remote.pushDefault`,
-    /// or the one that is fetched from. It may have no address.
+    /// Returns the default destination of a push: `branch.NAME.pushRemote` of the current branch,
+    /// `remote.pushDefault`, or the default remote for fetches. The destination may have no URL.
     ///
     /// # Errors
-    /// A configured value is malformed, or `HEAD` cannot be read.
+    /// Fails if a setting is malformed, or `HEAD` cannot be read.
     pub fn default_of(repository: &Repository) -> Result<Self> {
         let config = repository.config();
         let head = repository.refs().head()?;
@@ -66,10 +66,10 @@ impl Destination {
         }
     }
 
-    /// The settings for pushing of `remote`.
+    /// Returns `remote` with its settings for pushes.
     ///
     /// # Errors
-    /// A configured value is malformed.
+    /// Fails if a setting is malformed.
     pub fn of(repository: &Repository, remote: Remote) -> Result<Self> {
         let config = repository.config();
         let name = remote.name.clone();
@@ -103,12 +103,12 @@ impl Destination {
         Ok(destination)
     }
 
-    /// Whether its name can be that of a remote, rather than an address.
+    /// Whether the name can be that of a configured remote, and not a URL.
     pub fn is_named(&self) -> bool {
         is_valid_name(self.name.as_bstr()) && self.urls.first() != Some(&self.name)
     }
 
-    /// The ref here that follows `name` of the other side.
+    /// Returns the remote-tracking ref of the remote ref `name`.
     pub(super) fn tracking(&self, name: &BStr) -> Option<BString> {
         if self.fetch.iter().any(|spec| spec.excludes(name)) {
             return None;
@@ -127,8 +127,8 @@ impl Destination {
     }
 }
 
-/// The addresses to push to: those that are configured for it, or those that are fetched from, with
-/// `url.BASE.pushInsteadOf`.
+/// Returns the push URLs: the configured ones (`remote.<name>.pushUrl`), or the fetch URLs
+/// rewritten by `url.BASE.pushInsteadOf`.
 fn push_urls(config: &Config, name: &BStr, fetched: &[BString]) -> Vec<BString> {
     let key = |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();
     let own = config.list(key("pushurl"));
@@ -149,7 +149,7 @@ fn push_urls(config: &Config, name: &BStr, fetched: &[BString]) -> Vec<BString> 
     }
 }
 
-/// `url` with the longest `url.BASE.pushInsteadOf` that it starts with replaced by its base.
+/// Returns `url` with the longest matching `url.BASE.pushInsteadOf` prefix replaced by its base.
 fn rewritten_to_push(config: &Config, url: &BStr) -> Option<BString> {
     let mut best: Option<(usize, &BStr)> = None;
     for base in config.subsections("url") {

@@ -1,4 +1,4 @@
-//! Leases: values that refs of the other side must have (`--force-with-lease`).
+//! Leases: the expected values of remote refs (`--force-with-lease`).
 
 use std::collections::BTreeSet;
 
@@ -9,44 +9,47 @@ use super::matching::may_mean;
 use super::{Destination, PushedRef};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The value that one ref must have.
+/// The expected value of one remote ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The name of the ref, perhaps a short one.
+    /// The name of the ref, which may be abbreviated.
     pub name: BString,
-    /// Its value: null if it must not exist. `None` for what the ref here says that follows it.
+    /// The expected value; null if the ref must not exist. `None` for the value of the
+    /// remote-tracking ref.
     pub expected: Option<ObjectId>,
 }
 
-/// The values that refs must have.
+/// The expected values of remote refs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leases {
-    /// Those of single refs.
+    /// The expected values of single refs (`--force-with-lease=NAME:EXPECTED`).
     pub single: Vec<Lease>,
-    /// Whether all others must have what the refs here say that follow them.
+    /// Require that all other refs have the values of their remote-tracking refs
+    /// (`--force-with-lease`).
     pub others: bool,
-    /// Whether these must also have been looked at here (`--force-if-includes`).
+    /// Also require that the value of the remote-tracking ref was integrated locally
+    /// (`--force-if-includes`).
     pub includes: bool,
 }
 
-/// A lease of one ref of the other side.
+/// The lease of one remote ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) expected: ObjectId,
-    /// Whether its value was never looked at here.
+    /// Whether the value of the remote-tracking ref was never integrated locally.
     pub(super) is_unseen: bool,
 }
 
 impl Leases {
-    /// Whether there is none.
+    /// Whether there are no leases.
     pub fn is_empty(&self) -> bool {
         self.single.is_empty() && !self.others
     }
 
-    /// Adds `NAME` or `NAME:EXPECTED`.
+    /// Parses and adds `NAME` or `NAME:EXPECTED`.
     ///
     /// # Errors
-    /// `EXPECTED` names no object.
+    /// Fails with [`ErrorKind::UnknownRevision`] if `EXPECTED` cannot be resolved.
     pub fn add(&mut self, repository: &Repository, text: &BStr) -> Result<()> {
         let (name, expected) = match text.split_once_str(":") {
             None => (text.as_bytes(), None),
@@ -69,7 +72,7 @@ impl Leases {
     }
 }
 
-/// Gives each ref its lease.
+/// Assigns the leases to the refs.
 pub(super) fn apply(
     repository: &Repository,
     destination: &Destination,
@@ -99,7 +102,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// The lease by the ref here that follows the other one.
+/// Returns the lease with the value of the remote-tracking ref.
 fn tracked(
     repository: &Repository,
     destination: &Destination,
@@ -123,7 +126,8 @@ fn tracked(
     })
 }
 
-/// Whether the reflog of the branch here shows that it once contained the value of the other ref.
+/// Whether the reflog of the local branch shows that the branch once contained the value of the
+/// remote ref.
 fn is_included(repository: &Repository, pushed: &PushedRef, tracking: &BStr) -> Result<bool> {
     let refs = repository.refs();
     if refs.find(&pushed.name)?.is_none() {

@@ -1,4 +1,4 @@
-//! Decides which refs are pushed: the refs of both sides, matched by refspecs.
+//! Matches local and remote refs by refspecs, to decide which refs are pushed.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -13,20 +13,20 @@ use crate::refs::name;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PushNotice, SentKind, Side};
 
-/// The rules of matching beyond the refspecs.
+/// The options of matching, beside the refspecs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mode {
-    /// All branches (`--all`).
+    /// Push all branches (`--all`).
     pub(super) all: bool,
-    /// All refs, and no others (`--mirror`).
+    /// Push all refs, and delete all others (`--mirror`).
     pub(super) mirror: bool,
-    /// Refs of the other side go that match and do not exist here (`--prune`).
+    /// Delete remote refs that match and do not exist locally (`--prune`).
     pub(super) prune: bool,
-    /// Annotated tags go along (`--follow-tags`).
+    /// Push annotated tags, too (`--follow-tags`).
     pub(super) follow_tags: bool,
 }
 
-/// The refs of this side.
+/// Returns the local refs.
 pub(super) fn local_refs(repository: &Repository) -> Result<Vec<Peer>> {
     let mut found = Vec::new();
     repository.refs().for_each("refs/", |reference| {
@@ -39,17 +39,17 @@ pub(super) fn local_refs(repository: &Repository) -> Result<Vec<Peer>> {
     Ok(found)
 }
 
-/// Whether `source`, that of a refspec, means exactly one ref of `repository`.
+/// Whether `source`, the source of a refspec, matches exactly one ref of `repository`.
 ///
 /// # Errors
-/// The refs cannot be read.
+/// Fails if the refs cannot be read.
 pub fn names_one_ref(repository: &Repository, source: &BStr) -> Result<bool> {
     let local = local_refs(repository)?;
     let names = local.iter().map(|found| found.name.as_bstr());
     Ok(matches!(meant(source, names), Meant::One(_)))
 }
 
-/// Whether `short` may stand for `full`.
+/// Whether `short` is a possible abbreviation of the ref name `full`.
 pub(super) fn may_mean(short: &BStr, full: &BStr) -> bool {
     name::RULES.iter().any(|(before, after)| {
         let rest = full.strip_prefix(before.as_bytes());
@@ -57,15 +57,15 @@ pub(super) fn may_mean(short: &BStr, full: &BStr) -> bool {
     })
 }
 
-/// The meaning of a name among several refs.
+/// The result of matching an abbreviated name with refs.
 pub(super) enum Meant {
     Nothing,
     One(usize),
     Many,
 }
 
-/// Which of `names` is meant by `short`. Refs that are no branches and no tags count only if no
-/// other ref is meant, unless the name is nearly full.
+/// Finds the ref among `names` that `short` abbreviates. Refs other than branches and tags are
+/// considered only if no other ref matches, unless the name is nearly complete.
 pub(super) fn meant<'a>(short: &BStr, names: impl Iterator<Item = &'a BStr>) -> Meant {
     let (mut strong, mut weak) = (Vec::new(), Vec::new());
     for (at, name) in names.enumerate() {
@@ -89,14 +89,14 @@ pub(super) fn meant<'a>(short: &BStr, names: impl Iterator<Item = &'a BStr>) -> 
     }
 }
 
-/// The matching of the refs of both sides.
+/// The state of matching local and remote refs.
 pub(super) struct Matching<'a> {
     pub(super) repository: &'a Repository,
     pub(super) local: &'a [Peer],
     pub(super) remote: Vec<PushedRef>,
     pub(super) by_name: HashMap<BString, usize>,
-    /// Whether the other side has no refs. As in Git, several refspecs may then have one
-    /// destination: the server decides.
+    /// Whether the remote has no refs. As in Git, several refspecs may then have one destination,
+    /// and the server decides.
     is_empty: bool,
 }
 
@@ -118,7 +118,8 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Fails if a refspec names nothing here. The errors are reported.
+    /// Checks that each refspec matches a local ref or object. Reports errors and returns whether
+    /// there were none.
     pub(super) fn check_sources(&self, specs: &[PushSpec]) -> Result<bool> {
         let mut is_fine = true;
         for spec in specs.iter().filter(|spec| spec.is_explicit()) {
@@ -127,7 +128,7 @@ impl<'a> Matching<'a> {
         Ok(is_fine)
     }
 
-    /// Matches all refs. Returns false if there were errors, which are reported.
+    /// Matches all refs. Reports errors and returns whether there were none.
     pub(super) fn run(&mut self, specs: &[PushSpec], mode: Mode) -> Result<bool> {
         let mut is_fine = true;
         for spec in specs.iter().filter(|spec| spec.is_explicit()) {
@@ -183,7 +184,8 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// The ref or object that an explicit refspec sends; `None` if there is none, which is reported.
+    /// Returns the ref or object that an explicit refspec pushes; `None` if there is none, which is
+    /// reported.
     fn source(&self, spec: &PushSpec) -> Result<Option<Peer>> {
         let name = spec.source.as_bstr();
         let names = self.local.iter().map(|peer| peer.name.as_bstr());
@@ -247,7 +249,7 @@ impl<'a> Matching<'a> {
         Ok(true)
     }
 
-    /// The destination of a refspec that has none: the ref itself.
+    /// Returns the destination of a refspec without destination: the name of the ref itself.
     fn own_destination(&self, source: &Peer) -> Result<BString> {
         let resolved = self.repository.refs().resolve(&source.name);
         let resolved = resolved.ok().flatten().filter(|found| found.id.is_some());
@@ -259,7 +261,8 @@ impl<'a> Matching<'a> {
         })
     }
 
-    /// The full name of a ref to be created; `None` if it cannot be guessed, which is reported.
+    /// Returns the full name of a new remote ref; `None` if the name cannot be guessed, which is
+    /// reported.
     fn new_destination(&self, wanted: &BString, source: &Peer) -> Result<Option<BString>> {
         if wanted.starts_with(b"refs/") {
             return Ok(Some(wanted.clone()));
@@ -281,7 +284,7 @@ impl<'a> Matching<'a> {
         Ok(None)
     }
 
-    /// Reports that the full name of a new ref cannot be guessed, and proposes one.
+    /// Reports that the full name of a new remote ref cannot be guessed, and suggests a name.
     fn report_unqualified(&self, wanted: &BStr, source: &Peer) -> Result<()> {
         let notify = |notice| self.repository.notify(Notice::Push(notice));
         notify(PushNotice::Unqualified {
@@ -306,7 +309,7 @@ impl<'a> Matching<'a> {
         Ok(())
     }
 
-    /// Adds the annotated tags that lead into the history that is pushed, or is there.
+    /// Adds the annotated tags that point into the pushed or existing remote history.
     fn add_tags(&mut self) -> Result<()> {
         let sent = |remote: &PushedRef| match &remote.peer {
             Some(peer) => Some(peer.id),
@@ -357,7 +360,7 @@ impl<'a> Matching<'a> {
         Ok(false)
     }
 
-    /// Deletes the refs of the other side that match and do not exist here.
+    /// Adds deletions of the remote refs that match and do not exist locally.
     fn prune(&mut self, specs: &[PushSpec], mirror: bool) -> Result<()> {
         let here: HashSet<&BStr> = self.local.iter().map(|peer| peer.name.as_bstr()).collect();
         let null = self.repository.object_hash().null();
@@ -374,7 +377,7 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// The refspec that decides about a ref, and what the ref is called on the other side.
+/// The refspec that matches a ref, and the name of the ref on the remote.
 struct Chosen<'a> {
     name: BString,
     spec: &'a PushSpec,

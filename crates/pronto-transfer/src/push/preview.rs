@@ -1,4 +1,4 @@
-//! The refs that a push without refspecs would match, without a connection.
+//! Determines the refs that a push without refspecs would match, without a connection.
 
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -8,25 +8,26 @@ use super::matching::{self, Matching, Mode};
 use super::{Destination, Peer, PushSpec, PushedRef};
 use crate::{Repository, Result};
 
-/// A ref of the other side and the value that would be sent to it.
+/// A remote ref and the value that would be pushed to it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Preview {
-    /// Its full name.
+    /// The full name of the remote ref.
     pub name: BString,
-    /// Its value; null if it does not exist.
+    /// The current value; null if the ref does not exist.
     pub old: ObjectId,
-    /// The ref or object that is sent to it.
+    /// The local ref or object that would be pushed.
     pub peer: Peer,
-    /// Whether its refspec forces the change.
+    /// Whether the refspec allows updates that are not fast-forwards (`+`).
     pub force: bool,
 }
 
-/// Matches the refs here with `refs`, those of the other side, by the refspecs of `destination`, or those of the
-/// same name if it has none. Refspecs that match nothing are left out. Costs a pass over the refs here; nothing is sent.
+/// Matches the local refs with `refs`, the refs of the remote, by the push refspecs of
+/// `destination`; without any, refs of the same name match. Refspecs without a match are left out.
+/// Costs an iteration over the local refs; sends nothing.
 ///
 /// # Errors
-/// The refs here cannot be read.
+/// Fails if the local refs cannot be read.
 pub fn preview(
     repository: &Repository,
     destination: &Destination,

@@ -5,18 +5,18 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::refs::name::{self, Form};
 use crate::{Error, ErrorKind, Result};
 
-/// A ref to send, and its name on the other side.
+/// A push refspec: the local ref to push, and its name on the remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushSpec {
-    /// The ref or object to send: a name or an expression, perhaps with one `*`. Empty to delete.
+    /// The source: a ref name, which may contain one `*`, or a revision. Empty for a deletion.
     pub source: BString,
-    /// Its name there; the same name if there is none.
+    /// The destination: the name on the remote. `None` for the same name.
     pub destination: Option<BString>,
-    /// Whether the ref there may be moved to anything.
+    /// Allow updates that are not fast-forwards (`+`).
     pub force: bool,
-    /// Whether `source` is left out instead.
+    /// Exclude the refs that match `source` (`^`).
     pub negative: bool,
-    /// Whether it stands for all branches that both sides have (`:`).
+    /// Push all branches that exist on both sides (`:`).
     pub matching: bool,
 }
 
@@ -24,35 +24,35 @@ impl PushSpec {
     /// Parses one refspec.
     ///
     /// # Errors
-    /// The text is malformed.
+    /// Fails with [`ErrorKind::InvalidInput`] if the text is malformed.
     pub fn parse(text: &BStr) -> Result<Self> {
         parse(text)
             .ok_or_else(|| Error::new(ErrorKind::InvalidInput, format!("invalid refspec '{text}'")))
     }
 
-    /// Whether it stands for many refs by a `*`.
+    /// Whether the refspec is a pattern with `*`.
     pub fn is_pattern(&self) -> bool {
         self.source.contains(&b'*')
     }
 
-    /// Whether it names one ref, or one object.
+    /// Whether the refspec names a single ref or object.
     pub(super) fn is_explicit(&self) -> bool {
         !self.is_pattern() && !self.matching && !self.negative
     }
 
-    /// The name on the other side of the ref `name`, if this pattern matches it.
+    /// Returns the remote name of the local ref `name`, if the pattern matches.
     pub(super) fn expand(&self, name: &BStr) -> Option<BString> {
         let to = self.destination.as_ref().unwrap_or(&self.source);
         replace(self.source.as_bstr(), to.as_bstr(), name)
     }
 
-    /// The name here of what the other side calls `name`, if this pattern matches it.
+    /// Returns the local name of the remote ref `name`, if the pattern matches.
     pub(super) fn expand_back(&self, name: &BStr) -> Option<BString> {
         let from = self.destination.as_ref().unwrap_or(&self.source);
         replace(from.as_bstr(), self.source.as_bstr(), name)
     }
 
-    /// Whether it leaves out `name`.
+    /// Whether this negative refspec excludes `name`.
     pub(super) fn excludes(&self, name: &BStr) -> bool {
         self.negative
             && match self.is_pattern() {
@@ -112,13 +112,13 @@ fn is_name(text: &[u8]) -> bool {
     name::is_valid(text.as_bstr(), form)
 }
 
-/// The part of `name` that stands for the `*` of `pattern`.
+/// Returns the part of `name` that matches the `*` of `pattern`.
 fn middle<'a>(pattern: &BStr, name: &'a BStr) -> Option<&'a [u8]> {
     let (before, after) = pattern.split_once_str("*")?;
     name.strip_prefix(before)?.strip_suffix(after)
 }
 
-/// `to` with its `*` replaced by what stands for that of `from` in `name`.
+/// Returns `to` with its `*` replaced by the part of `name` that matches the `*` of `from`.
 fn replace(from: &BStr, to: &BStr, name: &BStr) -> Option<BString> {
     let middle = middle(from, name)?;
     let (before, after) = to.split_once_str("*")?;

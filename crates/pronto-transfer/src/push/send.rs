@@ -1,4 +1,4 @@
-//! The conversation: commands, the pack, and the report.
+//! Sends the commands and the pack of a push, and reads the report.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ use crate::remote::{Exact, Remote, common_commits};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PushNotice};
 
-/// The abilities of the other side.
+/// The capabilities that this push uses.
 struct Abilities {
     reports: bool,
     deletes: bool,
@@ -26,7 +26,7 @@ struct Abilities {
     features: String,
 }
 
-/// A push whose refs are matched.
+/// A push, after its refs are matched.
 #[derive(Clone, Copy)]
 pub(super) struct Sending<'a> {
     pub(super) repository: &'a Repository,
@@ -37,9 +37,9 @@ pub(super) struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Sends what may be sent, and notes what the other side says about it. Returns false if something
-    /// failed apart from single refs, which is reported.
-    /// Both sides have `commons`.
+    /// Sends the accepted updates, and records the report of the remote. Returns false if the push
+    /// failed apart from single refs, which is reported. `commons` are commits that both sides
+    /// have.
     pub(super) fn send(
         self,
         pusher: &mut Pusher,
@@ -65,7 +65,7 @@ impl Sending<'_> {
         if let Some(rejected) = choose(refs, options, &abilities) {
             let error = Error::new(ErrorKind::Refused, rejected);
             repository.notify(Notice::Failure(error));
-            // The refs say that they were not changed.
+            // The statuses of the refs show that they were not updated.
             return Ok(true);
         }
         let is_sent = |it: &&PushedRef| is_to_be_sent(it, options);
@@ -95,7 +95,7 @@ impl Sending<'_> {
         self.request(pusher, &request, commons, refs)
     }
 
-    /// Finds commits that both sides have, over a connection like that of a fetch.
+    /// Negotiates common commits, over a connection like that of a fetch.
     pub(super) fn negotiate(self, refs: &[PushedRef]) -> Result<Vec<ObjectId>> {
         let new = refs.iter().map(|pushed| pushed.new);
         let tips: Vec<ObjectId> = new.filter(|id| !id.is_null()).collect();
@@ -110,7 +110,7 @@ impl Sending<'_> {
         let client = connection::connect(self.url, settings, config, environment, self.watch);
         let mut client = client?;
         let found = common_commits(self.repository, &mut client, &offer, &[]);
-        // The answer is complete.
+        // The response is complete.
         let _ = client.close();
         found
     }
@@ -125,7 +125,7 @@ impl Sending<'_> {
         unsigned.sign(commands, self.watch.interrupt())
     }
 
-    /// Sends the request and the pack that belongs to it.
+    /// Sends the commands and the pack.
     fn request(
         self,
         pusher: &mut Pusher,
@@ -157,7 +157,7 @@ impl Sending<'_> {
     }
 }
 
-/// Chooses the features of the conversation.
+/// Chooses the capabilities of the push.
 fn abilities(repository: &Repository, greeting: &Greeting, options: &Options) -> Result<Abilities> {
     let there = &greeting.capabilities;
     let fail = |message: &str| Err(Error::new(ErrorKind::Transport, message));
@@ -224,7 +224,7 @@ fn is_to_be_sent(pushed: &PushedRef, options: &Options) -> bool {
         && pushed.status != Status::UpToDate
 }
 
-/// Marks the refs that are sent. Returns what to report if an atomic push cannot succeed.
+/// Marks the refs to update. Returns the message to report if an atomic push cannot succeed.
 fn choose(refs: &mut [PushedRef], options: &Options, abilities: &Abilities) -> Option<String> {
     let rejected = refs
         .iter()
@@ -254,7 +254,7 @@ fn choose(refs: &mut [PushedRef], options: &Options, abilities: &Abilities) -> O
     None
 }
 
-/// The objects here that the other side has, too.
+/// Returns the local objects that the remote has, too.
 fn haves(repository: &Repository, greeting: &Greeting) -> Result<Vec<ObjectId>> {
     let shown = greeting.refs.iter().filter_map(|remote| remote.id);
     let mut ids: Vec<ObjectId> = shown.chain(greeting.haves.iter().copied()).collect();
@@ -266,8 +266,8 @@ fn haves(repository: &Repository, greeting: &Greeting) -> Result<Vec<ObjectId>> 
     Ok(both.filter(|(_, here)| *here).map(|(id, _)| id).collect())
 }
 
-/// Returns an error of the producer of a pack as one of its output: a broken pipe remains one, which the report of the
-/// other side explains.
+/// Converts an error while a pack is created into an I/O error. A broken pipe is preserved, because
+/// the report of the remote explains it.
 fn as_io(error: &Error) -> io::Error {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     let mut kind = io::ErrorKind::Other;
@@ -322,7 +322,7 @@ fn write_pack(
     Ok(())
 }
 
-/// Notes what the other side says. Returns false if something failed apart from single refs.
+/// Records the report of the remote. Returns false if the push failed apart from single refs.
 fn take_answer(repository: &Repository, answer: Answer, refs: &mut [PushedRef]) -> Result<bool> {
     let mut is_fine = true;
     if let Some(report) = answer.report {

@@ -1,4 +1,4 @@
-//! Changes on this side: the refs that follow those of the other side, and upstreams.
+//! Updates remote-tracking refs and collects upstreams after a push.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
@@ -7,7 +7,8 @@ use super::{Destination, PushedRef, Status, TrackingUpdate, Upstream};
 use crate::refs::{Expected, update_failed};
 use crate::{ErrorKind, Repository, hooks};
 
-/// Updates the remote-tracking refs of refs that were pushed. The hook `reference-transaction` ends it if it refuses.
+/// Updates the remote-tracking refs of the pushed refs. A refusal by the hook
+/// `reference-transaction` ends the updates.
 pub(super) fn update(
     repository: &Repository,
     destination: &Destination,
@@ -77,7 +78,7 @@ impl TrackingUpdate {
     }
 }
 
-/// The branches that shall follow those that they were sent to.
+/// Returns the upstreams to configure for the pushed branches.
 pub(super) fn upstreams(repository: &Repository, refs: &[PushedRef]) -> Vec<Upstream> {
     let mut found = Vec::new();
     for pushed in refs {

@@ -1,4 +1,4 @@
-//! The first message of the server.
+//! Sends the advertisement of refs and capabilities.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_repository::{Notice, PushNotice};
 
-/// The features that the settings let the client choose.
+/// Returns the capabilities that the settings offer to the client.
 pub(super) fn offer(repository: &Repository, settings: &Settings) -> Offer {
     Offer {
         hash: repository.object_hash(),
@@ -26,7 +26,7 @@ pub(super) fn offer(repository: &Repository, settings: &Settings) -> Offer {
     }
 }
 
-/// Sends refs and `features`.
+/// Sends the refs and the capabilities `features`.
 pub(super) fn advertise(
     repository: &Repository,
     options: &Options,
@@ -52,7 +52,7 @@ pub(super) fn advertise(
         let is_new = seen.insert(reference.id);
         match name {
             Some(name) => message.add(&reference.id, name).map_err(from_wire)?,
-            // What the client need not send, though it may not see the name.
+            // The object of a hidden ref, which the client need not send.
             None if is_new => message
                 .add(&reference.id, ".have".into())
                 .map_err(from_wire)?,
@@ -60,7 +60,8 @@ pub(super) fn advertise(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    // What a view borrows is the repository itself: its refs are there, and those that are hidden must stay so.
+    // The alternate of a view is the repository itself: its refs are advertised already, and hidden
+    // refs must stay hidden.
     if options.landing.is_none() {
         for_each_alternate_tip(repository, &mut |id| {
             if seen.insert(id) {
@@ -74,7 +75,7 @@ pub(super) fn advertise(
     bands::send(out, &message)
 }
 
-/// The features that are offered; `nonce` is to be signed by clients that sign their pushes.
+/// Returns the advertised capabilities. Clients sign `nonce` in a signed push.
 pub(super) fn features(
     repository: &Repository,
     settings: &Settings,
@@ -98,10 +99,10 @@ pub(super) fn features(
     words
 }
 
-/// Calls `visit` for what the refs of the repositories lead to whose objects are borrowed.
+/// Calls `visit` for the tips of the refs of alternates.
 ///
 /// # Errors
-/// `visit` failed.
+/// Fails with the error of `visit`.
 pub(super) fn for_each_alternate_tip(
     repository: &Repository,
     visit: &mut dyn FnMut(ObjectId) -> Result<()>,
@@ -117,14 +118,15 @@ pub(super) fn for_each_alternate_tip(
     Ok(())
 }
 
-/// The repository that an object directory belongs to.
+/// Returns the repository that an object directory belongs to.
 fn repository_of(objects: &Path) -> Option<PathBuf> {
     let real = std::fs::canonicalize(objects).ok()?;
     let git_dir = real.parent().filter(|_| real.ends_with("objects"))?;
     git_dir.join("refs").is_dir().then(|| git_dir.to_owned())
 }
 
-/// The objects that the refs of the repository at `git_dir` lead to, as far as the settings choose them.
+/// Returns the tips of the refs of the repository at `git_dir` that the settings select
+/// (`core.alternateRefsPrefixes`).
 fn tips_of(repository: &Repository, git_dir: &Path) -> Result<Vec<ObjectId>> {
     let config = repository.config();
     if let Some(command) = config.string("core.alternaterefscommand")? {
@@ -139,7 +141,7 @@ fn tips_of(repository: &Repository, git_dir: &Path) -> Result<Vec<ObjectId>> {
     for name in crate::environment::LOCAL_VARIABLES {
         environment.remove(name);
     }
-    // What cannot be opened offers nothing.
+    // A repository that cannot be opened has no usable tips.
     let Ok(other) = Repository::open(git_dir, &environment) else {
         return Ok(Vec::new());
     };
@@ -156,12 +158,12 @@ fn tips_of(repository: &Repository, git_dir: &Path) -> Result<Vec<ObjectId>> {
         }
         Ok(ControlFlow::Continue(()))
     });
-    // What was read before a broken file helps, too.
+    // The tips that were read before an error are still useful.
     let _ = listed;
     Ok(found)
 }
 
-/// The ids that `core.alternateRefsCommand` prints, one a line.
+/// Returns the ids that `core.alternateRefsCommand` prints, one on each line.
 fn tips_by_command(
     repository: &Repository,
     command: &BStr,

@@ -1,4 +1,4 @@
-//! The output of the server: messages and progress beside the report.
+//! The sidebands of the server's output: messages and progress beside the report.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,23 +14,23 @@ use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 
-/// The interval of progress messages, and the precision of signs of life.
+/// The interval of progress messages, and the precision of keep-alive packets.
 const TICK: Duration = Duration::from_millis(500);
 
-/// The number of bytes of a hook's output that are forwarded at once.
+/// The size of the pieces in which a hook's output is forwarded.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// Lines about commands are sent together, at this number of bytes or after a tick.
+/// The number of buffered bytes at which lines about commands are sent, if not after a tick.
 const MOST_WAITING_BYTES: usize = 32 << 10;
 
-/// The bands of one connection.
+/// The sidebands of one connection.
 pub(super) struct Bands<'a> {
     repository: &'a Repository,
     out: Mutex<Output<'a>>,
     is_banded: bool,
     is_quiet: bool,
     keep_alive: Option<Duration>,
-    /// Whether the client waits for the server, so that it needs signs of life.
+    /// Whether the client waits for the server, so that keep-alive packets are sent.
     is_awaited: AtomicBool,
     meters: Meters,
 }
@@ -39,12 +39,12 @@ struct Output<'a> {
     out: &'a mut (dyn Write + Send),
     /// The time of the last data to the client.
     last: Instant,
-    /// Lines about commands that are not sent yet.
+    /// The buffered lines about commands.
     waiting: Vec<u8>,
 }
 
 impl Output<'_> {
-    /// Sends the lines that wait, and `bytes` behind them.
+    /// Sends the buffered lines, and then `bytes`.
     fn put(&mut self, band: u8, bytes: &[u8]) -> io::Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let mut packets = Vec::with_capacity(waiting.len() + bytes.len() + 32);
@@ -63,13 +63,13 @@ impl Output<'_> {
     }
 }
 
-/// The use of the bands of a connection.
+/// The mode of the sidebands of a connection.
 pub(super) struct Mode {
     /// Whether the client has chosen `side-band-64k`.
     pub(super) is_banded: bool,
-    /// Whether the client wants no progress.
+    /// Whether the client requested no progress (`quiet`).
     pub(super) is_quiet: bool,
-    /// The longest silence while the client waits.
+    /// The interval of keep-alive packets while the client waits (`receive.keepAlive`).
     pub(super) keep_alive: Option<Duration>,
 }
 
@@ -94,17 +94,17 @@ impl<'a> Bands<'a> {
         }
     }
 
-    /// Whether messages reach the client.
+    /// Whether messages are sent to the client.
     pub(super) fn is_banded(&self) -> bool {
         self.is_banded
     }
 
-    /// From now on the client has sent everything and waits.
+    /// Marks that the client has sent everything and waits from now on.
     pub(super) fn begin_waiting(&self) {
         self.is_awaited.store(true, Relaxed);
     }
 
-    /// Sends `error: TEXT` to the client, or stores it as an error of the repository.
+    /// Sends `error: TEXT` to the client, or as a notice of the repository.
     pub(super) fn error(&self, text: &str) {
         match self.is_banded {
             true => self.line(&format!("error: {text}\n")),
@@ -114,7 +114,7 @@ impl<'a> Bands<'a> {
         }
     }
 
-    /// Sends `warning: TEXT` to the client, or stores it as a warning of the repository.
+    /// Sends `warning: TEXT` to the client, or as a notice of the repository.
     pub(super) fn warning(&self, text: &str) {
         match self.is_banded {
             true => self.line(&format!("warning: {text}\n")),
@@ -124,7 +124,7 @@ impl<'a> Bands<'a> {
         }
     }
 
-    /// Sends lines of a program, or stores them as remarks of the repository.
+    /// Sends lines of a program, or sends them as notices of the repository.
     pub(super) fn program_line(&self, kind: ProgramLine, text: &str) {
         match (self.is_banded, kind) {
             (true, ProgramLine::Fatal) => self.message(format!("fatal: {text}\n").as_bytes()),
@@ -133,29 +133,29 @@ impl<'a> Bands<'a> {
         }
     }
 
-    /// Sends text as it is. Without bands, it is lost: callers let programs write to standard error
-    /// then.
+    /// Sends `text` unchanged. Without sidebands, the text is discarded: callers let programs write
+    /// to standard error then.
     pub(super) fn message(&self, text: &[u8]) {
         if self.is_banded {
-            // A broken connection shows when the report is sent.
+            // A broken connection is detected when the report is sent.
             let _ = self.put(2, text);
         }
     }
 
-    /// Sends a line, at the latest with what is sent next or after a tick. A push may have a line for each of many
-    /// commands.
+    /// Buffers a line, which is sent with the next data or after a tick. A push may result in a
+    /// line for each of many commands.
     fn line(&self, text: &str) {
         let mut output = self.locked();
         output.waiting.extend_from_slice(text.as_bytes());
         if output.waiting.len() >= MOST_WAITING_BYTES {
-            // A broken connection shows when the report is sent.
+            // A broken connection is detected when the report is sent.
             let _ = output.put(2, b"");
         }
     }
 
-    /// Sends the lines that wait.
+    /// Sends the buffered lines.
     pub(super) fn flush(&self) {
-        // A broken connection shows when the report is sent.
+        // A broken connection is detected when the report is sent.
         let _ = self.locked().put(2, b"");
     }
 
@@ -187,7 +187,7 @@ impl<'a> Bands<'a> {
         sent.map_err(unwritable)
     }
 
-    /// Ends the bands.
+    /// Sends the flush packet that ends the sidebands.
     pub(super) fn end(&self) -> Result<()> {
         self.is_awaited.store(false, Relaxed);
         if !self.is_banded {
@@ -200,7 +200,7 @@ impl<'a> Bands<'a> {
         sent.and_then(|()| output.out.flush()).map_err(unwritable)
     }
 
-    /// Sends progress and signs of life until `stopped` closes.
+    /// Sends progress and keep-alive packets until the channel `stopped` closes.
     pub(super) fn tick_until(&self, stopped: &Receiver<()>) {
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
             self.show_progress(false);
@@ -211,14 +211,14 @@ impl<'a> Bands<'a> {
             let mut output = self.locked();
             if self.is_awaited.load(Relaxed) && output.last.elapsed() >= keep_alive {
                 output.last = Instant::now();
-                // A broken connection shows when the report is sent.
+                // A broken connection is detected when the report is sent.
                 let _ = output.out.write_all(b"0005\x01");
                 let _ = output.out.flush();
             }
         }
     }
 
-    /// Sends what is new of the progress; `is_end` ends all meters.
+    /// Sends the progress since the last call; `is_end` ends all meters.
     pub(super) fn show_progress(&self, is_end: bool) {
         if !self.is_quiet {
             let text = self.meters.news(is_end);
@@ -240,18 +240,18 @@ impl<'a> Bands<'a> {
 /// The severity of a line of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProgramLine {
-    /// `fatal: …`.
+    /// A line that starts with `fatal: `.
     Fatal,
-    /// `error: …`.
+    /// A line that starts with `error: `.
     Error,
-    /// `warning: …`.
+    /// A line that starts with `warning: `.
     Warning,
 }
 
 impl Progress for Bands<'_> {
     fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
         let meter = Meter::new(title, total);
-        // The client counts what it sends itself.
+        // The client shows the progress of sending itself.
         if title != pronto_pack::indexer::RECEIVING {
             self.meters.add(&meter);
         }
@@ -263,7 +263,7 @@ impl Progress for Bands<'_> {
     }
 }
 
-/// Writes to the client before the bands begin.
+/// Writes to the client before the sidebands start.
 pub(super) fn send(out: &mut (dyn Write + Send), bytes: &[u8]) -> Result<()> {
     out.write_all(bytes)
         .and_then(|()| out.flush())

@@ -1,4 +1,4 @@
-//! The most that a repository may hold, checked under the lock that makes it true.
+//! Quotas of a repository, checked under a lock that excludes other pushes.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -10,37 +10,37 @@ use rustix::fs::{FlockOperation, flock};
 use super::Push;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The longest wait for other pushes that are about to change refs.
+/// The timeout for the lock while other pushes change refs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The pause between two attempts to get the lock.
+/// The pause between two attempts to acquire the lock.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The start of the names of quarantines below `objects`.
+/// The start of the names of quarantine directories below `objects`.
 const QUARANTINE: &str = "tmp_objdir-";
 
-/// The most that a repository may hold after a push.
+/// The quotas of a repository, which must hold after a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bounds {
-    /// The most bytes of objects, with their indexes.
+    /// The limit for the bytes of objects and pack indexes.
     pub bytes: Option<Bound>,
-    /// The most refs.
+    /// The limit for the number of refs.
     pub refs: Option<Bound>,
 }
 
-/// A bound, and its origin.
+/// A limit with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bound {
-    /// The largest number.
+    /// The limit.
     pub most: u64,
     /// The origin for the error message, such as `quota for 'team/**'`.
     pub origin: String,
 }
 
 impl Bound {
-    /// Allows up to `most`. `origin` says who has set the bound.
+    /// Returns the limit `most`. `origin` names the source of the limit.
     pub fn new(most: u64, origin: impl Into<String>) -> Self {
         Bound {
             most,
@@ -52,31 +52,33 @@ impl Bound {
 /// The growth of a repository by a push.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
-    /// The bytes of the received objects, with their indexes.
+    /// The bytes of the received objects and pack indexes.
     pub bytes: u64,
-    /// The number of refs that are created.
+    /// The number of created refs.
     pub refs: u64,
 }
 
-/// The turn of one push to grow a repository. Others wait until it is dropped.
+/// The exclusive right of one push to grow a repository. Other pushes wait until the value is
+/// dropped.
 #[derive(Debug)]
 #[must_use = "others may grow the repository when it is dropped"]
 pub struct Turn {
-    /// `None` on a file system without advisory locks.
+    /// The lock; `None` on a file system without advisory locks.
     _lock: Option<File>,
 }
 
 impl Bounds {
-    /// Returns whether there is no bound.
+    /// Returns whether there are no limits.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_none() && self.refs.is_none()
     }
 
-    /// Waits until no other push with bounds grows the repository. The lock is an advisory one on the directory
-    /// `refs`; no file is created.
+    /// Waits until no other push with bounds grows the repository. The lock is an advisory lock on
+    /// the directory `refs`; no file is created.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`]: others take too long.
+    /// Fails with [`ErrorKind::Locked`] if other pushes hold the lock longer than the timeout, and
+    /// with [`ErrorKind::Io`] if the directory cannot be opened.
     pub fn turn(&self, repository: &Repository) -> Result<Turn> {
         let directory = repository.common_dir().join("refs");
         let directory = File::open(&directory).context(ErrorKind::Io, "cannot lock", &directory)?;
@@ -99,11 +101,11 @@ impl Bounds {
         }
     }
 
-    /// Returns why the repository may not grow so much; `None` if it may. The answer holds during a
-    /// [`turn`](Self::turn).
+    /// Returns the reason why the repository may not grow by `growth`; `None` if it may. The result
+    /// is valid while the caller holds a [`turn`](Self::turn).
     ///
     /// # Errors
-    /// The repository cannot be read.
+    /// Fails with [`ErrorKind::Io`] if the repository cannot be read.
     pub fn refusal(&self, repository: &Repository, growth: Growth) -> Result<Option<String>> {
         if let Some(bound) = self.bytes.as_ref().filter(|_| growth.bytes > 0) {
             let bytes = object_bytes(&repository.objects_dir())?;
@@ -127,11 +129,11 @@ impl Bounds {
     }
 }
 
-/// Returns the bytes of all files below the directory `objects`, without those in quarantines. Directories may
-/// disappear meanwhile.
+/// Returns the total size of all files below the directory `objects`, without quarantines.
+/// Directories may disappear meanwhile.
 ///
 /// # Errors
-/// A directory cannot be read.
+/// Fails with [`ErrorKind::Io`] if a directory cannot be read.
 pub fn object_bytes(objects: &Path) -> Result<u64> {
     let mut bytes = 0;
     let mut directories = vec![objects.to_owned()];
@@ -155,8 +157,8 @@ pub fn object_bytes(objects: &Path) -> Result<u64> {
 }
 
 impl Push<'_> {
-    /// Waits for the turn of this push to grow the repository, and fails all commands if it may not grow so much.
-    /// Returns `None` without bounds; they hold at the landing of a view.
+    /// Acquires the right to grow the repository, and fails all commands if the push exceeds a
+    /// limit. Returns `None` without limits, or if the limits are checked when a view is landed.
     pub(super) fn check_bounds(&mut self) -> Result<Option<Turn>> {
         let bounds = &self.options.bounds;
         if bounds.is_empty() || self.options.landing.is_some() {

@@ -1,4 +1,5 @@
-//! The certificate of a signed push: its nonce, its signature, and the variables that hooks find them in.
+//! Checks the certificate of a signed push: its nonce and its signature, and sets the environment
+//! variables of hooks.
 
 use std::cell::OnceCell;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +17,7 @@ use super::{Options, Push};
 use crate::objects::from_odb;
 use crate::{ErrorKind, Repository, Result, hooks, path};
 
-/// The nonce that a connection offers, if `receive.certNonceSeed` is set.
+/// The nonce that the server advertises, if `receive.certNonceSeed` is set.
 pub(super) struct Issued {
     nonces: Nonces,
     seconds: u64,
@@ -24,7 +25,8 @@ pub(super) struct Issued {
 }
 
 impl Issued {
-    /// The nonce of this moment, or of the advertisement that preceded on the same connection.
+    /// Creates the nonce of the current time, or of the advertisement that preceded on the same
+    /// connection.
     pub(super) fn new(
         repository: &Repository,
         options: &Options,
@@ -52,20 +54,21 @@ impl Issued {
     }
 }
 
-/// A certificate that was received.
+/// A received push certificate.
 pub(super) struct Received {
     certificate: Certificate,
     issued: Option<Issued>,
     checked: OnceCell<Vec<Variable>>,
 }
 
-/// The verdict on the nonce of a certificate.
+/// The status of the nonce of a certificate (`GIT_PUSH_CERT_NONCE_STATUS`).
 #[derive(Debug, PartialEq, Eq)]
 struct NonceVerdict {
     word: &'static str,
-    /// The nonce that the hooks see.
+    /// The nonce for the hooks (`GIT_PUSH_CERT_NONCE`).
     nonce: BString,
-    /// The age of the nonce in seconds, if it is not that of the connection.
+    /// The age of the nonce in seconds, if it was not issued on this connection
+    /// (`GIT_PUSH_CERT_NONCE_SLOP`).
     slop: Option<i128>,
 }
 
@@ -86,10 +89,11 @@ impl Received {
 }
 
 impl Push<'_> {
-    /// Makes a quarantine for the certificate of a push that brings no objects, if there is a hook that learns of it.
+    /// Creates a quarantine for the certificate of a push without objects, if there is a hook that
+    /// receives the certificate.
     ///
     /// # Errors
-    /// The directory cannot be made.
+    /// Fails if the directory cannot be created.
     pub(super) fn quarantine_certificate(&mut self) -> Result<()> {
         let is_told = ["pre-receive", "post-receive"]
             .iter()
@@ -102,10 +106,11 @@ impl Push<'_> {
         Ok(())
     }
 
-    /// The variables that tell the hook `name` of the certificate; none if there is no such hook.
+    /// Returns the environment variables with the certificate for the hook `name`; none if there is
+    /// no such hook.
     ///
     /// # Errors
-    /// As for [`certificate_variables`](Self::certificate_variables).
+    /// The same as for [`certificate_variables`](Self::certificate_variables).
     pub(super) fn certificate_variables_for(&self, name: &str) -> Result<Vec<Variable>> {
         match hooks::exists(self.repository, name) {
             true => self.certificate_variables(),
@@ -113,11 +118,12 @@ impl Push<'_> {
         }
     }
 
-    /// The variables that tell a hook of the certificate. The first call stores and checks it. It is stored in the
-    /// quarantine, so that nothing stays of a push that is refused.
+    /// Returns the environment variables with the certificate. The first call stores and checks the
+    /// certificate. It is stored in the quarantine, so that a refused push leaves nothing behind.
     ///
     /// # Errors
-    /// There is no signature, or the push was interrupted.
+    /// Fails if there is no signature, or with [`ErrorKind::Interrupted`] if the push is
+    /// interrupted.
     fn certificate_variables(&self) -> Result<Vec<Variable>> {
         let Some(received) = &self.certificate else {
             return Ok(Vec::new());
@@ -146,7 +152,7 @@ impl Push<'_> {
             Ok(check) => check,
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted | ErrorKind::UnknownSignature => return Err(error),
-                // Without a verdict, the hooks decide.
+                // If the signature cannot be checked, the hooks decide.
                 _ => {
                     self.bands.error(&error.to_string());
                     Check::default()
@@ -179,8 +185,9 @@ impl Push<'_> {
 }
 
 impl Issued {
-    /// Judges the nonce of a certificate. A stateless connection accepts those of earlier requests;
-    /// `limit` is the age in seconds up to which they count as its own.
+    /// Checks the nonce of a certificate. A stateless connection accepts nonces of earlier
+    /// requests; nonces up to the age `limit` in seconds count as issued on this connection
+    /// (`receive.certNonceSlop`).
     fn judge(&self, nonce: Option<&BStr>, is_stateless: bool, limit: u64) -> NonceVerdict {
         let verdict = |word| NonceVerdict {
             word,
@@ -235,7 +242,7 @@ fn variables(id: &ObjectId, check: &Check, nonce: Option<&NonceVerdict>) -> Vec<
         .collect()
 }
 
-/// The error of a push whose certificate and push options differ.
+/// The error message for a push whose push options differ from those of the certificate.
 pub(super) const OTHER_OPTIONS: &str = "inconsistent push options";
 
 #[cfg(test)]

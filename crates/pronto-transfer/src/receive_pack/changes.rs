@@ -1,8 +1,9 @@
-//! The transactions that change the refs of a push.
+//! Updates the refs of a push in transactions.
 //!
-//! A transaction takes memory and a lock file for each ref until it ends, and a push may have a million. So a push that is not
-//! atomic is made of several, unless a hook `reference-transaction` expects all refs at once. What they take is charged to
-//! the budget of the client.
+//! A transaction needs memory and a lock file for each ref until its end, and a push may update a
+//! million refs. A push that is not atomic is therefore split into several transactions, unless a
+//! hook `reference-transaction` expects all refs at once. The memory is charged to the budget of
+//! the client.
 
 use std::ops::Range;
 
@@ -12,16 +13,16 @@ use super::Push;
 use crate::refs::Edit;
 use crate::{ErrorKind, Result};
 
-/// The number of refs that one transaction changes, if it need not be all.
+/// The largest number of refs in a transaction, if the push may be split.
 const MOST_REFS: usize = 32_768;
 
-/// The memory that a transaction takes for each ref.
+/// The memory of a transaction for each ref.
 const REF_BYTES: u64 = 1_600;
 
 const NO_MEMORY: &str = "no memory to update so many refs at once";
 
 impl Push<'_> {
-    /// Makes all changes in one transaction, which fails as a whole.
+    /// Applies all changes in one transaction, which fails as a whole (`--atomic`).
     pub(super) fn change_together(&mut self) -> Result<()> {
         let count = self.commands.len();
         if !self.charge_changes(count) {
@@ -58,7 +59,7 @@ impl Push<'_> {
         }
     }
 
-    /// Makes each change that can be made: first deletions, then the others.
+    /// Applies each possible change: first deletions, then the others.
     pub(super) fn change_each(&mut self) -> Result<()> {
         if let Some(landing) = &self.options.landing {
             let count = self.commands.len();
@@ -87,7 +88,8 @@ impl Push<'_> {
         Ok(())
     }
 
-    /// Makes those of `edits` that can be made in one transaction: changes of the `commands` that delete, or of the others.
+    /// Applies the possible changes of `edits` in one transaction. They belong to the `commands`
+    /// that delete refs, or to the others.
     fn change(&mut self, edits: Vec<Edit>, deletes: bool, commands: Range<usize>) -> Result<()> {
         let count = edits.len();
         if !self.charge_changes(count) {
@@ -111,7 +113,8 @@ impl Push<'_> {
         Ok(())
     }
 
-    /// Fails those of `commands` whose changes were due, and not those that other transactions made.
+    /// Fails the `commands` that were part of the failed transaction, and not those that other
+    /// transactions applied.
     fn fail_open(&mut self, deletes: bool, commands: Range<usize>, reason: &str) {
         for at in commands {
             if self.is_for_transaction(at)
@@ -123,8 +126,9 @@ impl Push<'_> {
         }
     }
 
-    /// Judges the commands that delete refs, or the others, from `next` on, which is set behind the last. Returns at most
-    /// `most` changes that are accepted.
+    /// Checks the commands that delete refs, or the others, from the position `next` on. Returns at
+    /// most `most` accepted changes, and sets `next` to the position after the last checked
+    /// command.
     fn edits(&mut self, deletes: bool, next: &mut usize, most: usize) -> Result<Vec<Edit>> {
         let mut edits = Vec::new();
         while *next < self.commands.len() && edits.len() < most {
@@ -138,7 +142,7 @@ impl Push<'_> {
         Ok(edits)
     }
 
-    /// Charges a transaction of `count` refs. Returns whether there is memory for it.
+    /// Charges the memory for a transaction of `count` refs. Returns whether the budget suffices.
     fn charge_changes(&self, count: usize) -> bool {
         let budget = self.options.budget.as_ref();
         budget.is_none_or(|budget| budget.charge(count as u64 * REF_BYTES).is_ok())

@@ -1,4 +1,4 @@
-//! The rules for each command: names, worktrees, fast-forwards, the hook `update`.
+//! Checks each command: ref names, worktrees, fast-forwards, and the hook `update`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ use pronto_repository::Notice;
 
 /// A worktree that has a branch checked out.
 pub(super) struct CheckedOut {
-    /// Its directory in the repository.
+    /// The git directory of the worktree.
     pub(super) git_dir: PathBuf,
-    /// Its top directory; `None` for a bare repository.
+    /// The top directory of the worktree; `None` for a bare repository.
     pub(super) top: Option<PathBuf>,
 }
 
-/// Whether a command may be executed.
+/// The decision whether a command may be executed.
 pub(super) enum Judgement {
     Accepted,
-    /// The reason for the report.
+    /// The command is refused, with the reason for the report.
     Refused(BString),
 }
 
@@ -35,8 +35,8 @@ fn refused(reason: &str) -> Result<Judgement> {
 }
 
 impl Push<'_> {
-    /// Applies the rules to one command, and runs the hook `update`. Updates the worktree that has
-    /// the branch checked out, if the settings ask for it.
+    /// Checks one command, and runs the hook `update`. Updates the worktree that has the branch
+    /// checked out, if the settings request that (`receive.denyCurrentBranch=updateInstead`).
     pub(super) fn judge(&self, command: &Command) -> Result<Judgement> {
         let name = command.name.as_bstr();
         if !is_acceptable(name, command.deletes()) {
@@ -81,7 +81,8 @@ impl Push<'_> {
         Ok(Judgement::Accepted)
     }
 
-    /// Returns the worktree that has the branch `full` checked out. Worktrees are read once for all commands.
+    /// Returns the worktree that has the branch `full` checked out. The worktrees are read once for
+    /// all commands.
     fn checked_out(&self, full: &BStr) -> Option<CheckedOut> {
         let places = self.occupied.get_or_init(|| occupied(self.repository));
         let holds = |place: &&Occupied| place.branches.iter().any(|branch| branch == full);
@@ -92,7 +93,7 @@ impl Push<'_> {
         })
     }
 
-    /// Why a branch that a worktree has checked out may not change.
+    /// Returns the reason why a checked out branch must not change (`receive.denyCurrentBranch`).
     fn refuse_current(&self, name: &BStr) -> Option<&'static str> {
         let setting = self.settings.deny_current_branch;
         match setting {
@@ -112,7 +113,8 @@ impl Push<'_> {
         }
     }
 
-    /// Why a ref may not be deleted.
+    /// Returns the reason why a ref must not be deleted (`receive.denyDeletes`,
+    /// `receive.denyDeleteCurrent`).
     fn refuse_deletion(&self, name: &BStr, is_current: bool) -> Option<&'static str> {
         if self.settings.deny_deletes && name.starts_with(b"refs/heads/") {
             self.bands
@@ -140,7 +142,8 @@ impl Push<'_> {
         }
     }
 
-    /// Returns why a ref may not be moved to a commit that does not contain its old one.
+    /// Returns the reason why an update that is not a fast-forward is refused
+    /// (`receive.denyNonFastForwards`).
     fn refuse_rewind(&self, command: &Command) -> Result<Option<&'static str>> {
         let (old, new, name) = (command.old, command.new, &command.name);
         let is_denied = self.options.fast_forward_only.contains_key(name)
@@ -183,7 +186,8 @@ fn is_acceptable(name: &BStr, deletes: bool) -> bool {
     below.is_some_and(|below| name::is_valid(below.as_bstr(), form))
 }
 
-/// A directory of a worktree in the repository, and the branches that the worktree has checked out or in progress.
+/// The git directory of a worktree, and the branches that the worktree has checked out or in
+/// progress.
 pub(super) struct Occupied {
     git_dir: PathBuf,
     branches: Vec<BString>,
@@ -204,7 +208,8 @@ fn occupied(repository: &Repository) -> Vec<Occupied> {
     places.into_iter().map(read).collect()
 }
 
-/// The top of the worktree whose directory in the repository is `git_dir`; `None` if it is bare.
+/// Returns the top directory of the worktree with the git directory `git_dir`; `None` if the
+/// repository is bare.
 fn top_of(repository: &Repository, git_dir: &std::path::Path) -> Option<PathBuf> {
     if git_dir == repository.common_dir() {
         if repository.is_bare() {

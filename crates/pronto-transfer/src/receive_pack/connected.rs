@@ -1,9 +1,10 @@
-//! Whether everything that the new values of refs lead to is there.
+//! Checks the connectivity of a push: whether all objects reachable from the new values of refs
+//! exist.
 //!
-//! An object that is present is no proof that what it links to is present, too: it may be left over
-//! from an interrupted push. Only what a ref leads to is known to be complete. Most pushes extend
-//! the history of the ref that they change, so this is tried first, with the commands' own refs.
-//! All refs are read only if that fails.
+//! An existing object is no proof that the objects it links to exist, because it may be left over
+//! from an interrupted push. Only objects reachable from refs are known to be complete. Most pushes
+//! extend the history of the updated ref, so the refs of the commands are tried first. All refs are
+//! read only if that fails.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -20,19 +21,19 @@ use crate::objects::from_odb;
 use crate::remote::{Cuts, from_store, is_connected};
 use pronto_object::{CommitLinks, TagRef};
 
-/// After as many commits without an end, all refs are considered.
+/// The number of walked commits after which all refs are read.
 const MOST_COMMITS: usize = 20_000;
 
-/// The objects that are known to be complete.
+/// The objects that are known to be complete, that is, whose reachable objects all exist.
 pub(super) struct Known {
-    /// The objects that the refs of the commands lead to.
+    /// The current values of the refs in the commands.
     few: HashSet<ObjectId>,
-    /// The objects that all refs lead to, once they were read.
+    /// The values of all refs; `None` until they are read.
     all: Option<HashSet<ObjectId>>,
 }
 
 impl Push<'_> {
-    /// Fails the commands whose new values lead to objects that are missing.
+    /// Fails the commands from whose new values a missing object is reachable.
     pub(super) fn check_connected(&mut self) -> Result<()> {
         if self.options.trusts_links {
             return Ok(());
@@ -52,7 +53,8 @@ impl Push<'_> {
         if tips.is_empty() || self.is_complete(&tips, &mut known, &cuts)? {
             return Ok(());
         }
-        // One of them is not: find out which. Many refs may have one value.
+        // At least one command is not connected, so each one is checked. Many refs may have the
+        // same value.
         let mut judged: HashMap<ObjectId, bool> = HashMap::new();
         for at in open {
             let Some(new) = self.commands.get(at).map(|command| command.new) else {
@@ -76,11 +78,11 @@ impl Push<'_> {
         Ok(())
     }
 
-    /// The objects that the refs of the commands lead to at the moment, and `HEAD`.
+    /// Returns the current values of the refs in the commands, and of `HEAD`.
     fn known(&self) -> Result<Known> {
         let mut few = HashSet::new();
         let refs = self.repository.refs();
-        // A broken `HEAD` leads nowhere.
+        // A broken `HEAD` is ignored.
         few.extend(refs.id_of("HEAD").ok().flatten());
         for command in &self.commands {
             if !command.creates() {
@@ -91,7 +93,7 @@ impl Push<'_> {
         Ok(Known { few, all: None })
     }
 
-    /// Whether everything is there that `tips` lead to.
+    /// Whether all objects reachable from `tips` exist.
     pub(super) fn is_complete(
         &self,
         tips: &[ObjectId],
@@ -127,8 +129,8 @@ impl Push<'_> {
         is_connected(store, tips, &all, Cuts::unchanged(cuts))
     }
 
-    /// The members of `complete` at which the history of `tips` meets what is known. `None` if some
-    /// path does not lead there, or only after many commits.
+    /// Returns the members of `complete` where the history of `tips` ends. `None` if a path does
+    /// not end at such a member, or only after too many commits.
     fn edge(
         &self,
         store: &Store,
@@ -163,7 +165,7 @@ impl Push<'_> {
                     Some(target) => waiting.push(target),
                     None => return Ok(None),
                 },
-                // Trees and blobs are checked with all that they lead to.
+                // Trees and blobs are checked with all reachable objects.
                 Some(_) => {}
                 None => return Ok(None),
             }
@@ -171,8 +173,8 @@ impl Push<'_> {
         Ok(Some(edge))
     }
 
-    /// Whether the new value of a command leads back to its old one. Received commits are read from the
-    /// quarantine, up to those that were here before.
+    /// Whether the old value of a command is an ancestor of its new value. Received commits are
+    /// read from the quarantine, up to commits that existed before.
     pub(super) fn leads_back(&self, command: &Command) -> Result<bool> {
         let real = self.repository.objects()?;
         let received = match &self.quarantine {
@@ -209,7 +211,7 @@ impl Push<'_> {
         Ok(false)
     }
 
-    /// The objects that all refs lead to, those of other repositories included whose objects are borrowed.
+    /// Returns the values of all refs, including those of alternates.
     fn all_tips(&self, few: &HashSet<ObjectId>) -> Result<HashSet<ObjectId>> {
         let mut all = few.clone();
         self.repository.refs().for_each("refs/", |reference| {

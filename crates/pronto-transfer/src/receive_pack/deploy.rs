@@ -1,4 +1,4 @@
-//! Updates the worktree of a branch that is pushed to (`receive.denyCurrentBranch=updateInstead`).
+//! Updates the worktree of a pushed branch (`receive.denyCurrentBranch=updateInstead`).
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::checks::CheckedOut;
 use super::hook::{Variable, apply};
 use crate::{ErrorKind, Result};
 
-/// A step, and what the report says if it fails.
+/// A command of the update, with the reason for the report if the command fails.
 struct Step {
     arguments: Vec<String>,
     reason: &'static str,
@@ -23,8 +23,8 @@ fn step(arguments: &str, reason: &'static str) -> Step {
 }
 
 impl Push<'_> {
-    /// Lets the worktree have the content of `new`: through the hook `push-to-checkout`, or if it
-    /// has no changes. Returns why that is not possible.
+    /// Updates the worktree to the content of `new`, by the hook `push-to-checkout`, or directly if
+    /// the worktree has no changes. Returns the reason if that is not possible.
     pub(super) fn deploy(
         &self,
         new: &ObjectId,
@@ -33,7 +33,7 @@ impl Push<'_> {
         let Some(top) = &worktree.top else {
             return Ok(Some("denyCurrentBranch = updateInstead needs a worktree"));
         };
-        // The programs that follow may prune, or look for what was published.
+        // The following programs may prune objects, or read the published objects.
         match self.run_push_to_checkout(new, &worktree.git_dir, top)? {
             Some(true) => return Ok(None),
             Some(false) => return Ok(Some("push-to-checkout hook declined")),

@@ -1,4 +1,4 @@
-//! Executes the commands: from the quarantine to changed refs.
+//! Executes the commands: checks the quarantine, publishes the objects, and updates refs.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::{ErrorKind, Result};
 use pronto_repository::Notice;
 
 impl Push<'_> {
-    /// Checks what was received, asks the hooks, and changes refs.
+    /// Checks the received objects, runs the hooks, and updates refs.
     pub(super) fn execute(&mut self) -> Result<()> {
         let store = self.repository.objects()?;
-        // Objects that are relied on may not be pruned until refs lead to them.
+        // Existing objects must not be pruned until refs point to them.
         store.begin_writing().map_err(from_odb)?;
         self.check_connected()?;
         self.refuse_hidden();
@@ -30,7 +30,7 @@ impl Push<'_> {
             self.fail_all("pre-receive hook declined");
             return Ok(());
         }
-        // The certificate is for `post-receive`, too, and counts among the objects.
+        // The certificate is also for `post-receive`, and is stored with the received objects.
         self.certificate_variables_for("post-receive")?;
         let _turn = self.check_bounds()?;
         if self.commands.iter().all(|command| command.error.is_some()) {
@@ -45,7 +45,7 @@ impl Push<'_> {
         }
         self.refuse_inconsistent_aliases()?;
         let head = self.repository.refs().resolve("HEAD");
-        // A broken `HEAD` protects no branch.
+        // With a broken `HEAD`, no branch is protected.
         self.head = head.ok().flatten().map(|resolved| resolved.name);
         self.run_proc_receive()?;
         self.record_cuts()?;
@@ -53,7 +53,7 @@ impl Push<'_> {
             true => self.change_together()?,
             false => self.change_each()?,
         }
-        // Hooks that follow may prune.
+        // The following hooks may prune objects.
         self.repository.objects()?.finish_writing();
         Ok(())
     }
@@ -80,8 +80,8 @@ impl Push<'_> {
         }
     }
 
-    /// Fails changes that are no fast-forwards although the options require that, while their objects
-    /// are still in the quarantine.
+    /// Fails updates that must be fast-forwards by the options and are not, while their objects are
+    /// still in the quarantine.
     fn refuse_forced(&mut self) -> Result<()> {
         let options = self.options;
         for at in 0..self.commands.len() {
@@ -117,8 +117,8 @@ impl Push<'_> {
         }
     }
 
-    /// Skips commands on symbolic refs whose targets are changed, too, and fails both if they
-    /// disagree.
+    /// Skips commands for symrefs whose targets are updated, too, and fails both if their values
+    /// differ.
     fn refuse_inconsistent_aliases(&mut self) -> Result<()> {
         let names = self.commands.iter().enumerate();
         let by_name: HashMap<BString, usize> = names
@@ -235,7 +235,8 @@ impl Push<'_> {
         }
     }
 
-    /// Judges the command at `at`. Returns its change if it is accepted and there is something to change.
+    /// Checks the command at position `at`. Returns the change if the command is accepted and
+    /// changes a ref.
     pub(super) fn edit(&mut self, at: usize) -> Result<Option<Edit>> {
         let Some(command) = self.commands.get(at) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The hooks of a push.
+//! Runs the hooks of a push.
 
 mod at_once;
 
@@ -22,7 +22,7 @@ struct Call {
     variables: Vec<Variable>,
 }
 
-/// A variable that a program sees set, or removed.
+/// An environment variable that is set or removed for a program.
 #[derive(Clone)]
 pub(super) struct Variable {
     pub(super) name: OsString,
@@ -39,8 +39,8 @@ impl Variable {
 }
 
 impl Push<'_> {
-    /// Runs `pre-receive` or `post-receive`. Returns whether it accepted; a hook that does not
-    /// exist accepts everything.
+    /// Runs `pre-receive` or `post-receive`. Returns whether the hook accepted. A missing hook
+    /// accepts everything.
     pub(super) fn run_receive_hook(&self, name: &str) -> Result<bool> {
         let is_after = name == "post-receive";
         let takes =
@@ -62,7 +62,7 @@ impl Push<'_> {
         Ok(self.run_hook(name, &call)?.is_none_or(|code| code == 0))
     }
 
-    /// Runs `update` for one command. Returns whether it accepted.
+    /// Runs `update` for one command. Returns whether the hook accepted.
     pub(super) fn run_update_hook(&self, command: &Command) -> Result<bool> {
         let hex = |id: &ObjectId| OsString::from(id.to_string());
         let call = Call {
@@ -112,7 +112,7 @@ impl Push<'_> {
         Ok(code.map(|code| code == 0))
     }
 
-    /// The variables that tell a hook of push options.
+    /// Returns the environment variables with the push options.
     fn option_variables(&self) -> Vec<Variable> {
         let numbered = self.push_options.iter().enumerate();
         let mut variables: Vec<Variable> = numbered
@@ -126,8 +126,8 @@ impl Push<'_> {
         variables
     }
 
-    /// The variables with which a program sees the objects in the quarantine, and may not change
-    /// refs.
+    /// Returns the environment variables that make the quarantine visible to a program, and forbid
+    /// changes of refs.
     pub(super) fn quarantine_variables(&self) -> Vec<Variable> {
         let Some(quarantine) = &self.quarantine else {
             return Vec::new();
@@ -150,8 +150,8 @@ impl Push<'_> {
         ]
     }
 
-    /// Runs the programs of hook `name`, with their output on the band of messages. Returns their exit codes, joined
-    /// with `|`; `None` if there is no such hook.
+    /// Runs the programs of the hook `name`, with their output on the message sideband. Returns
+    /// their exit codes, combined with `|`; `None` if there is no such hook.
     fn run_hook(&self, name: &str, call: &Call) -> Result<Option<i32>> {
         let programs = hooks::programs(self.repository, name)?;
         let processes = programs.iter().map(|program| {
@@ -173,7 +173,7 @@ impl Push<'_> {
         Ok(codes)
     }
 
-    /// Runs programs at the same time. Returns as [`run_hook`](Self::run_hook) does.
+    /// Runs programs in parallel. Returns the same as [`run_hook`](Self::run_hook).
     fn run_at_once(
         &self,
         processes: Vec<Process>,
@@ -195,8 +195,8 @@ impl Push<'_> {
         codes
     }
 
-    /// Returns the exit code of a hook. A client can choose options that no program can be given: as in Git, a hook that
-    /// cannot run has not accepted.
+    /// Returns the exit code of a hook. A client can choose push options that cannot be passed to a
+    /// program: as in Git, a hook that cannot run has not accepted.
     fn code(&self, status: Result<ExitStatus>) -> Result<i32> {
         match status {
             Ok(status) => Ok(code_of(status)),
@@ -208,7 +208,7 @@ impl Push<'_> {
         }
     }
 
-    /// Ties a program to the repository, in whose directory it runs.
+    /// Sets the git directory as the current directory and as the environment of a program.
     pub(super) fn prepare(&self, process: &mut Process) {
         for (name, value) in self.repository.environment().changes() {
             match value {
@@ -221,7 +221,7 @@ impl Push<'_> {
             .env("GIT_DIR", ".");
     }
 
-    /// Runs a program to its end and sends the client what it prints.
+    /// Runs a program to its end and sends its output to the client.
     pub(super) fn run_program(
         &self,
         class: &str,
@@ -239,7 +239,7 @@ impl Push<'_> {
         };
         let traced = pronto_io::child::started(class, &process);
         let mut child = pronto_io::child::spawn(&mut process).map_err(failed)?;
-        // It holds the other ends of the pipes.
+        // The process value holds the other ends of the pipes.
         drop(process);
         let stdin = child.stdin.take();
         std::thread::scope(|scope| {
@@ -258,8 +258,8 @@ impl Push<'_> {
         Ok(status)
     }
 
-    /// Connects the output of a program with the band of messages, or with standard error. Returns
-    /// the pipe to read from.
+    /// Connects the output of a program to the message sideband, or to standard error. Returns the
+    /// pipe to read from.
     pub(super) fn attach_output(&self, process: &mut Process) -> Result<Option<PipeReader>> {
         let failed = |error: std::io::Error| {
             Error::new(ErrorKind::Io, "unable to create pipe").because(error)
@@ -275,7 +275,8 @@ impl Push<'_> {
     }
 }
 
-/// Appends what the hook reads about a command: the change, or each of those made in its place.
+/// Appends the input lines of the hook about a command: the requested change, or each of the
+/// changes that were made instead.
 fn write_lines(command: &Command, input: &mut Vec<u8>) {
     let mut line = |old: ObjectId, new: ObjectId, name: &BStr| {
         input.extend_from_slice(format!("{old} {new} ").as_bytes());

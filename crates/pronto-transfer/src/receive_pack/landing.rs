@@ -1,4 +1,4 @@
-//! The end of a push whose repository is a view of something else.
+//! Records a push whose repository on disk is only a view of another storage.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -15,42 +15,45 @@ use pronto_repository::Notice;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CheckedPush<'a> {
-    /// The repository. It has the received objects, and the refs as they were when the push began.
+    /// The repository, with the received objects, and the refs from before the push.
     pub repository: &'a Repository,
-    /// The received pack, with its index beside it; `None` if no objects were received.
+    /// The path of the received pack, whose index is in the same directory; `None` if no objects
+    /// were received.
     pub pack: Option<&'a Path>,
     /// The changes of refs, deletions first.
     pub edits: &'a [Edit],
-    /// Whether all refs change or none.
+    /// Whether all refs are updated or none (`--atomic`).
     pub is_atomic: bool,
-    /// The most that the repository may hold.
+    /// The quotas of the repository.
     pub bounds: &'a Bounds,
 }
 
-/// The decision about the change of one ref.
+/// The result of one ref update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The ref has its new value.
     Changed,
-    /// The ref does not have its new value, or that is not known.
+    /// The ref does not have its new value, or its value is unknown.
     Refused {
         /// The reason for the report.
         reason: String,
-        /// The same in more words, for people.
+        /// A longer explanation for the user.
         detail: Option<String>,
     },
 }
 
-/// The place where pushes are recorded, if the repository on disk is only a view of it.
+/// The storage that records pushes, if the repository on disk is only a view of it.
 ///
-/// The view belongs to one push alone. It is changed, too, so that hooks see the new values.
+/// The view belongs to a single push. The refs of the view are changed, too, so that hooks see the
+/// new values.
 pub trait Landing: Debug + Send + Sync {
-    /// Records the objects and the changes of refs. Returns a verdict for each change, in their order.
+    /// Records the objects and the ref updates. Returns a verdict for each update, in their order.
     fn land(&self, push: &CheckedPush<'_>) -> Vec<Verdict>;
 }
 
 impl Push<'_> {
-    /// Fails the commands that the hook `proc-receive` would execute: it would change the view only.
+    /// Fails the commands that the hook `proc-receive` would execute, because the hook would change
+    /// only the view.
     pub(super) fn refuse_proc_receive(&mut self) {
         let rules = &self.settings.proc_receive;
         let mut is_refused = false;
@@ -67,7 +70,7 @@ impl Push<'_> {
         }
     }
 
-    /// Records `edits` at `landing`, and what was changed there in the view.
+    /// Records `edits` at `landing`, and applies the accepted changes to the view.
     pub(super) fn land(
         &mut self,
         landing: &dyn Landing,
@@ -115,7 +118,8 @@ impl Push<'_> {
         Ok(())
     }
 
-    /// Refuses changes that no transaction of refs would make: a branch leads to commits only. Returns the others.
+    /// Refuses changes that a ref transaction would reject, such as a branch that does not point to
+    /// a commit. Returns the other changes.
     fn storable(&mut self, edits: Vec<Edit>, is_atomic: bool) -> Result<Vec<Edit>> {
         let namespace = self.repository.refs().namespace().to_owned();
         let mut refused: HashSet<BString> = HashSet::new();
@@ -155,7 +159,7 @@ impl Push<'_> {
         Host::check_storable(self.repository, name.as_bstr(), id)
     }
 
-    /// Makes changes that are recorded in the view. Their failure matters to hooks only.
+    /// Applies recorded changes to the view. A failure only matters to hooks.
     fn change_view(&self, edits: Vec<Edit>) {
         let (deletions, others): (Vec<Edit>, Vec<Edit>) = edits
             .into_iter()
@@ -163,7 +167,7 @@ impl Push<'_> {
         for edits in [deletions, others] {
             let mut transaction = self.repository.transaction();
             for edit in edits {
-                // The values before may be newer than the view.
+                // The old values may be newer than those of the view.
                 transaction.push(Edit {
                     expected: Expected::Anything,
                     ..edit

@@ -1,6 +1,6 @@
-//! The explanations of settings that refuse a push, as Git gives them.
+//! Git's explanations of the settings that refuse a push.
 
-/// For a push to the branch of a worktree, if `receive.denyCurrentBranch` is not set.
+/// The explanation for a push to a checked out branch, if `receive.denyCurrentBranch` is not set.
 pub(super) const CURRENT_BRANCH: &str = "\
 By default, updating the current branch in a non-bare repository
 is denied, because it will make the index and work tree inconsistent
@@ -16,7 +16,8 @@ other way.
 To squelch this message and still keep the default behaviour, set
 'receive.denyCurrentBranch' configuration variable to 'refuse'.";
 
-/// For the deletion of the current branch, if `receive.denyDeleteCurrent` is not set.
+/// The explanation for the deletion of the current branch, if `receive.denyDeleteCurrent` is not
+/// set.
 pub(super) const DELETE_CURRENT: &str = "\
 By default, deleting the current branch is denied, because the next
 'git clone' won't result in any file checked out, causing confusion.

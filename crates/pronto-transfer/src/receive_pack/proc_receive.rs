@@ -1,4 +1,4 @@
-//! The hook `proc-receive`: a program that makes changes in place of the server.
+//! Runs the hook `proc-receive`, which executes commands instead of the server.
 
 use std::io::{PipeReader, Read, Write};
 use std::process::{Child, Stdio};
@@ -11,10 +11,10 @@ use super::{ProcReceive, Push, Rewritten};
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Result, hooks};
 
-/// The largest number of packets that the hook may answer with.
+/// The limit for the number of packets in the hook's response.
 const MOST_PACKETS: usize = 1 << 20;
 
-/// A failure between the server and the hook.
+/// A failure of the communication with the hook.
 struct Failure(Option<String>);
 
 fn failure(text: &str) -> Failure {
@@ -22,7 +22,7 @@ fn failure(text: &str) -> Failure {
 }
 
 impl Push<'_> {
-    /// Lets the hook make the changes that the settings leave to it.
+    /// Lets the hook execute the commands for refs that match `receive.procReceiveRefs`.
     pub(super) fn run_proc_receive(&mut self) -> Result<()> {
         let is_scheduled = |push: &Self| {
             let mut commands = push.commands.iter();
@@ -42,7 +42,7 @@ impl Push<'_> {
         Ok(())
     }
 
-    /// Runs the hook. Returns whether all went well.
+    /// Runs the hook. Returns whether it succeeded.
     fn call_hook(&mut self) -> Result<bool> {
         let Some(program) = hooks::find_file(self.repository, "proc-receive") else {
             self.bands.error("cannot find hook 'proc-receive'");
@@ -62,7 +62,7 @@ impl Push<'_> {
         let bands = self.bands;
         let spoken = std::thread::scope(|scope| {
             if let Some(mut errors) = errors {
-                // A broken pipe ends the forwarding, as the end of the hook does.
+                // A broken pipe ends the forwarding, like the end of the hook.
                 scope.spawn(move || _ = bands.forward(&mut errors));
             }
             let spoken = self.converse(&mut child);
@@ -84,7 +84,8 @@ impl Push<'_> {
         Ok(spoken.is_ok() && status.success())
     }
 
-    /// Connects only the errors of the hook with the band of messages: its output is the protocol.
+    /// Connects only the standard error of the hook to the message sideband, because its standard
+    /// output is the protocol.
     fn attach_errors(&self, process: &mut std::process::Command) -> Result<Option<PipeReader>> {
         if !self.bands.is_banded() {
             return Ok(None);
@@ -150,7 +151,7 @@ impl Push<'_> {
         Ok(out)
     }
 
-    /// Reads what the hook reports about the commands.
+    /// Reads the report of the hook about the commands.
     fn take_report(&mut self, packets: &mut PacketReader<&mut dyn Read>) -> Result<(), Failure> {
         let mut report = Report {
             current: None,
@@ -275,7 +276,7 @@ impl Push<'_> {
             b"old-oid" => rewritten.old = id().or(rewritten.old),
             b"new-oid" => rewritten.new = id().or(rewritten.new),
             b"forced-update" => rewritten.forced = true,
-            // The server makes the change after all.
+            // The server executes the command itself.
             b"fall-through" => command.proc_receive = ProcReceive::No,
             _ => {}
         }
@@ -284,11 +285,11 @@ impl Push<'_> {
 
 /// The state of reading a report.
 struct Report {
-    /// The command that the last line was about.
+    /// The command of the last line.
     current: Option<usize>,
     /// Whether options may follow.
     expects_options: bool,
-    /// Whether the next option begins another rewritten change.
+    /// Whether the next option starts another rewritten change.
     is_new: bool,
     has_said_so: bool,
     errors: String,
@@ -302,7 +303,7 @@ impl Report {
     }
 }
 
-/// Reads the version of the hook. Returns whether it wants push options.
+/// Reads the version and capabilities of the hook. Returns whether the hook accepts push options.
 fn take_version(packets: &mut PacketReader<&mut dyn Read>) -> Result<bool, Failure> {
     let negotiating = || failure("fail to negotiate version with proc-receive hook");
     let (mut version, mut wants_options) = (0, false);

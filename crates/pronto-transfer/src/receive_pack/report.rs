@@ -1,4 +1,4 @@
-//! The report to the client.
+//! Sends the report of a push to the client.
 
 use bstr::ByteSlice;
 use pronto_wire::receive::{Reply, Rewrite, write_report};
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::remote::connection::from_wire;
 
 impl Push<'_> {
-    /// Says how each command ended, if the client wants to know.
+    /// Reports the result of each command, if the client requests that (`report-status`).
     pub(super) fn report(&self, unpack_error: Option<&str>) -> Result<()> {
         if !self.features.report && !self.features.report_v2 {
             return Ok(());

@@ -8,13 +8,14 @@ use crate::config::{Config, EntryRef, value};
 use crate::upload_pack::hidden::Hidden;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of objects from which a pack stays a pack, if nothing is configured.
+/// The default of `receive.unpackLimit`, the number of objects from which on a pack is kept.
 const UNPACK_LIMIT: i32 = 100;
 
-/// The reaction to a change that endangers a worktree.
+/// The reaction to a change of a checked out branch (`receive.denyCurrentBranch`,
+/// `receive.denyDeleteCurrent`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deny {
-    /// Nothing is configured: refuse, and explain the setting.
+    /// The setting is unset: refuse the change, and explain the setting.
     Unconfigured,
     Ignore,
     Warn,
@@ -29,7 +30,7 @@ pub(super) struct Settings {
     pub(super) deny_non_fast_forwards: bool,
     pub(super) deny_current_branch: Deny,
     pub(super) deny_delete_current: Deny,
-    /// A pack of fewer objects is unpacked.
+    /// The number of objects below which a pack is unpacked (`receive.unpackLimit`).
     pub(super) unpack_limit: u32,
     pub(super) checks_objects: bool,
     pub(super) max_input_bytes: Option<u64>,
@@ -39,9 +40,10 @@ pub(super) struct Settings {
     pub(super) shallow_update: bool,
     pub(super) advertise_atomic: bool,
     pub(super) advertise_push_options: bool,
-    /// The seed of nonces for signed pushes.
+    /// The seed of nonces for signed pushes (`receive.certNonceSeed`).
     pub(super) cert_nonce_seed: Option<BString>,
-    /// The age in seconds up to which nonces of earlier requests count as those of a request.
+    /// The age in seconds up to which nonces of earlier requests are accepted as current
+    /// (`receive.certNonceSlop`).
     pub(super) cert_nonce_slop: u64,
     pub(super) offset_deltas: bool,
     pub(super) keep_alive: Option<Duration>,
@@ -50,10 +52,10 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The settings in `config`.
+    /// Reads the settings from `config`.
     ///
     /// # Errors
-    /// A value is not of its type.
+    /// Fails with [`ErrorKind::ConfigValue`] if a setting has an invalid value.
     pub(super) fn of(config: &Config) -> Result<Self> {
         let bool = |key: &str, default| config.bool_or(key, default);
         let mut unpack_limit = UNPACK_LIMIT;
@@ -99,9 +101,9 @@ impl Settings {
 }
 
 impl Settings {
-    /// Turns off what would change nothing but a view of the repository.
+    /// Disables the steps that would only change a view of the repository.
     pub(super) fn limit_to_view(&mut self) {
-        // A pack without objects has no files that are worth keeping.
+        // Only a pack without objects is unpacked, because its files are useless.
         self.unpack_limit = 1;
         self.auto_gc = false;
         self.update_server_info = false;
@@ -131,14 +133,14 @@ fn deny(config: &Config, key: &str) -> Result<Deny> {
     })
 }
 
-/// Refs whose changes the hook `proc-receive` makes (`receive.procReceiveRefs`).
+/// A pattern of refs whose commands the hook `proc-receive` executes (`receive.procReceiveRefs`).
 #[derive(Clone, Debug)]
 pub(super) struct ProcReceive {
     prefix: BString,
     adds: bool,
     deletes: bool,
     modifies: bool,
-    /// All refs but those with the prefix.
+    /// Whether the pattern matches all refs without the prefix (`!`).
     negative: bool,
 }
 
@@ -158,7 +160,7 @@ impl ProcReceive {
         }
     }
 
-    /// Whether a change of `name`, which creates or deletes it or neither, is for the hook.
+    /// Whether the hook executes a command for `name`, which creates, deletes or modifies the ref.
     pub(super) fn takes(&self, name: &BStr, creates: bool, deletes: bool) -> bool {
         let fits = match (creates, deletes) {
             (true, false) => self.adds,

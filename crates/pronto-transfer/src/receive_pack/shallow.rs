@@ -1,4 +1,4 @@
-//! Pushes from repositories whose history is cut off, and into them.
+//! Handles pushes from and into shallow repositories.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,20 @@ use crate::{Result, shallow};
 use pronto_object::{CommitLinks, TagRef};
 
 impl Push<'_> {
-    /// The commits at which the history of this repository is cut off.
+    /// Returns the shallow commits of this repository.
     pub(super) fn own_cuts(&self) -> Result<BTreeSet<ObjectId>> {
         Ok(self.repository.shallow_commits()?.iter().copied().collect())
     }
 
-    /// The cuts of this repository and of the client.
+    /// Returns the shallow commits of this repository and of the client.
     pub(super) fn all_cuts(&self) -> Result<BTreeSet<ObjectId>> {
         let mut cuts = self.own_cuts()?;
         cuts.extend(self.shallow.iter().copied());
         Ok(cuts)
     }
 
-    /// Whether everything is there up to where the client's history is cut off. The command at
-    /// `at` is refused for it, or remembers the cuts that it needs (`receive.shallowUpdate`).
+    /// Whether all objects exist up to the client's shallow boundary. If new shallow commits are
+    /// needed, the command at `at` is refused, or records them (`receive.shallowUpdate`).
     pub(super) fn is_complete_to_cuts(
         &mut self,
         at: usize,
@@ -52,7 +52,7 @@ impl Push<'_> {
         Ok(true)
     }
 
-    /// The members of `all` but not of `own` at which the history of `tip` is cut off.
+    /// Returns the shallow commits in `all`, but not in `own`, at which the history of `tip` ends.
     fn cuts_of(
         &self,
         tip: ObjectId,
@@ -92,7 +92,7 @@ impl Push<'_> {
         Ok(cuts)
     }
 
-    /// Records the cuts that the open commands need, before refs change.
+    /// Records the shallow commits that the open commands need, before refs change.
     pub(super) fn record_cuts(&self) -> Result<()> {
         let open = self.commands.iter().filter(|command| command.is_open());
         let needed: Vec<ObjectId> = open.flat_map(|command| command.cuts.clone()).collect();

@@ -1,4 +1,4 @@
-//! Receives the pack into a quarantine.
+//! Receives the pack of a push into a quarantine.
 
 use std::io::Read;
 
@@ -15,13 +15,13 @@ use crate::packs;
 use crate::{Error, ErrorKind, Result};
 use pronto_repository::{Notice, PushNotice};
 
-/// The header of a pack: signature, version, and how many objects there are.
+/// The length of a pack header: signature, version, and number of objects.
 const HEADER_LEN: usize = 12;
 
-/// The largest blob that is made of a delta, if the sizes of objects are limited.
+/// The largest blob that is reconstructed from a delta, if the sizes of objects are limited.
 const MOST_MADE_BYTES: u64 = 4 << 30;
 
-/// The bytes after the commands, as they come.
+/// The raw bytes that follow the commands.
 struct Raw<'a, 'r>(&'a mut PacketReader<&'r mut dyn Read>);
 
 impl Read for Raw<'_, '_> {
@@ -40,14 +40,15 @@ impl Read for Raw<'_, '_> {
     }
 }
 
-/// The reason why a pack is refused: the error that a program of Git would print, and the name of the program.
+/// The reason why a pack is refused: the error of the Git program that would process it, and the
+/// name of the program.
 struct Refusal {
     error: Error,
     program: &'static str,
 }
 
 impl Push<'_> {
-    /// Receives the pack. Returns what the report says if it could not be taken.
+    /// Receives the pack. Returns the message for the report if the pack is refused.
     pub(super) fn unpack(
         &mut self,
         packets: &mut PacketReader<&mut dyn Read>,
@@ -83,7 +84,8 @@ impl Push<'_> {
         }
     }
 
-    /// Indexes or unpacks the pack, and checks its objects if the settings ask for it.
+    /// Indexes or unpacks the pack, and checks its objects if the settings request that
+    /// (`receive.fsckObjects`).
     fn take(
         &mut self,
         input: &mut dyn Read,
@@ -145,7 +147,8 @@ impl Push<'_> {
         }
     }
 
-    /// Replaces the message of `error` by the reason of the server if the pack exceeds the server's limit.
+    /// Replaces the message of `error` by the server's reason if the pack exceeds the server's
+    /// limit.
     fn with_reason(&self, error: Error) -> Error {
         match &self.options.pack_limit {
             Some(limit)
@@ -158,7 +161,8 @@ impl Push<'_> {
         }
     }
 
-    /// The size that the pack may have: the limit of the repository or that of the server.
+    /// Returns the size limit for the pack: the smaller one of the repository's
+    /// (`receive.maxInputSize`) and the server's.
     fn max_input_bytes(&self) -> Option<u64> {
         let own = self.settings.max_input_bytes;
         let limit = self.options.pack_limit.as_ref().map(|limit| limit.bytes);
@@ -176,7 +180,7 @@ impl Push<'_> {
         unpacked.map(|_| None).map_err(from_pack)
     }
 
-    /// Indexes the pack. Returns the file that keeps it once it is published.
+    /// Indexes the pack. Returns the `.keep` file, which exists once the pack is published.
     fn index(
         &mut self,
         input: &mut dyn Read,
@@ -186,7 +190,7 @@ impl Push<'_> {
         let mut options = self.pack_options(quarantine)?;
         options.fix_thin = !self.options.refuses_thin;
         options.forbid_duplicates = self.settings.checks_objects;
-        // Nothing repacks a view.
+        // A view is never repacked.
         options.keep = self.options.landing.is_none().then(|| self.keep_text());
         let inventory = self.repository.objects()?.inventory().map_err(from_odb)?;
         let context = Context {
@@ -200,7 +204,7 @@ impl Push<'_> {
         self.pack = outcome.pack.file_name().map(|name| packs.join(name));
         let name = outcome.keep.as_deref().and_then(std::path::Path::file_name);
         let published = name.map(|name| packs.join(name));
-        // One that is there already is the user's.
+        // An existing `.keep` file was created by the user.
         let own = published.filter(|file| file.symlink_metadata().is_err());
         Ok(own.map(Guard::new))
     }
@@ -221,14 +225,14 @@ impl Push<'_> {
         Ok(options)
     }
 
-    /// The severities of findings, if objects are checked.
+    /// Returns the severities of fsck findings, if objects are checked.
     fn levels(&self) -> Result<Option<Levels>> {
         if !self.settings.checks_objects {
             return Ok(None);
         }
         let mut levels = Levels::strict();
         let home = self.repository.environment().home();
-        // Only the server's own errors show what is wrong with its configuration.
+        // A wrong setting of the server is reported only in its own error output.
         let warn = &mut |check| {
             let notice = PushNotice::UnknownFsckCheck(check);
             self.repository.notify(Notice::Push(notice));
@@ -237,7 +241,7 @@ impl Push<'_> {
         Ok(Some(levels))
     }
 
-    /// The content of the file that keeps the pack until refs lead to it.
+    /// Returns the content of the `.keep` file.
     fn keep_text(&self) -> Vec<u8> {
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();
@@ -247,7 +251,7 @@ impl Push<'_> {
 
 fn from_pack(error: pronto_pack::Error) -> Error {
     match error.kind() {
-        // Git finds a bad blob as it finds other bad objects, if the trees of the pack precede it.
+        // Git reports a bad blob like other bad objects, if the trees precede it in the pack.
         pronto_pack::ErrorKind::RejectedBlob { in_pack: true } => {
             Error::new(ErrorKind::Rejected, "fsck error in packed object")
         }
@@ -257,7 +261,7 @@ fn from_pack(error: pronto_pack::Error) -> Error {
 
 const EARLY_END: &str = "eof before pack header was fully read";
 
-/// The number of objects of the pack with this header.
+/// Parses the number of objects from a pack header.
 fn parse_header(header: &[u8]) -> Result<u32, &'static str> {
     let (Some(signature), Some(version), Some(count)) =
         (header.get(..4), header.get(4..8), header.get(8..12))

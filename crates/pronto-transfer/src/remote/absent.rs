@@ -1,4 +1,5 @@
-//! Names a missing object in Git's words, after a check has found that one is missing.
+//! Finds the missing object that Git would report, after a check has found that an object is
+//! missing.
 
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::fmt;
@@ -13,22 +14,23 @@ use super::negotiate::History;
 use crate::{Error, ErrorKind, Result};
 use pronto_object::{TagRef, TreeEntries};
 
-/// An object that the other side did not send. `Display` writes the lines of Git's `rev-list`, with their prefixes.
+/// An object that the remote did not send. `Display` writes the lines of `git rev-list`, with their
+/// prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Absent {
     /// The target of a ref or of a tag.
     Tip(ObjectId),
-    /// The parent of a commit.
+    /// A parent of a commit.
     Parent {
         /// The commit.
         commit: ObjectId,
-        /// Its parent.
+        /// The missing parent.
         parent: ObjectId,
     },
     /// A tree.
     Tree(ObjectId),
-    /// A file.
+    /// A blob.
     Blob(ObjectId),
 }
 
@@ -49,28 +51,28 @@ impl fmt::Display for Absent {
 
 impl std::error::Error for Absent {}
 
-/// The source and the target of a fetch that left out objects.
+/// The source and the objects of an incomplete fetch.
 pub struct FetchedTips<'a> {
-    /// The name of the source, for the message.
+    /// The name of the remote, for the message.
     pub source: &'a str,
-    /// The store with the objects that arrived.
+    /// The store with the existing and the received objects.
     pub store: &'a Store,
     /// The objects that were fetched.
     pub tips: &'a [ObjectId],
-    /// The objects that the repository had before, with all that they lead to.
+    /// The tips from before the fetch, whose reachable objects all exist.
     pub known: &'a [ObjectId],
-    /// The cuts of the history before and after the fetch.
+    /// The shallow boundaries before and after the fetch.
     pub cuts: Cuts<'a>,
 }
 
-/// Returns the error of a fetch that left out an object. The cause of the error is the [`Absent`] object. Call
-/// this when a check has found that an object is missing: it finds out which one Git would name.
+/// Returns the error for an incomplete fetch, with the [`Absent`] object as its cause. Callers have
+/// found that an object is missing; this function searches for the one that Git would report.
 ///
-/// Costs reading all commits of `known`, and all commits, trees and tags that are new. Keeps the ids of all of
-/// them in memory.
+/// Costs reading all commits of `known`, and all new commits, trees and tags. Keeps their ids in
+/// memory.
 ///
 /// # Errors
-/// A present object cannot be read, or `watch` interrupts the search.
+/// Fails if an existing object cannot be read, or the search is interrupted.
 pub fn incomplete(fetched: &FetchedTips<'_>, watch: &Watch<'_>) -> Result<Error> {
     let FetchedTips {
         source,
@@ -136,7 +138,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Follows tags from `id`, and adds a commit or a tree at their end to `commits` or `trees`.
+    /// Peels the tags from `id` on, and adds the resulting commit or tree to `commits` or `trees`.
     fn peel(
         &mut self,
         mut id: ObjectId,
@@ -163,7 +165,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Returns all commits of the history of `tips` that the store has.
+    /// Returns all ancestors of `tips` that the store has.
     fn ancestors(
         &mut self,
         tips: &[ObjectId],
@@ -184,7 +186,8 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Looks for a missing parent, in the newest commits first. Adds the trees of all commits to `trees`.
+    /// Searches for a missing parent, in the newest commits first. Adds the trees of all commits to
+    /// `trees`.
     fn walk(
         &mut self,
         tips: &[ObjectId],
@@ -219,7 +222,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Looks for a missing object in the tree `id`, in the order of its entries.
+    /// Searches for a missing object in the tree `id`, in the order of its entries.
     fn tree(&mut self, id: ObjectId, seen: &mut HashSet<ObjectId>) -> Result<Option<Absent>> {
         let length = self.store.kind().len_in_bytes();
         let mut left = vec![(id, true)];

@@ -1,4 +1,4 @@
-//! The commits that the repositories behind alternates have: what need not be sent again.
+//! Finds the tips of the refs of alternates, whose objects need not be fetched again.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,13 +9,13 @@ use pronto_hash::ObjectId;
 use crate::remote::from_store;
 use crate::{Repository, Result};
 
-/// Returns what the refs of the repositories behind the alternates of `repository` hold, as far as
-/// those objects exist. A repository that cannot be read is skipped.
+/// Returns the objects of the refs of all alternates of `repository`, if they exist. An alternate
+/// that cannot be read is skipped.
 ///
-/// Costs a look at every ref there.
+/// Costs reading every ref of the alternates.
 ///
 /// # Errors
-/// The own object store cannot be read.
+/// Fails if the repository's own object store cannot be read.
 pub fn alternate_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     let store = repository.objects()?;
     let mut tips = BTreeSet::new();
@@ -29,7 +29,7 @@ pub fn alternate_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
         if other.object_hash() != repository.object_hash() {
             continue;
         }
-        // What cannot be read is sent again.
+        // Objects of unreadable refs are fetched again.
         let _ = other.refs().for_each("refs/", |reference| {
             tips.insert(reference.id);
             Ok(ControlFlow::Continue(()))

@@ -1,4 +1,4 @@
-//! Bundles in the place of a remote.
+//! Reads bundles in place of remotes.
 
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
@@ -12,16 +12,16 @@ use super::{Cuts, is_connected, shallow};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The content of the `.promisor` file of a pack from a bundle that leaves objects out.
+/// The content of the `.promisor` file of a pack from a filtered bundle.
 pub const FROM_BUNDLE: &[u8] = b"from-bundle\n";
 
-/// A bundle whose header has been read: the pack follows.
+/// An open bundle whose header was read. The pack is the next content.
 pub(super) struct Opened {
     pub(super) header: Header,
     pub(super) pack: Box<dyn BufRead + Send>,
 }
 
-/// Opens the file at `path`, unless it is none or its header is not that of a bundle.
+/// Opens the bundle at `path`. Returns `None` if `path` is not a file or has no bundle header.
 pub(super) fn open(path: &BStr, environment: &Environment) -> Option<Opened> {
     let path = environment.resolve(crate::path::borrow(path));
     let file = untrusted::open(&path, Links::Follow).ok()?;
@@ -36,22 +36,22 @@ pub(super) fn open(path: &BStr, environment: &Environment) -> Option<Opened> {
     })
 }
 
-/// The relation of a bundle to a repository.
+/// The result of verifying a bundle against a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fitness {
-    /// The repository has everything that the bundle requires.
+    /// The repository has all prerequisites of the bundle.
     Fits,
-    /// The repository lacks these commits.
+    /// The repository lacks these prerequisite commits.
     Lacks(Vec<Prerequisite>),
-    /// The required commits are there, but not everything that they lead to.
+    /// The prerequisite commits exist, but not all objects reachable from them.
     Unconnected,
 }
 
-/// Compares the requirements of a bundle with `repository`.
+/// Checks the prerequisites of a bundle in `repository`.
 ///
 /// # Errors
-/// An object or a ref cannot be read.
+/// Fails if an object or a ref cannot be read.
 pub fn verify(repository: &Repository, header: &Header) -> Result<Fitness> {
     let needed = &header.prerequisites;
     if needed.is_empty() {
@@ -82,17 +82,18 @@ pub fn verify(repository: &Repository, header: &Header) -> Result<Fitness> {
     )
 }
 
-/// Fails with [`ErrorKind::Bundle`] if `repository` lacks what a bundle requires.
+/// Checks that `repository` has all prerequisites of a bundle.
 ///
 /// # Errors
-/// As said; or an object or a ref cannot be read.
+/// Fails with [`ErrorKind::Bundle`] if a prerequisite is missing or not connected, and with other
+/// kinds if an object or a ref cannot be read.
 pub fn require(repository: &Repository, header: &Header) -> Result<()> {
     let message = match verify(repository, header)? {
         Fitness::Fits => return Ok(()),
         Fitness::Lacks(commits) => {
             let mut text = String::from(LACKS);
             for commit in commits {
-                // Git drops the subject, and keeps the blank before it.
+                // Git drops the subject, and keeps the space before it.
                 text.push_str(&format!("\n{} ", commit.id));
             }
             text
@@ -106,7 +107,7 @@ const LACKS: &str = "Repository lacks these prerequisite commits:";
 const UNCONNECTED: &str = "some prerequisite commits exist in the object store, \
                            but are not connected to the repository's history";
 
-/// Returns the error of a fetch whose bundle has a pack that failed with `error`.
+/// Returns the error for a fetch from a bundle whose pack failed with `error`.
 pub fn unusable(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Interrupted | ErrorKind::Io => error,
@@ -114,8 +115,8 @@ pub fn unusable(error: Error) -> Error {
     }
 }
 
-/// Returns the lines, with Git's prefixes, that say why a bundle cannot be used. Git reads its pack with
-/// another program, whose error comes first.
+/// Returns the lines of Git's error output, with prefixes, for an unusable bundle. Git reads the
+/// pack with another program, whose error is the first line.
 pub fn failure_lines(error: &Error) -> Vec<String> {
     let mut lines = Vec::new();
     let cause = std::error::Error::source(error);

@@ -1,4 +1,5 @@
-//! Commits that this repository and another one have (`fetch --negotiate-only`, `push.negotiate`).
+//! Negotiates common commits of this repository and a remote (`fetch --negotiate-only`,
+//! `push.negotiate`).
 
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 
@@ -13,12 +14,13 @@ use super::negotiate::{History, negotiator};
 use super::offer::Offer;
 use crate::{Repository, Result};
 
-/// Returns commits that the tips of `offer` lead to, or that it includes, and that the other side has, too. Objects that are no commits are
-/// ignored. Costs the rounds of a negotiation, and after each one a walk over the commits that are newer than the
-/// oldest common one.
+/// Returns commits that are reachable from the tips of `offer`, or included in it, and that the
+/// remote has, too. Objects other than commits are ignored. Costs the rounds of a negotiation, and
+/// after each round a walk over the commits that are newer than the oldest common one.
 ///
 /// # Errors
-/// The other side cannot negotiate without a pack (`Unsupported`), or the connection breaks.
+/// Fails with `ErrorKind::Unsupported` if the server cannot negotiate without a pack, and with
+/// `ErrorKind::Transport` if the connection breaks.
 pub fn common_commits(
     repository: &Repository,
     client: &mut Client,
@@ -49,8 +51,8 @@ pub fn common_commits(
     found.map_err(from_wire)
 }
 
-/// Whether each of `tips` leads to one of `targets`. A path ends where it is older than all of them.
-/// Reads the commits that are newer than the oldest target.
+/// Whether one of `targets` is reachable from each of `tips`. Reads only the commits that are newer
+/// than the oldest target.
 fn all_lead_to(
     tips: &[ObjectId],
     targets: &[ObjectId],

@@ -1,4 +1,4 @@
-//! Connecting to a remote with the user's settings.
+//! Connects to remotes with the user's settings.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -24,11 +24,11 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Fails if what is set for the connection to `url` is malformed, or cannot be obeyed. Sends
-/// nothing.
+/// Checks that the settings for a connection to `url` are valid and supported. Sends nothing.
 ///
 /// # Errors
-/// As said; with [`ErrorKind::Unsupported`] if git can obey it.
+/// Fails with [`ErrorKind::Unsupported`] if only git supports a setting, and with
+/// [`ErrorKind::ConfigValue`] or [`ErrorKind::InvalidInput`] if a setting or the URL is malformed.
 pub fn check(
     url: &BStr,
     settings: &Settings,
@@ -46,7 +46,7 @@ pub fn is_bundle(url: &BStr, environment: &Environment) -> bool {
     is_path(url) && bundle::open(url, environment).is_some()
 }
 
-/// Whether `url` is a path. One with `file://` always means a repository, as in Git.
+/// Whether `url` is a path. As in Git, a URL with `file://` always names a repository.
 fn is_path(url: &BStr) -> bool {
     !is_url(url) && is_local(url)
 }
@@ -54,8 +54,9 @@ fn is_path(url: &BStr) -> bool {
 /// Connects to the repository at `url`.
 ///
 /// # Errors
-/// The address or a setting is malformed, the transport is not allowed, or the server does not
-/// answer.
+/// Fails with [`ErrorKind::InvalidInput`] if the URL is malformed, with [`ErrorKind::ConfigValue`]
+/// if a setting is malformed, and with [`ErrorKind::Transport`] or [`ErrorKind::Unsupported`] if
+/// the transport is not allowed or not supported, or the server does not respond.
 pub fn connect(
     url: &BStr,
     settings: &Settings,
@@ -67,10 +68,10 @@ pub fn connect(
     connect_with(url, settings, config, environment, watch, wrap)
 }
 
-/// Like [`connect`], with what `wrap` makes of those who know the user's passwords.
+/// Does the same as [`connect`], with the credentials that `wrap` returns.
 ///
 /// # Errors
-/// As for [`connect`].
+/// The same as for [`connect`].
 pub fn connect_with(
     url: &BStr,
     settings: &Settings,
@@ -108,11 +109,11 @@ pub fn connect_with(
     Client::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
 }
 
-/// Connects to the repository at `url` to push to it; the program of `settings` is the one that
-/// receives.
+/// Connects to the repository at `url` for a push. The program of `settings` is that of
+/// `receive-pack`.
 ///
 /// # Errors
-/// As for [`connect`].
+/// The same as for [`connect`].
 pub(crate) fn connect_to_push(
     url: &BStr,
     settings: &Settings,
@@ -126,10 +127,11 @@ pub(crate) fn connect_to_push(
     Pusher::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
 }
 
-/// Connects to the repository at `url` for an archive; the program of `settings` is the one that makes it.
+/// Connects to the repository at `url` for an archive. The program of `settings` is that of
+/// `upload-archive`.
 ///
 /// # Errors
-/// As for [`connect`].
+/// The same as for [`connect`].
 pub(crate) fn connect_to_archive(
     url: &BStr,
     settings: &Settings,
@@ -144,7 +146,7 @@ pub(crate) fn connect_to_archive(
         .map_err(from_wire)
 }
 
-/// Returns what the user has set for the servers of HTTP.
+/// Returns the user's HTTP settings.
 fn web_settings(
     address: &Address,
     settings: &Settings,
@@ -163,11 +165,11 @@ fn web_settings(
     }
 }
 
-/// Returns the options and the user's settings for a download from the web. Only requests to `named`, the
-/// origin of the user's address, use `~/.netrc`; none does if that address is not on the web.
+/// Returns the options and the user's settings for an HTTP download. Only requests to `named`, the
+/// origin of the user's URL, use `~/.netrc`; no request does if the user's URL is not an HTTP URL.
 ///
 /// # Errors
-/// A setting is malformed.
+/// Fails if a setting is malformed.
 pub(crate) fn for_download(
     named: Option<&Origin>,
     policy: Policy,
@@ -186,7 +188,7 @@ pub(crate) fn for_download(
     Ok((options, Box::new(settings)))
 }
 
-/// The error of the crate below as one of this crate.
+/// Converts an error of `pronto-wire` into one of this crate.
 pub fn from_wire(error: pronto_wire::Error) -> Error {
     use pronto_wire::ErrorKind as Wire;
     error.map_kind(|kind| match kind {
@@ -203,8 +205,8 @@ fn options(
     config: &Config,
     environment: &Environment,
 ) -> Result<Options> {
-    // Variables that tie this process to its repository do not concern the server. Options before
-    // the command are among them, as in Git.
+    // The environment variables that select this process's repository are not passed to the server.
+    // As in Git, the `-c` options of the command line are among them.
     let is_own = |name: &std::ffi::OsStr| LOCAL_VARIABLES.iter().any(|own| name == *own);
     let changes = environment.changes().filter(|(name, _)| !is_own(name));
     let changes =
@@ -219,7 +221,7 @@ fn options(
     options.policy = policy(config, environment)?;
     if let Some(server) = settings.server.as_deref().or(environment.server()) {
         server.clone_into(&mut options.git);
-        // The server decides by itself whether it calls git.
+        // The server decides itself whether it calls git.
         options
             .environment
             .insert("PRONTO_NO_FALLBACK".into(), None);
@@ -235,10 +237,10 @@ fn options(
     Ok(options)
 }
 
-/// The id of this session, if other sides are to be told (`transfer.advertiseSID`).
+/// Returns the id of this session, if `transfer.advertiseSID` is set.
 ///
 /// # Errors
-/// The setting is not a boolean.
+/// Fails if the setting is not a boolean.
 pub(crate) fn session_id(config: &Config, environment: &Environment) -> Result<Option<BString>> {
     let is_told = config.bool_or("transfer.advertisesid", false)?;
     Ok(environment
@@ -247,7 +249,8 @@ pub(crate) fn session_id(config: &Config, environment: &Environment) -> Result<O
         .map(BString::from))
 }
 
-/// The version of the protocol to ask for: as configured, else as Git's own tests say, else 2.
+/// Returns the protocol version to request: as configured (`protocol.version`), else as the
+/// variable of Git's own tests, else 2.
 fn version(config: &Config, environment: &Environment) -> Result<Version> {
     let for_tests = "GIT_TEST_PROTOCOL_VERSION";
     let (value, what) = match config.string("protocol.version")? {
@@ -268,10 +271,10 @@ fn version(config: &Config, environment: &Environment) -> Result<Version> {
     }
 }
 
-/// Which transports the user allows.
+/// Returns the transports that the user allows (`protocol.allow`, `GIT_ALLOW_PROTOCOL`).
 ///
 /// # Errors
-/// A configured value is none that Git knows.
+/// Fails with [`ErrorKind::ConfigValue`] if a setting has an unknown value.
 pub fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
     let parse = |key: &str, value: &BStr| {
         Allow::from_name(&value.to_str_lossy()).ok_or_else(|| {
@@ -316,7 +319,7 @@ fn ssh(config: &Config, environment: &Environment) -> Result<Ssh> {
     })
 }
 
-/// The address of `url` as other messages show it: without a password.
+/// Returns `url` without a password, as messages show it.
 pub fn shown(url: &BStr) -> BString {
     pronto_wire::address::without_credentials(url)
 }

@@ -1,8 +1,8 @@
-//! Checks that all linked objects are present.
+//! Checks the connectivity of objects: all linked objects exist.
 //!
 //! For a pack that must be complete (a clone), [`Links`] examines every object during indexing. For
-//! one that builds on existing objects (a fetch), [`is_connected`] walks from the new tips to what
-//! was reachable before.
+//! a pack that builds on existing objects (a fetch), [`is_connected`] walks from the new tips to
+//! the objects that were reachable before.
 
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use super::negotiate::History;
 use crate::{Error, ErrorKind, Result};
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
-/// Collects what the objects of a pack link to.
+/// Collects the ids that the objects of a pack link to.
 pub struct Links<'a> {
     hash: Kind,
     shallow: &'a BTreeSet<ObjectId>,
@@ -24,8 +24,8 @@ pub struct Links<'a> {
     idle: Mutex<Vec<Collector>>,
 }
 
-/// The objects that one thread has seen. Most entries of a tree also are in the version before it,
-/// so a small cache of recent entries catches nearly all of them.
+/// The links that one thread has collected. Most entries of a tree also are in the previous version
+/// of the tree, so that a small cache of recent entries catches nearly all duplicates.
 struct Collector {
     recent: Vec<u128>,
     ids: Vec<ObjectId>,
@@ -33,12 +33,12 @@ struct Collector {
 
 const RECENT: usize = 1 << 15;
 
-/// The number of ids that a collector holds before it removes repeated ones.
+/// The number of ids above which a collector removes duplicates.
 const CROWDED: usize = 1 << 20;
 
 impl<'a> Links<'a> {
-    /// Collects links of objects named by `hash`; the parents of the commits in `shallow` are not
-    /// expected.
+    /// Creates a collector for objects of the format `hash`. The parents of the commits in
+    /// `shallow` need not exist.
     pub fn new(hash: Kind, shallow: &'a BTreeSet<ObjectId>) -> Self {
         Links {
             hash,
@@ -47,10 +47,10 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// The first of all collected links that leads to nothing in `store`.
+    /// Returns the first collected id that is missing from `store`.
     ///
     /// # Errors
-    /// An object cannot be read.
+    /// Fails if an object cannot be read.
     pub fn first_missing(self, store: &Store) -> Result<Option<ObjectId>> {
         let ids = self.into_ids();
         let found = store.contains_batch(&ids).map_err(from_store)?;
@@ -58,7 +58,7 @@ impl<'a> Links<'a> {
         Ok(missing.map(|at| ids[at]))
     }
 
-    /// Returns all collected links, sorted, each once.
+    /// Returns all collected ids, sorted, without duplicates.
     pub fn into_ids(self) -> Vec<ObjectId> {
         let idle = self
             .idle
@@ -150,29 +150,30 @@ impl Inspect for Links<'_> {
     }
 }
 
-/// The commits at which history ends.
+/// The shallow boundaries of the known and the new history.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts<'a> {
-    /// For what is known.
+    /// The shallow commits of the known history.
     pub old: &'a BTreeSet<ObjectId>,
-    /// For what is new.
+    /// The shallow commits of the new history.
     pub new: &'a BTreeSet<ObjectId>,
 }
 
 impl<'a> Cuts<'a> {
-    /// Returns a cut that is the same for both.
+    /// Returns the same boundary for the known and the new history.
     pub fn unchanged(cut: &'a BTreeSet<ObjectId>) -> Self {
         Cuts { old: cut, new: cut }
     }
 }
 
-/// Returns whether everything reachable from `tips`, but not from `known`, is in `store`.
+/// Returns whether all objects that are reachable from `tips`, but not from `known`, exist in
+/// `store`.
 ///
-/// Reads the commits between the two and the trees that differ between a commit and its first
-/// parent.
+/// Reads the commits between `known` and `tips`, and the trees that differ between a commit and its
+/// first parent.
 ///
 /// # Errors
-/// A present object cannot be read.
+/// Fails with [`ErrorKind::Object`] if an existing object cannot be read.
 pub fn is_connected(
     store: &Store,
     tips: &[ObjectId],
@@ -204,15 +205,15 @@ pub fn is_connected(
 
 struct Walk<'a> {
     store: &'a Store,
-    /// The commits at which the known history ends.
+    /// The shallow commits of the known history.
     old_cut: &'a BTreeSet<ObjectId>,
     history: History<'a>,
     nodes: HashMap<ObjectId, Node>,
     queue: BinaryHeap<(i64, ObjectId)>,
     new_queued: usize,
-    /// Trees and blobs that are checked, or will be.
+    /// The trees and blobs that are checked or queued.
     seen: HashSet<ObjectId>,
-    /// Trees to be checked, with one that is nearly the same and is checked elsewhere.
+    /// The queue of trees to check, each with a similar tree that is checked separately.
     left: Vec<(ObjectId, Option<ObjectId>)>,
 }
 
@@ -223,7 +224,7 @@ struct Node {
 }
 
 impl Walk<'_> {
-    /// Queues the commit `id`; `false` if it is not there.
+    /// Queues the commit `id`. Returns `false` if the commit is missing.
     fn push(&mut self, id: &ObjectId, is_known: bool) -> Result<bool> {
         if let Some(node) = self.nodes.get_mut(id) {
             if is_known && !node.is_known {
@@ -251,7 +252,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Queues what a new reference points to; `false` if it is not there.
+    /// Queues the object of a new ref. Returns `false` if the object is missing.
     fn push_tip(&mut self, id: &oid) -> Result<bool> {
         let mut id = id.to_owned();
         let mut content = Vec::new();
@@ -292,7 +293,7 @@ impl Walk<'_> {
                 new.push(id);
             }
             for parent in &parents {
-                // What was reachable before may be cut off or promised: it is not judged.
+                // Known history may be shallow or promised, so that missing parents are allowed.
                 if !self.push(parent, is_known)? && !is_known {
                     return Ok(false);
                 }
@@ -310,8 +311,8 @@ impl Walk<'_> {
         self.check_trees()
     }
 
-    /// Returns each commit before its first parent. A parent's tree is therefore checked first, and
-    /// its entries are skipped in the child's tree.
+    /// Returns the commits so that each one precedes its first parent. A parent's tree is therefore
+    /// checked first, and its entries are skipped in the child's tree.
     fn children_first(&self, new: &[ObjectId]) -> Vec<ObjectId> {
         let mut left: HashSet<&ObjectId> = new.iter().collect();
         let (mut order, mut chain) = (Vec::with_capacity(new.len()), Vec::new());
@@ -347,7 +348,7 @@ impl Walk<'_> {
                     base_content.clear();
                 }
             }
-            // What a submodule was at does not have to be here.
+            // The commit of a submodule need not exist.
             let mut bases: HashMap<&[u8], (&[u8], bool)> = HashMap::new();
             for entry in TreeEntries::new(&base_content, length) {
                 if !entry.is_submodule() {
@@ -377,7 +378,7 @@ impl Walk<'_> {
     }
 }
 
-/// The error of the object store as one of this crate.
+/// Converts an error of the object store into one of this crate.
 pub fn from_store(error: pronto_odb::Error) -> Error {
     error.map_kind(|_| ErrorKind::Object)
 }

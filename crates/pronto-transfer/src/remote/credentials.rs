@@ -1,4 +1,4 @@
-//! User names and passwords, from the file `.netrc`, credential helpers or the user.
+//! Provides user names and passwords, from the file `.netrc`, credential helpers or the user.
 
 mod ask;
 mod description;
@@ -22,37 +22,37 @@ use crate::{path, quote};
 use ask::Wanted;
 use description::{Description, Operation};
 
-/// The name of the file of logins in the home directory.
+/// The name of the netrc file in the home directory.
 const NETRC: &str = ".netrc";
 
-/// The largest file of logins.
+/// The largest netrc file that is read.
 const LARGEST_NETRC_BYTES: u64 = 1 << 20;
 
-/// The helpers that are configured for one URL.
+/// The credential helpers that are configured for one URL (`credential.helper`).
 pub(super) struct Helpers {
-    /// Command lines of the shell.
+    /// The shell commands of the helpers.
     commands: Vec<BString>,
     username: Option<BString>,
     use_http_path: bool,
     protect_protocol: bool,
     askpass: Option<PathBuf>,
-    /// The directory in which helpers and the program that asks run.
+    /// The current directory of helpers and the askpass program.
     directory: PathBuf,
     may_prompt: bool,
-    /// The file of logins, until it was asked.
+    /// The path of the netrc file; `None` after the file was read.
     netrc: Option<PathBuf>,
     given: Option<Given>,
 }
 
-/// The origin of the last credentials.
+/// The source of the last credentials.
 enum Given {
     Netrc,
     Helpers(Box<Description>),
 }
 
 impl Helpers {
-    /// The helpers for `url`. Those that are called by a name are run by `git`, or by the one that
-    /// `PATH` has.
+    /// Returns the helpers for `url`. Helpers that are given by name are run by `git`, or found on
+    /// `PATH`.
     pub(super) fn new(
         url: &Url,
         git: Option<&Path>,
@@ -105,15 +105,15 @@ impl Helpers {
         })
     }
 
-    /// Leaves the file of logins alone.
+    /// Disables the use of the netrc file.
     pub(super) fn forget_netrc(&mut self) {
         self.netrc = None;
     }
 
-    /// Returns the login of the file of logins; once.
+    /// Returns the login from the netrc file. Only the first call returns a login.
     fn netrc(&mut self, url: &Url) -> Option<Secret> {
         let path = self.netrc.take()?;
-        // As with curl, a file that cannot be read has no logins.
+        // As with curl, an unreadable file has no logins.
         let text = untrusted::read(&path, untrusted::Links::Follow, LARGEST_NETRC_BYTES).ok()?;
         let login = netrc::find(&text, url.host(), url.user())?;
         self.given = Some(Given::Netrc);
@@ -123,8 +123,8 @@ impl Helpers {
         })
     }
 
-    /// Returns the data for helpers, from the parts of the URL that the connection uses: helpers
-    /// never see a URL that they could parse in another way.
+    /// Returns the description for helpers, from the parts of the URL that the connection uses.
+    /// Helpers never receive a URL that they could parse differently.
     fn description(&self, url: &Url, challenges: &[String]) -> Description {
         let user = url.user().map(ToOwned::to_owned);
         Description {
@@ -140,7 +140,7 @@ impl Helpers {
         }
     }
 
-    /// Asks the helpers in their order, until one knows enough.
+    /// Queries the helpers in order, until the credential is complete.
     fn ask_helpers(&self, known: &mut Description) -> Result<(), Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_secs());
@@ -161,7 +161,7 @@ impl Helpers {
         Ok(())
     }
 
-    /// Asks the user for what is missing.
+    /// Prompts the user for the missing parts of the credential.
     fn ask_user(&self, known: &mut Description) -> Result<(), Error> {
         let ask = |wanted: Wanted, known: &Description| {
             let server = known.shown();
@@ -185,13 +185,13 @@ impl Helpers {
         Ok(())
     }
 
-    /// Reports the fate of the last credentials to the helpers.
+    /// Notifies the helpers whether the last credentials were accepted (`store` or `erase`).
     fn conclude(&mut self, operation: Operation) {
         let Some(Given::Helpers(mut known)) = self.given.take() else {
             return;
         };
         known.advance();
-        // A helper that cannot store or forget a password does not undo what was done with it.
+        // A helper that fails to store or erase a password does not fail the operation.
         let Ok(input) = known.input(operation, self.protect_protocol) else {
             return;
         };
@@ -201,8 +201,8 @@ impl Helpers {
     }
 }
 
-/// Returns the command line of the shell for a helper. One that is a name is a program
-/// `git-credential-NAME` on `PATH`; the ones that come with git are run by `git`.
+/// Returns the shell command for a helper. A plain name means the program `git-credential-NAME` on
+/// `PATH`; the helpers that are part of git are run by `git`.
 fn command(definition: &BStr, git: Option<&Path>) -> BString {
     if let Some(script) = definition.strip_prefix(b"!") {
         return script.into();
@@ -274,11 +274,11 @@ impl Credentials for Helpers {
     }
 }
 
-/// Schemes that git has and pronto lacks.
+/// The authentication schemes that git supports and pronto lacks.
 const LEFT_TO_GIT: [&str; 3] = ["digest", "negotiate", "ntlm"];
 
-/// Whether a `WWW-Authenticate` header, which may name several schemes, names `wanted`: a password is
-/// not shown in clear to a server that did not ask for it.
+/// Whether a `WWW-Authenticate` header, which may contain several schemes, contains `wanted`. A
+/// password is not sent in clear text to a server that did not request basic authentication.
 fn names(challenge: &str, wanted: &str) -> bool {
     challenge
         .split(',')

@@ -1,7 +1,7 @@
-//! Remotes that files of the repository describe: `remotes/NAME` and `branches/NAME`.
+//! Reads remotes from legacy files of the repository: `remotes/NAME` and `branches/NAME`.
 //!
-//! Git reads both for a remote that the configuration gives no address. A file under `remotes` has
-//! lines `URL:`, `Pull:` and `Push:`; one under `branches` holds one line, `ADDRESS#BRANCH`.
+//! Git reads both if the configuration has no URL for the remote. A file below `remotes` has lines
+//! `URL:`, `Pull:` and `Push:`; a file below `branches` has one line, `URL#BRANCH`.
 
 use std::io;
 
@@ -15,7 +15,8 @@ use pronto_repository::Notice;
 /// Adds the settings of a file with the name of `remote`, if there is one.
 ///
 /// # Errors
-/// A file cannot be read, or a refspec is not well formed.
+/// Fails with [`ErrorKind::Io`] if a file cannot be read, and with other kinds if a refspec is
+/// malformed.
 pub(super) fn read(repository: &Repository, remote: &mut Remote) -> Result<()> {
     if !is_file_name(remote.name.as_bstr()) {
         return Ok(());
@@ -34,7 +35,7 @@ pub(super) fn read(repository: &Repository, remote: &mut Remote) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file can have the name of the remote.
+/// Whether the name of the remote is a valid file name.
 fn is_file_name(name: &BStr) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(&b'/')
 }

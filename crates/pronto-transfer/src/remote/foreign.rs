@@ -1,12 +1,12 @@
 //! HTTP settings that only git supports.
 //!
-//! A call to which one of them applies fails before anything is sent to the URL, with an error that
-//! lets the caller hand it to git. Settings of git that are neither here nor in [`web`](super::web)
-//! have no visible effect: `http.version`, `http.keepAlive*`, `http.minSessions`,
-//! `http.maxRequests` and `http.postBuffer` tune curl; `http.noEPSV` and `http.sslTry` concern FTP;
-//! `http.schannel*` concerns one library, which `http.sslBackend` would have to select;
-//! `http.saveCookies` needs `http.cookieFile`; and `http.maxRetries`, `http.maxRetryTime` and
-//! `http.retryAfter` concern responses that end a call here.
+//! If one of these settings applies, the call fails before anything is sent to the URL, with an
+//! error that lets the caller hand the call over to git. Settings of git that are neither listed
+//! here nor in [`web`](super::web) have no visible effect: `http.version`, `http.keepAlive*`,
+//! `http.minSessions`, `http.maxRequests` and `http.postBuffer` tune curl; `http.noEPSV` and
+//! `http.sslTry` concern FTP; `http.schannel*` concerns one library, which `http.sslBackend` would
+//! have to select; `http.saveCookies` needs `http.cookieFile`; and `http.maxRetries`,
+//! `http.maxRetryTime` and `http.retryAfter` concern responses that end a call here.
 
 use pronto_wire::transport::http::Options;
 
@@ -14,12 +14,12 @@ use super::lookup::Lookup;
 use super::settings::Settings;
 use crate::{Error, ErrorKind, Result};
 
-/// A setting that has to be left to git, unless its value is one that changes nothing.
+/// A setting that only git supports, unless its value has no effect.
 struct Foreign {
     name: &'static str,
-    /// The environment variable that stands above it.
+    /// The environment variable that overrides the setting.
     variable: &'static str,
-    /// Values that change nothing, in lower case.
+    /// The values without effect, in lower case.
     harmless: &'static [&'static str],
 }
 
@@ -35,7 +35,7 @@ const fn foreign(
     }
 }
 
-/// Always.
+/// Settings for all connections.
 const ANY: &[Foreign] = &[
     foreign("curloptResolve", "", &[]),
     foreign("delegation", "", &["none"]),
@@ -44,7 +44,7 @@ const ANY: &[Foreign] = &[
     foreign("proactiveAuth", "", &["none"]),
 ];
 
-/// For encrypted connections. The encryption used here is never older than TLS 1.2.
+/// Settings for encrypted connections. pronto never uses a TLS version below 1.2.
 const ENCRYPTED: &[Foreign] = &[
     foreign("pinnedPubkey", "", &[]),
     foreign("sslVersion", "GIT_SSL_VERSION", &["tlsv1.2"]),
@@ -58,21 +58,22 @@ const CERTIFICATE: &[Foreign] = &[
     foreign("sslKeyType", "GIT_SSL_KEY_TYPE", &["pem"]),
 ];
 
-/// For connections through a proxy.
+/// Settings for connections through a proxy.
 const PROXY: &[Foreign] = &[foreign(
     "proxyAuthMethod",
     "GIT_HTTP_PROXY_AUTHMETHOD",
     &["anyauth", "basic"],
 )];
 
-/// For encrypted connections to a proxy.
+/// Settings for encrypted connections to a proxy.
 const ENCRYPTED_PROXY: &[Foreign] = &[
     foreign("proxySSLCert", "GIT_PROXY_SSL_CERT", &[]),
     foreign("proxySSLKey", "GIT_PROXY_SSL_KEY", &[]),
     foreign("proxySSLCAInfo", "GIT_PROXY_SSL_CAINFO", &[]),
 ];
 
-/// Fails if something is set for the URL of `lookup` that only git obeys.
+/// Fails with [`ErrorKind::Unsupported`] if a setting for the URL of `lookup` is supported only by
+/// git.
 pub(super) fn check(lookup: &Lookup<'_>, options: &Options, settings: &Settings) -> Result<()> {
     let is_encrypted = lookup.url.scheme() == "https";
     let proxy = options.proxy.as_deref().filter(|proxy| !proxy.is_empty());

@@ -1,4 +1,4 @@
-//! Fetches missing objects of a partial clone when they are needed.
+//! Fetches missing objects of a partial clone before an operation needs them.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// A fetch of exactly the requested objects, without those reachable from them.
 pub struct Exact<'a> {
-    /// The repository.
+    /// The repository that receives the objects.
     pub repository: &'a Repository,
     /// Receives the progress, and stops the operation.
     pub watch: &'a Watch<'a>,
@@ -25,7 +25,7 @@ impl Exact<'_> {
     /// promisor remote.
     ///
     /// # Errors
-    /// The other side refuses or fails, or the pack cannot be written.
+    /// Fails if the remote refuses or fails, or the pack cannot be written.
     pub fn fetch(&self, mut client: Client, request: Request) -> Result<()> {
         let request = Request {
             filter: Some(BString::from("blob:none")),
@@ -62,13 +62,15 @@ impl Exact<'_> {
         client.close().map_err(from_wire)
     }
 
-    /// Fetches those of `ids` that are missing from `objects`, if the repository is a partial
-    /// clone: one request to each remote that promises to have them, until none is missing. Does
-    /// nothing with `GIT_NO_LAZY_FETCH`.
+    /// Fetches the objects of `ids` that are missing from `objects`, if the repository is a partial
+    /// clone: sends one request to each promisor remote, until no object is missing. Does nothing
+    /// if `GIT_NO_LAZY_FETCH` is set.
     ///
     /// # Errors
-    /// An object stays missing, or the configuration or `objects` cannot be read. With
-    /// [`ErrorKind::Unsupported`] if only git obeys the settings for a connection.
+    /// Fails with [`ErrorKind::Object`] if an object is still missing, with
+    /// [`ErrorKind::Unsupported`] if only git supports the settings for a connection, with
+    /// [`ErrorKind::Interrupted`] if the operation is interrupted, and with other kinds if the
+    /// configuration or `objects` cannot be read.
     pub fn fetch_promised(
         &self,
         ids: impl IntoIterator<Item = ObjectId>,
@@ -110,16 +112,18 @@ impl Exact<'_> {
         })
     }
 
-    /// Selects objects with `select`, which leaves out missing ones, and fetches these as
-    /// [`fetch_promised`](Self::fetch_promised) does, until none is missing. Trees that arrive may lead to
-    /// more missing objects. Missing trees of the receiver come first, because the receiver may have
-    /// everything else that is missing. `objects` is the store from which `select` selects.
+    /// Selects objects with `select`, which reports missing objects, and fetches these like
+    /// [`fetch_promised`](Self::fetch_promised), until no object is missing. Received trees may
+    /// link to further missing objects. Missing trees of the receiver are fetched first, because
+    /// the receiver may have all other missing objects. `objects` is the store from which `select`
+    /// selects.
     ///
-    /// Costs no request if nothing is missing; otherwise at most one for each level of missing trees, and one
-    /// for blobs.
+    /// Costs no request if no object is missing; otherwise at most one request for each level of
+    /// missing trees, and one for blobs.
     ///
     /// # Errors
-    /// As `fetch_promised` and `select`, and an object is missing although fetching is turned off.
+    /// Fails with the errors of `fetch_promised` and `select`, and with [`ErrorKind::Object`] if an
+    /// object is missing although fetching is disabled.
     pub fn select(
         &self,
         objects: &Store,
@@ -165,11 +169,11 @@ impl Exact<'_> {
     }
 }
 
-/// Checks that the settings for connections with the remotes that promise missing objects are supported. Costs no
-/// connection.
+/// Checks that pronto supports the settings for connections to promisor remotes. Connects to no
+/// remote.
 ///
 /// # Errors
-/// With [`ErrorKind::Unsupported`] if only git obeys such a setting.
+/// Fails with [`ErrorKind::Unsupported`] if only git supports a setting.
 pub fn check_promisors(repository: &Repository) -> Result<()> {
     let (config, environment) = (repository.config(), repository.environment());
     for name in promisors(repository) {
@@ -180,14 +184,14 @@ pub fn check_promisors(repository: &Repository) -> Result<()> {
         };
         match check() {
             Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(error),
-            // Whether it matters is found out when an object is missing.
+            // Other errors only matter if an object is missing.
             _ => {}
         }
     }
     Ok(())
 }
 
-/// Whether another remote is not to be asked after `error`.
+/// Whether no other remote is tried after `error`.
 fn stops(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -196,7 +200,7 @@ fn stops(error: &Error) -> bool {
 }
 
 fn absent(ids: Vec<ObjectId>, objects: &Store) -> Result<Vec<ObjectId>> {
-    // No pack need be opened to look for nothing.
+    // With no ids, no pack need be opened.
     if ids.is_empty() {
         return Ok(ids);
     }
@@ -205,8 +209,8 @@ fn absent(ids: Vec<ObjectId>, objects: &Store) -> Result<Vec<ObjectId>> {
     Ok(absent.map(|(id, _)| id).collect())
 }
 
-/// The names of the remotes that promise to have what is missing, in the order in which Git asks
-/// them: that of `extensions.partialClone` last.
+/// Returns the names of the promisor remotes, in the order in which Git queries them: that of
+/// `extensions.partialClone` is the last.
 fn promisors(repository: &Repository) -> Vec<BString> {
     let config = repository.config();
     let last = config

@@ -1,4 +1,4 @@
-//! Settings of HTTP for one URL: `http.<url>.*`, and variables of the environment.
+//! Looks up the HTTP settings for one URL: `http.<url>.*`, and environment variables.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::Result;
 use crate::config::{Config, EntryRef};
 use crate::environment::Environment;
 
-/// Values for one URL.
+/// The lookup of settings for one URL.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup<'a> {
     pub(super) config: &'a Config,
@@ -27,8 +27,8 @@ impl<'a> Lookup<'a> {
         Ok(value.map(|value| value.to_string()))
     }
 
-    /// The value of an environment variable, or else of `http.<name>`; an empty one counts as
-    /// none.
+    /// Returns the value of an environment variable, or else of `http.<name>`. An empty value
+    /// counts as unset.
     pub(super) fn either(&self, variable: &str, name: &str) -> Result<Option<String>> {
         let value = match self.environment.bytes(variable) {
             Some(value) if !variable.is_empty() => Some(value.as_bstr().to_string()),

@@ -1,4 +1,4 @@
-//! The local commits, for the negotiation and for checks.
+//! Reads local commits for the negotiation and for checks.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use pronto_wire::negotiate::{Commit, Commits, Consecutive, Skipping, Tips};
 use crate::config::Config;
 use pronto_object::{CommitLinks, TagRef};
 
-/// Returns the negotiator that `fetch.negotiationAlgorithm` chooses.
+/// Returns the negotiator of `fetch.negotiationAlgorithm`.
 pub(crate) fn negotiator<'a>(config: &Config, commits: History<'a>) -> Box<dyn Tips + 'a> {
     let named = config.raw("fetch.negotiationalgorithm").unwrap_or_default();
     match named.to_ascii_lowercase().as_slice() {
@@ -23,19 +23,19 @@ pub(crate) fn negotiator<'a>(config: &Config, commits: History<'a>) -> Box<dyn T
     }
 }
 
-/// Reads commits from a store. Parents beyond a cut of the history are not seen.
+/// Reads commits from a store. Parents beyond the shallow boundary are hidden.
 pub struct History<'a> {
     store: &'a Store,
     shallow: &'a BTreeSet<ObjectId>,
     graph: Option<&'a CommitGraph>,
     positions: Vec<Position>,
     buffer: Vec<u8>,
-    /// The commits that ids lead to: many refs may lead to one.
+    /// The cache of peeled commits, because many refs may point to one object.
     peeled: IdCache<ObjectId>,
 }
 
 impl<'a> History<'a> {
-    /// Returns the history in `store`, which ends at the commits of `shallow`.
+    /// Returns the history in `store`, which ends at the shallow commits `shallow`.
     pub fn new(store: &'a Store, shallow: &'a BTreeSet<ObjectId>) -> Self {
         History {
             store,
@@ -47,14 +47,14 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Does the same, with commits from `graph` if it has them. Does not check whether these
-    /// commits exist.
+    /// Adds a commit-graph, from which commits are read if it contains them. Does not check whether
+    /// these commits exist.
     pub(crate) fn with_graph(mut self, graph: Option<&'a CommitGraph>) -> Self {
         self.graph = graph.filter(|_| self.shallow.is_empty());
         self
     }
 
-    /// The links of commit `id`; `None` if there is no such object or it is no commit.
+    /// Returns the links of the commit `id`; `None` if the object is missing or not a commit.
     pub(crate) fn links(&mut self, id: &oid) -> Result<Option<CommitLinks>, pronto_odb::Error> {
         let found = self.store.find(id, &mut self.buffer)?;
         if found != Some(ObjectKind::Commit) {
@@ -69,13 +69,13 @@ impl<'a> History<'a> {
         Ok(links)
     }
 
-    /// The commit that `id` is or leads to through tags; `None` if it is something else.
+    /// Peels `id` to a commit; `None` if that is not possible.
     ///
     /// # Errors
-    /// An object cannot be read.
+    /// Fails if an object cannot be read.
     pub fn peel(&mut self, id: &oid) -> Result<Option<ObjectId>, pronto_odb::Error> {
         let (store, buffer) = (self.store, &mut self.buffer);
-        // What leads to no commit now may do so later, and is not kept.
+        // A failed peel may succeed later, and is not cached.
         let ask = || peel(store, id, buffer).map_err(Some)?.ok_or(None);
         match self.peeled.get_or_ask(id, ask) {
             Ok(commit) => Ok(Some(commit)),
@@ -104,7 +104,7 @@ fn peel(
     Ok(None)
 }
 
-/// Tags of tags of tags are followed only so far.
+/// The limit for the nesting of tags.
 const MAX_TAGS: usize = 64;
 
 impl History<'_> {

@@ -1,4 +1,4 @@
-//! The commits that a negotiation offers, as options and settings choose them.
+//! Selects the commits that are sent as haves in a negotiation, by options and settings.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,17 +15,17 @@ use super::negotiate::History;
 use crate::revision::RefSelection;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// A choice of the commits that a negotiation offers.
+/// The commits that are sent as haves in a negotiation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// The objects whose history is offered; `None` for that of all refs.
+    /// The tips whose history is sent as haves; `None` for the history of all refs.
     pub tips: Option<Vec<ObjectId>>,
-    /// The commits that every request says are here. Their ancestors are not offered.
+    /// The commits that every request contains as haves. Their ancestors are not sent.
     pub includes: Vec<ObjectId>,
 }
 
 impl Offer {
-    /// Tells `negotiator` about the commits that every request names.
+    /// Adds the commits of every request to `negotiator`.
     pub(crate) fn begin(&self, negotiator: &mut dyn Negotiator) -> Result<()> {
         for id in &self.includes {
             negotiator.acknowledge(id).map_err(from_wire)?;
@@ -34,23 +34,24 @@ impl Offer {
     }
 }
 
-/// The options of a fetch that choose what it offers. Those that are not given are configured for the
-/// remote (`remote.<name>.negotiationRestrict`, `remote.<name>.negotiationInclude`).
+/// The options that select the haves of a negotiation. Options that are not given are read from the
+/// settings of the remote (`remote.<name>.negotiationRestrict`,
+/// `remote.<name>.negotiationInclude`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfferOptions {
-    /// Revisions, or patterns of refs, whose history is offered (`--negotiation-restrict`).
+    /// The revisions, or ref patterns, whose history is sent as haves (`--negotiation-restrict`).
     pub restrict: Vec<BString>,
-    /// Commits that are always offered, or patterns of refs (`--negotiation-include`).
+    /// The commits, or ref patterns, that are always sent as haves (`--negotiation-include`).
     pub include: Vec<BString>,
 }
 
 impl OfferOptions {
-    /// Chooses the offer to `remote`. Costs a walk over all refs for each pattern. Patterns that match
-    /// nothing are warned of, and missing refs are ignored.
+    /// Selects the haves for `remote`. Costs an iteration over all refs for each pattern. Warns of
+    /// patterns that match no ref, and ignores missing refs.
     ///
     /// # Errors
-    /// An object does not exist. With [`ErrorKind::Unsupported`], one that is always to be offered is no
-    /// commit.
+    /// Fails with [`ErrorKind::InvalidInput`] if an object does not exist, and with
+    /// [`ErrorKind::Unsupported`] if an object of `include` is not a commit.
     pub fn choose(&self, repository: &Repository, remote: &Remote) -> Result<Offer> {
         let or_configured = |given: &'_ [BString], configured: &'_ [BString]| match given.is_empty()
         {
@@ -73,7 +74,7 @@ impl OfferOptions {
     }
 }
 
-/// Returns the objects that `names`, the values of `option`, stand for.
+/// Resolves `names`, the values of `option`, to objects.
 fn objects(repository: &Repository, option: &str, names: &[BString]) -> Result<Vec<ObjectId>> {
     let mut found = Vec::new();
     for name in names {
@@ -106,7 +107,7 @@ fn objects(repository: &Repository, option: &str, names: &[BString]) -> Result<V
     Ok(found)
 }
 
-/// Fails unless all of `ids` are commits.
+/// Checks that all `ids` are commits.
 fn check_commits(repository: &Repository, ids: &[ObjectId]) -> Result<()> {
     let uncut = BTreeSet::new();
     let mut history = History::new(repository.objects()?, &uncut);

@@ -16,11 +16,12 @@ use crate::environment::Environment;
 use crate::{ErrorKind, Repository, Result};
 use pronto_object::TreeEntries;
 
-/// Lets `repository` fetch missing objects from its promisor remotes when they are read, if it is a partial clone and
-/// `GIT_NO_LAZY_FETCH` is not set. Each object is a request of its own; a tree arrives with all trees below it.
+/// Makes `repository` fetch missing objects from its promisor remotes when they are read, if it is
+/// a partial clone and `GIT_NO_LAZY_FETCH` is not set. Each object costs one request; for a tree,
+/// all trees below it are received, too.
 ///
 /// # Errors
-/// The configuration or the object store cannot be read.
+/// Fails if the configuration or the object store cannot be read.
 pub fn fetch_on_demand(repository: &Repository, interrupt: &Interrupt) -> Result<()> {
     let environment = repository.environment();
     if !repository.has_promisor()? || environment.boolean("GIT_NO_LAZY_FETCH", false)? {
@@ -36,13 +37,13 @@ pub fn fetch_on_demand(repository: &Repository, interrupt: &Interrupt) -> Result
     Ok(())
 }
 
-/// A partial clone. It is opened again when the first object is missing.
+/// The state of on-demand fetches. The repository is opened again when the first object is missing.
 struct OnDemand {
     git_dir: PathBuf,
     environment: Environment,
     interrupt: Interrupt,
     opened: Mutex<Option<Arc<Repository>>>,
-    /// Whether a request failed: others are not tried.
+    /// Whether a request failed. In that case no further requests are sent.
     is_broken: AtomicBool,
 }
 
@@ -67,7 +68,7 @@ impl Promised for OnDemand {
 
 impl OnDemand {
     fn fetch_one(&self, id: ObjectId) -> Result<bool> {
-        // Threads that miss objects at the same time wait for one another.
+        // Threads that need missing objects at the same time wait for each other.
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let repository = match opened.take() {
             Some(repository) => repository,
@@ -86,7 +87,7 @@ impl OnDemand {
         match exact.fetch_promised([id], store) {
             Ok(()) => Ok(true),
             Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
-            // Nothing promises an object that a user made up.
+            // An object to which no other object links is not promised.
             Err(_) if !is_referred_to(&id, store)? => Ok(false),
             Err(error) => {
                 self.is_broken.store(true, Relaxed);
@@ -96,7 +97,7 @@ impl OnDemand {
     }
 }
 
-/// Whether an object in a pack refers to `id`. Costs reading all commits, trees and tags.
+/// Whether an object in a pack links to `id`. Costs reading all commits, trees and tags.
 fn is_referred_to(id: &ObjectId, store: &Store) -> Result<bool> {
     let (hex, length) = (id.to_string(), id.kind().len_in_bytes());
     let (mut is_found, mut content) = (false, Vec::new());

@@ -10,11 +10,11 @@ use crate::config::edit;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 
-/// The filter that a person wrote as `spec`, as it is sent and remembered: a limit is a number of
+/// Normalizes the filter `spec` of a user, for sending and recording: a limit becomes a number of
 /// bytes without unit.
 ///
 /// # Errors
-/// It is none that Git knows.
+/// Fails if Git does not support the filter.
 pub fn filter_spec(spec: &BStr) -> Result<BString> {
     match Filter::parse(spec)? {
         filter @ Filter::BlobLimit(_) => Ok(filter.to_spec()),
@@ -22,27 +22,27 @@ pub fn filter_spec(spec: &BStr) -> Result<BString> {
     }
 }
 
-/// The filter that leaves out what any of `specs` leaves out.
+/// Combines `specs` into a filter that omits an object if one of them omits it (`combine:`).
 ///
 /// # Errors
-/// One of them is none that Git knows.
+/// Fails if Git does not support one of the filters.
 pub fn combined_filter(specs: &[BString]) -> Result<BString> {
     let parts = specs.iter().map(|spec| Filter::parse(spec.as_bstr()));
     Ok(Filter::Combine(parts.collect::<Result<_>>()?).to_spec())
 }
 
-/// Returns whether all of history is here and as it is stored: it is not shallow, no commit is
-/// grafted, no object replaced, and the repository is no partial clone.
+/// Returns whether the local history is complete and unmodified: the repository is not shallow and
+/// not a partial clone, and has no grafts and no replace refs.
 ///
 /// # Errors
-/// The files that say so cannot be read.
+/// Fails if the files with this information cannot be read.
 pub fn has_whole_history(repository: &Repository) -> Result<bool> {
     Ok(repository.has_plain_history()?
         && !repository.objects()?.has_replacements()
         && !repository.has_promisor()?)
 }
 
-/// Checks that no extension would come into force with the newer format that nobody knows.
+/// Checks that no unknown extension would become effective with repository format version 1.
 fn check_extensions(repository: &Repository) -> Result<()> {
     let known = || {
         EXTENSIONS_OF_ANY_VERSION
@@ -64,8 +64,8 @@ fn check_extensions(repository: &Repository) -> Result<()> {
     Ok(())
 }
 
-/// Notes in the repository's configuration that `remote` holds what `filter` leaves out, and that
-/// `filter` is what to ask of it from now on, unless another one is.
+/// Records in the repository's configuration that `remote` is a promisor remote, and that later
+/// fetches from it use `filter`, unless another filter is configured.
 pub(crate) fn register(repository: &Repository, remote: &Remote, filter: &BStr) -> Result<()> {
     if remote.partial_clone_filter.is_some() {
         return Ok(());

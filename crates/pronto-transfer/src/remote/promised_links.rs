@@ -1,8 +1,8 @@
 //! Keeps local objects that objects of a promisor remote link to.
 //!
-//! Git takes everything that an object of a promisor pack links to as something that the promisor
-//! can send again, and drops it while it repacks. An object that was made here, and that a fetched
-//! object links to, therefore gets into a promisor pack, too, as in Git.
+//! For Git, all objects that an object of a promisor pack links to are promised, and a repack may
+//! drop them. As in Git, a local object to which a fetched object links is therefore also stored in
+//! a promisor pack.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -21,14 +21,14 @@ use crate::packs::{from_pack, writer_options};
 use crate::{ErrorKind, Repository, Result};
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
-/// Makes a promisor pack in `directory` of the objects that only this repository has and that are
-/// reachable from `links`: what the objects of a received promisor pack link to. `store` has the
-/// received objects and the local ones.
+/// Creates a promisor pack in `directory`, with the local objects that are in no promisor pack and
+/// are reachable from `links`, the links of a received promisor pack. `store` has the received and
+/// the local objects.
 ///
 /// Costs a lookup of each link, and reading the objects that are packed.
 ///
 /// # Errors
-/// An object cannot be read, or the pack cannot be written.
+/// Fails if an object cannot be read, or with [`ErrorKind::Io`] if the pack cannot be written.
 pub fn keep(
     repository: &Repository,
     store: &Store,
@@ -99,7 +99,7 @@ impl Promised {
     }
 }
 
-/// Adds what an object links to.
+/// Adds the ids that an object links to.
 fn add_links(kind: ObjectKind, content: &[u8], id_len: usize, links: &mut Vec<ObjectId>) {
     match kind {
         ObjectKind::Blob => {}

@@ -1,4 +1,4 @@
-//! Receives and indexes the pack of the other side while it arrives.
+//! Receives the pack of a remote, and indexes it while it is received.
 
 use std::io::Read;
 use std::path::Path;
@@ -19,25 +19,25 @@ use crate::packs::{self, from_pack};
 use crate::{Repository, Result};
 use pronto_repository::Notice;
 
-/// The destination of a pack, and the checks on the way.
+/// The destination of a received pack, and the checks of its objects.
 pub struct Receive<'a> {
     /// The directory for the pack and its indexes.
     pub directory: &'a Path,
-    /// Whose pack it becomes. It is warned of what is not quite right.
+    /// The repository that receives the pack, and the notices about its objects.
     pub repository: &'a Repository,
-    /// Existing objects: bases of thin packs, and objects that must not change.
+    /// The existing objects: bases of thin packs, and objects to compare on collisions.
     pub existing: Option<&'a Store>,
-    /// Checks each received object, if that is wanted.
+    /// The check of each received object, if there is one.
     pub inspect: Option<&'a dyn Inspect>,
-    /// The content of the file that marks the pack as one whose links may be missing.
+    /// The content of the `.promisor` file, if the pack is a promisor pack.
     pub promisor: Option<Vec<u8>>,
-    /// The content of a `.keep` file for the pack, if it is to have one.
+    /// The content of the `.keep` file, if the pack gets one.
     pub keep: Option<Vec<u8>>,
-    /// The number of objects from which a pack gets the `.keep` file; without it every pack does.
+    /// The number of objects from which on a pack gets the `.keep` file; unset, every pack does.
     pub keep_from: Option<u32>,
-    /// Whether the files must be on the disk before they get their names.
+    /// Flush the files to disk before they are renamed (`core.fsync`).
     pub sync: bool,
-    /// The store for the loose objects of small packs.
+    /// The options for unpacking small packs; `None` if packs are not unpacked.
     pub unpack: Option<Unpack<'a>>,
     /// Receives the progress, and stops the operation.
     pub watch: &'a Watch<'a>,
@@ -45,22 +45,23 @@ pub struct Receive<'a> {
 
 /// Options for unpacking a small pack.
 pub struct Unpack<'a> {
-    /// The store that takes in the objects.
+    /// The store that receives the loose objects.
     pub store: &'a Store,
-    /// A pack of as many objects stays a pack; `None` if none does.
+    /// The number of objects from which on a pack is kept (`fetch.unpackLimit`); `None` if every
+    /// pack is unpacked.
     pub limit: Option<u32>,
     /// Receives the progress.
     pub progress: &'a dyn Progress,
 }
 
-/// The number of objects from which a pack is kept, without configuration.
+/// The default of `fetch.unpackLimit`.
 const UNPACK_LIMIT: i32 = 100;
 
-/// `fetch.unpackLimit` or else `transfer.unpackLimit`; a negative one counts as none, and zero means
-/// that no pack stays.
+/// Returns `fetch.unpackLimit`, or else `transfer.unpackLimit`. A negative value counts as unset,
+/// and `None` (zero) means that no pack is kept.
 ///
 /// # Errors
-/// One of them is no number.
+/// Fails if one of the settings is not a number.
 pub fn unpack_limit(config: &Config) -> Result<Option<u32>> {
     let mut limit = UNPACK_LIMIT;
     for key in ["transfer.unpacklimit", "fetch.unpacklimit"] {
@@ -71,10 +72,11 @@ pub fn unpack_limit(config: &Config) -> Result<Option<u32>> {
     Ok(u32::try_from(limit).ok().filter(|limit| *limit > 0))
 }
 
-/// Whether what is fetched is to be checked as a whole: then a pack stays a pack.
+/// Returns whether received objects are checked (`fetch.fsckObjects`, `transfer.fsckObjects`). In
+/// that case packs are not unpacked.
 ///
 /// # Errors
-/// It is set to something else than a boolean.
+/// Fails if a setting is not a boolean.
 pub fn checks_objects(config: &Config) -> Result<bool> {
     match config.bool("fetch.fsckobjects")? {
         Some(set) => Ok(set),
@@ -82,13 +84,14 @@ pub fn checks_objects(config: &Config) -> Result<bool> {
     }
 }
 
-/// The header of a pack: signature, version, and how many objects there are.
+/// The length of a pack header: signature, version, and number of objects.
 const HEADER_LEN: usize = 12;
 
-/// Reads `pack` to its end and indexes or unpacks it as it arrives.
+/// Reads `pack` to its end, and indexes or unpacks it while it is received.
 ///
 /// # Errors
-/// The connection breaks, the pack is invalid, or the files cannot be written. Nothing stays.
+/// Fails if the connection breaks, the pack is invalid, or the files cannot be written. All created
+/// files are removed then.
 pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
     let mut options = options(receive)?;
     let levels = fsck_levels(receive.repository, receive.promisor.is_some())?;
@@ -118,13 +121,14 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
     let taken = match receive.unpack.is_some() || receive.keep_from.is_some() {
         true => {
             let mut header = Vec::with_capacity(HEADER_LEN);
-            // What broke off here breaks off again.
+            // A failure of this read is repeated by the next read.
             let _ = pack.take(HEADER_LEN as u64).read_to_end(&mut header);
             let unpack = receive.unpack.as_ref();
             let unpack = unpack.filter(|unpack| is_below(unpack.limit, &header));
             if receive.keep_from.is_some() && is_below(receive.keep_from, &header) {
                 options.keep = None;
-                // Only the pack with that file names in its other file what was requested.
+                // The `.promisor` file lists the requested refs only if the pack has a `.keep`
+                // file, too.
                 options.promisor = options.promisor.map(|_| Vec::new());
             }
             let mut whole = header.chain(&mut *pack);
@@ -141,7 +145,7 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
             });
         }
     }
-    // Why the connection broke says more than that the pack ended too early.
+    // The error of the connection is more helpful than the early end of the pack.
     if taken.is_err()
         && let Some(error) = pack.take_failure()
     {
@@ -152,20 +156,21 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
     Ok(outcome)
 }
 
-/// A pack that comes from a file, and the checks on the way.
+/// The destination of a pack that is read from a file, and the checks of its objects.
 pub(crate) struct Stream<'a> {
     /// The directory for the pack and its indexes.
     pub(crate) directory: &'a Path,
-    /// The content of the file that marks the pack as one whose links may be missing.
+    /// The content of the `.promisor` file, if the pack is a promisor pack.
     pub(crate) promisor: Option<Vec<u8>>,
-    /// Checks each object, if that is wanted.
+    /// The check of each object, if there is one.
     pub(crate) inspect: Option<&'a dyn Inspect>,
 }
 
-/// Reads a pack from `source` to its end and indexes it, with bases of `repository`.
+/// Reads a pack from `source` to its end and indexes it, with delta bases from `repository`.
 ///
 /// # Errors
-/// The pack is invalid, or the files cannot be written. Nothing stays.
+/// Fails if the pack is invalid, or the files cannot be written. All created files are removed
+/// then.
 pub(crate) fn receive_stream(
     repository: &Repository,
     source: &mut dyn Read,
@@ -225,10 +230,10 @@ fn take_in(
     }
 }
 
-/// Returns the severities of findings, if what is fetched is checked.
+/// Returns the severities of fsck findings, if received objects are checked.
 ///
 /// # Errors
-/// A setting is malformed.
+/// Fails if a setting is malformed.
 pub(crate) fn fsck_levels(repository: &Repository, is_promised: bool) -> Result<Option<Levels>> {
     let config = repository.config();
     if !checks_objects(config)? {
@@ -244,16 +249,16 @@ pub(crate) fn fsck_levels(repository: &Repository, is_promised: bool) -> Result<
     Ok(Some(levels))
 }
 
-/// Two inspections of every object.
+/// Runs two checks on every object.
 pub struct Both<'a> {
-    /// The first one, if there is one.
+    /// The first check, if there is one.
     pub one: Option<&'a dyn Inspect>,
-    /// The second one.
+    /// The second check, if there is one.
     pub other: Option<&'a dyn Inspect>,
 }
 
 impl Both<'_> {
-    /// Returns whether there is an inspection at all.
+    /// Returns whether there is at least one check.
     pub fn is_needed(&self) -> bool {
         self.one.is_some() || self.other.is_some()
     }

@@ -5,16 +5,17 @@ use pronto_hash::ObjectId;
 
 use crate::{Error, ErrorKind, Result};
 
-/// A refspec: the references to fetch, and their names in this repository.
+/// A fetch refspec: the refs to fetch, and their names in this repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refspec {
-    /// The source: a name, perhaps abbreviated or with one `*`, or an object id. Empty for `HEAD`.
+    /// The source: a ref name, which may be abbreviated or contain one `*`, or an object id. Empty
+    /// for `HEAD`.
     pub source: BString,
-    /// The destination; `None` without one.
+    /// The local ref to update; `None` if there is no destination.
     pub destination: Option<BString>,
-    /// Whether the name here may be moved to anything.
+    /// Allow updates that are not fast-forwards (`+`).
     pub force: bool,
-    /// Whether what `source` matches is to be left out instead.
+    /// Exclude the refs that match `source` (`^`).
     pub negative: bool,
 }
 
@@ -22,7 +23,7 @@ impl Refspec {
     /// Parses one refspec.
     ///
     /// # Errors
-    /// It is malformed.
+    /// Fails with [`ErrorKind::InvalidInput`] if the text is malformed.
     pub fn parse(text: &BStr) -> Result<Self> {
         let invalid = || Error::new(ErrorKind::InvalidInput, format!("invalid refspec '{text}'"));
         gix_refspec::parse(text, gix_refspec::parse::Operation::Fetch).map_err(|_| invalid())?;
@@ -49,17 +50,18 @@ impl Refspec {
         })
     }
 
-    /// Whether it stands for many references.
+    /// Whether the refspec is a pattern with `*`.
     pub fn is_pattern(&self) -> bool {
         self.source.contains(&b'*')
     }
 
-    /// The object that it names by its full id.
+    /// Returns the object id, if the source is a full object id.
     pub fn exact_id(&self) -> Option<ObjectId> {
         pronto_hash::parse_hex(&self.source).ok()
     }
 
-    /// If this is a pattern that matches `name`: what to call that here, if anything.
+    /// Returns the local name of the remote ref `name`, if the refspec is a matching pattern. The
+    /// inner value is `None` if there is no destination.
     pub fn expand(&self, name: &BStr) -> Option<Option<BString>> {
         let middle = match_pattern(self.source.as_bstr(), name)?;
         Some(
@@ -72,7 +74,8 @@ impl Refspec {
         )
     }
 
-    /// The reverse: what the other side calls what is called `name` here.
+    /// Returns the remote name of the local ref `name`, if the refspec is a pattern whose
+    /// destination matches.
     pub fn source_of(&self, name: &BStr) -> Option<BString> {
         let destination = self.destination.as_ref()?;
         if !self.is_pattern() {
@@ -84,7 +87,7 @@ impl Refspec {
         Some([before, middle, after].concat().into())
     }
 
-    /// Whether a negative refspec leaves out `name`.
+    /// Whether this negative refspec excludes `name`.
     pub fn excludes(&self, name: &BStr) -> bool {
         self.negative
             && match self.is_pattern() {
@@ -93,7 +96,7 @@ impl Refspec {
             }
     }
 
-    /// Adds the prefixes of names to request, so that the other side need not send all.
+    /// Adds the ref prefixes to request, so that the server need not list all refs.
     pub fn add_prefixes(&self, out: &mut Vec<BString>) {
         if self.negative || self.exact_id().is_some() {
             return;
@@ -126,19 +129,19 @@ impl std::fmt::Display for Refspec {
     }
 }
 
-/// The part of `name` that stands for the `*` of `pattern`.
+/// Returns the part of `name` that matches the `*` of `pattern`.
 fn match_pattern<'a>(pattern: &BStr, name: &'a BStr) -> Option<&'a [u8]> {
     let (before, after) = pattern.split_once_str("*")?;
     name.strip_prefix(before)
         .and_then(|rest| rest.strip_suffix(after))
 }
 
-/// The full names that an abbreviated one may stand for, the likeliest first.
+/// Returns the full names that an abbreviated name may resolve to, in the order of precedence.
 pub(crate) fn expansions(name: &BStr) -> impl Iterator<Item = BString> {
     crate::refs::name::candidates(name)
 }
 
-/// The full name here of what a destination calls by a short one.
+/// Returns the full local ref name of an abbreviated destination.
 pub fn local_name(name: &BStr) -> BString {
     if name.starts_with(b"refs/") {
         return name.into();

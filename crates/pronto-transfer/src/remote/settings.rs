@@ -9,30 +9,30 @@ use super::Remote;
 use crate::Result;
 use crate::config::Config;
 
-/// Settings of a connection for one operation.
+/// The settings of a connection for one operation.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The program that serves on the other side (`--upload-pack`).
+    /// The program on the remote side (`--upload-pack`).
     pub upload_pack: Option<bstr::BString>,
-    /// The HTTP proxy; an empty one means none.
+    /// The HTTP proxy; empty for no proxy (`remote.<name>.proxy`).
     pub proxy: Option<bstr::BString>,
     /// The authentication method of the proxy (`remote.<name>.proxyAuthMethod`).
     pub proxy_auth_method: Option<bstr::BString>,
-    /// Which kind of internet address to use.
+    /// The internet protocol version to use (`--ipv4`, `--ipv6`).
     pub family: Family,
-    /// The program that serves local repositories when called with `upload-pack`; the one of the
-    /// environment, or git, if that is not said.
+    /// The program that is called with `upload-pack` to serve local repositories. Unset, the
+    /// program of the environment, or git.
     pub server: Option<PathBuf>,
-    /// Whether a path has to lead to a repository: a bundle is none then.
+    /// Require that a path is a repository, and do not accept bundles.
     pub no_bundles: bool,
 }
 
 impl Settings {
-    /// The same with what is configured for `remote`.
+    /// Returns the settings with unset values replaced by those of `remote`.
     ///
     /// # Errors
-    /// A value is malformed.
+    /// Fails if a setting is malformed.
     pub fn for_remote(&self, remote: &Remote, config: &Config) -> Result<Self> {
         let mut settings = self.clone();
         if settings.upload_pack.is_none() {

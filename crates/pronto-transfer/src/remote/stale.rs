@@ -1,4 +1,4 @@
-//! Tracking refs of refs that a remote no longer has.
+//! Finds stale remote-tracking refs, and symrefs that point to them.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -9,21 +9,21 @@ use super::Refspec;
 use crate::refs::Target;
 use crate::{Repository, Result};
 
-/// A symbolic ref that leads to a ref which is removed.
+/// A symref whose target is deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dangling {
-    /// The full name of the symbolic ref.
+    /// The full name of the symref.
     pub name: BString,
-    /// The ref that is removed.
+    /// The full name of the deleted ref.
     pub target: BString,
 }
 
-/// Returns the local refs that a refspec of `specs` makes of refs that are not among `theirs`, in the order of their
-/// names. Costs a pass over the refs.
+/// Returns the local refs that are destinations of `specs` for remote refs that are not among
+/// `theirs`, sorted by name. Costs an iteration over the refs.
 ///
 /// # Errors
-/// The refs cannot be read.
+/// Fails if the refs cannot be read.
 pub fn stale_refs(
     repository: &Repository,
     specs: &[Refspec],
@@ -49,10 +49,10 @@ pub fn stale_refs(
     Ok(stale)
 }
 
-/// Returns the symbolic refs that lead to one of `gone`. Costs a pass over the refs.
+/// Returns the symrefs that point to one of `gone`. Costs an iteration over the refs.
 ///
 /// # Errors
-/// The refs cannot be read.
+/// Fails if the refs cannot be read.
 pub fn dangling_refs(repository: &Repository, gone: &[BString]) -> Result<Vec<Dangling>> {
     let refs = repository.refs();
     let mut dangling = Vec::new();

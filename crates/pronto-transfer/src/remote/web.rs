@@ -1,4 +1,4 @@
-//! The user's HTTP settings, resolved for each URL that receives a request.
+//! Resolves the user's HTTP settings for each requested URL.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::config::{Config, Key, NormalUrl};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result};
 
-/// Wraps the credentials for a URL before they are used.
+/// A function that wraps the credentials for a URL before they are used.
 pub(crate) type Wrap = Box<dyn Fn(Box<dyn Credentials>) -> Box<dyn Credentials> + Send>;
 
 /// The user's HTTP settings: the configuration, the environment and the options of the command.
@@ -30,12 +30,12 @@ pub(super) struct WebSettings {
     pub(super) logins: Logins,
 }
 
-/// The origin whose requests use `~/.netrc`. The file names hosts without ports and schemes. A server that
-/// names an address must not choose the port that gets the password.
+/// The origin whose requests use `~/.netrc`. The file has hosts without ports and schemes. A server
+/// that sends a URL must not choose the port that receives the password.
 pub(super) enum Logins {
     /// The origin of the first URL, which the user named.
     OfFirst,
-    /// This origin, or none.
+    /// This origin, or no origin.
     Of(Option<Origin>),
 }
 
@@ -73,7 +73,7 @@ impl Web for WebSettings {
     }
 }
 
-/// Fails if what is set for `url` cannot be obeyed.
+/// Checks that the settings for `url` are supported.
 pub(super) fn check(
     url: &Url,
     settings: &Settings,
@@ -138,7 +138,7 @@ impl Lookup<'_> {
         })
     }
 
-    /// `http.postBuffer`, but never less than one packet.
+    /// Returns `http.postBuffer`, but at least the size of one packet.
     fn post_buffer_bytes(&self) -> Result<usize> {
         let set = self
             .entry("postbuffer")
@@ -149,7 +149,8 @@ impl Lookup<'_> {
         Ok(set.unwrap_or(usual).max(MAX_LINE))
     }
 
-    /// As Git, only if both are set.
+    /// Returns the low speed limit. As in Git, both settings must be set (`http.lowSpeedLimit`,
+    /// `http.lowSpeedTime`).
     fn low_speed(&self) -> Result<Option<LowSpeed>> {
         let number = |variable: &str, name: &str| -> Result<u64> {
             if let Some(value) = self.environment.text(variable) {
@@ -164,8 +165,8 @@ impl Lookup<'_> {
         Ok((limit > 0 && seconds > 0).then_some(LowSpeed { limit, time }))
     }
 
-    /// Returns the proxy that the environment names. `HTTP_PROXY` in capitals is ignored: web
-    /// servers set it from a header for programs that they run.
+    /// Returns the proxy of the environment. `HTTP_PROXY` in capitals is ignored, because web
+    /// servers set that variable from a request header for the programs that they run.
     fn proxy(&self) -> Option<String> {
         match self.url.scheme() {
             "https" => self.first_of(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
@@ -174,7 +175,8 @@ impl Lookup<'_> {
     }
 }
 
-/// The general headers and those of the sections for this URL, in their order.
+/// Returns the values of `http.extraHeader`, and of `http.<url>.extraHeader` for this URL, in
+/// order.
 fn extra_headers(config: &Config, url: &NormalUrl) -> Vec<ExtraHeader> {
     let mut headers = Vec::new();
     for entry in config.iter() {
@@ -196,7 +198,8 @@ fn extra_headers(config: &Config, url: &NormalUrl) -> Vec<ExtraHeader> {
     headers
 }
 
-/// The program that makes connections to `host` for `git://`, if there is one.
+/// Returns the program that connects to `host` for `git://`, if there is one (`GIT_PROXY_COMMAND`,
+/// `core.gitProxy`).
 pub(super) fn git_proxy(
     host: &BStr,
     config: &Config,

@@ -1,4 +1,4 @@
-//! The three bands of a connection: data, messages and errors.
+//! The three sidebands of a connection: pack data, messages and errors.
 
 use std::io::{self, IoSlice, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,26 +10,26 @@ use pronto_odb::packing::Counts;
 
 use crate::{Error, ErrorKind};
 
-/// The message to a client that gets no pack.
+/// The message to a client if the pack cannot be created.
 const ABORTED: &str = "aborting due to possible repository corruption on the remote side.";
 
 /// The number of packets that are sent with one system call.
 const PACKETS: usize = 16;
 
-/// Whether data and messages are multiplexed.
+/// The mode of multiplexing data and messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Band {
-    /// There are no messages.
+    /// No sideband: only data are sent.
     #[default]
     None,
-    /// In packets of 1,000 bytes.
+    /// Packets of 1,000 bytes (`side-band`).
     Small,
-    /// In packets of 65,520 bytes.
+    /// Packets of 65,520 bytes (`side-band-64k`).
     Large,
 }
 
 impl Band {
-    /// Returns the capacity of one packet, besides its length and its band.
+    /// Returns the capacity of one packet, without its length and its band number.
     fn payload_bytes(self) -> usize {
         match self {
             Band::Small => 1000 - 5,
@@ -38,16 +38,16 @@ impl Band {
     }
 }
 
-/// The connection.
+/// The output of the connection.
 struct Output<'a> {
     out: &'a mut (dyn Write + Send),
     /// The time of the last data to the client.
     last: Instant,
-    /// Whether it could not be written to.
+    /// Whether a write has failed.
     is_broken: bool,
 }
 
-/// The three bands of one connection.
+/// The three sidebands of one connection.
 pub(super) struct Bands<'a> {
     out: Mutex<Output<'a>>,
     band: Band,
@@ -66,7 +66,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> Bands<'a> {
-    /// The bands of a connection that nothing was sent to yet.
+    /// Creates the sidebands of a connection before anything is sent.
     pub(super) fn new(
         out: &'a mut (dyn Write + Send),
         band: Band,
@@ -86,15 +86,15 @@ impl<'a> Bands<'a> {
         }
     }
 
-    /// Whether the client is gone.
+    /// Whether the connection is broken.
     pub(super) fn is_broken(&self) -> bool {
         locked(&self.out).is_broken
     }
 }
 
 impl Bands<'_> {
-    /// Sends `bytes` on `band`, several packets at a time, without copying them. Without side band
-    /// only data go to the client.
+    /// Sends `bytes` on `band`, several packets at a time, without copying them. Without sideband,
+    /// only data are sent to the client.
     pub(super) fn put(&self, band: u8, bytes: &[u8]) -> io::Result<()> {
         let mut output = locked(&self.out);
         output.last = Instant::now();
@@ -125,7 +125,8 @@ impl Bands<'_> {
         Ok(())
     }
 
-    /// Sends the addresses of packs that the client fetches elsewhere, and the line before the pack.
+    /// Sends the URIs of packs that the client downloads itself (`packfile-uris`), and the line
+    /// before the pack.
     pub(super) fn uris(&self, uris: &[BString]) -> io::Result<()> {
         if !uris.is_empty() {
             self.put(1, b"packfile-uris\n")?;
@@ -137,7 +138,7 @@ impl Bands<'_> {
         self.put(1, b"packfile\n")
     }
 
-    /// Sends progress, or a sign of life.
+    /// Sends progress, or a keep-alive packet.
     pub(super) fn tick(&self) -> io::Result<()> {
         let text = self.news(false);
         if !text.is_empty() {
@@ -209,10 +210,10 @@ impl Bands<'_> {
         output.out.flush()
     }
 
-    /// Tells the client that there is no pack. Returns what Git prints here.
+    /// Sends the error that the pack cannot be created. Returns Git's message.
     pub(super) fn abort(&self, error: &Error) -> io::Result<BString> {
         let mut here = BString::default();
-        // What a hook says went through the band already.
+        // The messages of the hook were sent already.
         let reason = match error.kind() {
             ErrorKind::Hook => String::new(),
             _ => format!("fatal: {}\n", error.message()),
@@ -252,7 +253,7 @@ impl Progress for Bands<'_> {
     }
 }
 
-/// The band of the pack.
+/// A writer to the sideband of the pack.
 pub(super) struct Data<'a, 'b>(pub(super) &'a Bands<'b>);
 
 impl Write for Data<'_, '_> {

@@ -1,4 +1,4 @@
-//! Packs and lists of refs that equal requests share.
+//! Caches of packs and ref lists that equal requests share.
 
 use std::fmt::Debug;
 use std::io::Write;
@@ -16,29 +16,29 @@ use super::shown::View;
 use super::wish::Wish;
 use crate::{Repository, Result};
 
-/// The identity of a pack: a digest of the repository, of what was asked for, and of all that decides
-/// what is sent.
+/// The key of a cached pack: a digest of the repository, of the request, and of everything else
+/// that determines the content of the pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PackKey(ObjectId);
 
 impl PackKey {
-    /// Returns the key of a pack that `parts` identify.
+    /// Returns the key of the pack that `parts` identify.
     pub fn of(parts: &[u8]) -> PackKey {
         PackKey(Parts::of(parts))
     }
 }
 
-/// A store of packs that were sent, from which equal requests are answered.
+/// A cache of sent packs, from which equal requests are served.
 ///
-/// Whether a client may have what it wants is decided before a pack is asked for. A cache gives one client
-/// what another one was sent, for equal keys only.
+/// Access checks precede the use of the cache. A cache sends the pack of one client to another
+/// client for equal keys only.
 pub trait PackCache: Debug + Send + Sync {
-    /// Sends the pack of `key` down `out`, and returns what it has. `make` makes it, unless the cache
-    /// has it already, or it is being made for another client. `make` may be called on this thread while
-    /// `out` is written to by another one.
+    /// Sends the pack of `key` to `out`, and returns its counts. `make` creates the pack, unless
+    /// the cache has it already, or it is being created for another client. `make` may be called on
+    /// this thread while another thread writes to `out`.
     ///
     /// # Errors
-    /// Those of `make` and of `out`, or `interrupt` was triggered.
+    /// Fails with the errors of `make` and `out`, or if `interrupt` is triggered.
     fn send(
         &self,
         key: &PackKey,
@@ -48,32 +48,33 @@ pub trait PackCache: Debug + Send + Sync {
     ) -> Result<Counts>;
 }
 
-/// The identity of a list of refs.
+/// The key of a cached ref list.
 ///
-/// A later state of the references makes lists of earlier ones useless, so that a cache needs one list for each
-/// `subject` only.
+/// A new state of the refs makes older lists useless, so that a cache needs only one list for each
+/// `subject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ListingKey {
-    /// A digest of the repository, and of all that decides which of its references are listed.
+    /// A digest of the repository, and of everything that determines which refs are listed.
     pub subject: ObjectId,
-    /// A digest of the state of the references.
+    /// A digest of the state of the refs.
     pub state: ObjectId,
 }
 
-/// A store of lists of refs as they were sent. Any entry may be forgotten at any time.
+/// A cache of ref lists in the format in which they are sent. Any entry may be evicted at any time.
 pub trait ListingCache: Debug + Send + Sync {
-    /// Returns the list of `key`, if it is kept.
+    /// Returns the list of `key`, if it is cached.
     fn get(&self, key: &ListingKey) -> Option<Arc<[u8]>>;
 
-    /// Keeps a list, instead of one of the same subject in another state.
+    /// Caches a list, and replaces the list of the same subject in another state.
     fn put(&self, key: ListingKey, listing: Arc<[u8]>);
 }
 
-/// Returns the key of a list of the refs of `view`, chosen by arguments with the digest `choice`; `None` if another state of the references
-/// could have the same. `view_of` is [`Options::view_of`](super::Options::view_of).
+/// Returns the key of a list of the refs of `view`, selected by arguments with the digest `choice`;
+/// `None` if another state of the refs could have the same key. `view_of` is
+/// [`Options::view_of`](super::Options::view_of).
 ///
 /// # Errors
-/// References cannot be read.
+/// Fails if the refs cannot be read.
 pub(super) fn listing_key(
     view: &View<'_>,
     choice: &ObjectId,
@@ -103,7 +104,7 @@ pub(super) fn listing_key(
 }
 
 impl ListingKey {
-    /// Returns the key of the list that `subject` identifies, in the state that `state` identifies.
+    /// Returns the key for the digests of `subject` and `state`.
     pub fn of(subject: &[u8], state: &[u8]) -> ListingKey {
         ListingKey {
             subject: Parts::of(subject),
@@ -112,10 +113,10 @@ impl ListingKey {
     }
 }
 
-/// Whether bitmaps answer `wish`: then its pack is copied faster than it is looked up.
+/// Whether bitmaps answer `wish`. In that case creating the pack is faster than a cache lookup.
 ///
 /// # Errors
-/// Bitmaps or settings cannot be read.
+/// Fails if bitmaps or settings cannot be read.
 pub(super) fn is_copied(view: &Repository, wish: &Wish) -> Result<bool> {
     let has_rules = !matches!(
         wish.filter,
@@ -124,10 +125,10 @@ pub(super) fn is_copied(view: &Repository, wish: &Wish) -> Result<bool> {
     Ok(!wish.is_cut && !has_rules && view.has_usable_bitmaps()?)
 }
 
-/// The key of the objects and the pack for `wish`; `None` if an equal one could get others.
+/// Returns the key of the pack for `wish`; `None` if an equal request could result in another pack.
 ///
 /// # Errors
-/// References or settings cannot be read.
+/// Fails if refs or settings cannot be read.
 pub(super) fn key(
     view: &Repository,
     wish: &Wish,
@@ -155,7 +156,7 @@ pub(super) fn key(
     for promisor in &wish.promisors {
         parts.add(promisor);
     }
-    // All settings of packs.
+    // The debug text contains all settings of packs.
     parts.add(format!("{options:?}").as_bytes());
     if wish.include_tags {
         view.refs().for_each("refs/tags/", |tag| {
@@ -167,8 +168,8 @@ pub(super) fn key(
     Ok(Some(PackKey(parts.finish())))
 }
 
-/// Whether a filter lets the same objects through at any time. The patterns of `sparse:oid` are named by a
-/// revision, which may move.
+/// Whether a filter always selects the same objects. The patterns of `sparse:oid` are named by a
+/// revision, which may change.
 fn is_fixed(filter: &Filter) -> bool {
     match filter {
         Filter::SparseOid(_) => false,
@@ -177,7 +178,7 @@ fn is_fixed(filter: &Filter) -> bool {
     }
 }
 
-/// A digest of parts of any length.
+/// Computes a digest of parts of any length.
 pub(super) struct Parts(TrailerDigester);
 
 impl Parts {

@@ -1,4 +1,4 @@
-//! Determines the common commits of both sides.
+//! Determines the common commits of a negotiation.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,28 +8,28 @@ use pronto_hash::ObjectId;
 use crate::objects::from_odb;
 use crate::{Repository, Result};
 
-/// The objects that the client says it has and that are here.
+/// The haves of the client that exist on the server.
 #[derive(Debug, Default)]
 pub(super) struct Common {
-    /// In the order in which they were named, without those that others imply.
+    /// The haves in the order of the client, without those that are implied by others.
     pub(super) ids: Vec<ObjectId>,
-    /// The objects that were named.
+    /// The haves that the client has sent.
     named: HashSet<ObjectId>,
-    /// Those objects, and the parents of the commits among them.
+    /// The haves, and the parents of the commits among them.
     known: HashSet<ObjectId>,
-    /// The time of the oldest commit among them.
+    /// The time of the oldest commit among the haves.
     oldest: Option<i64>,
-    /// Wanted commits that are known to lead to one of them.
+    /// The wanted commits for which it is known whether a have is reachable from them.
     settled: HashMap<ObjectId, bool>,
 }
 
 impl Common {
-    /// Records an object that is here.
+    /// Records an existing have.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if the object cannot be read.
     pub(super) fn add(&mut self, repository: &Repository, id: ObjectId) -> Result<()> {
-        // A client may name one object a million times.
+        // A client may send the same object a million times.
         if !self.named.insert(id) {
             return Ok(());
         }
@@ -51,11 +51,11 @@ impl Common {
         Ok(())
     }
 
-    /// Whether enough is known: every wanted commit leads to something that both have. Walks no
-    /// further back than to the oldest of what both have.
+    /// Whether the negotiation has found enough common commits: a have is reachable from every
+    /// want. Walks no further than to the oldest have.
     ///
     /// # Errors
-    /// A commit cannot be read.
+    /// Fails if a commit cannot be read.
     pub(super) fn is_enough(
         &mut self,
         repository: &Repository,
@@ -80,7 +80,7 @@ impl Common {
 
     fn leads_to_common(&self, repository: &Repository, start: ObjectId) -> Result<bool> {
         let header = repository.objects()?.header(&start).map_err(from_odb)?;
-        // For an object that is not a commit this cannot be determined.
+        // Reachability from an object other than a commit cannot be determined.
         if header.is_none_or(|header| header.kind != ObjectKind::Commit) {
             return Ok(true);
         }

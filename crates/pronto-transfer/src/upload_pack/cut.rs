@@ -1,6 +1,7 @@
-//! Shallow history: where the history that the client gets ends, and what it is told about that.
+//! Shallow fetches: determines the shallow boundary for the client, and the `shallow` and
+//! `unshallow` lines.
 //!
-//! The commits are visited in Git's order, because the client sees it in the order of the lines.
+//! Commits are visited in Git's order, because the client observes the order of the lines.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -18,35 +19,35 @@ use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_object::CommitLinks;
 
-/// The lines of the client about the end of its history.
+/// The lines of the client about shallow history (`shallow`, `deepen`, …).
 #[derive(Debug, Default)]
 pub(super) struct Deepening {
-    /// Its commits without parents, as far as they are here.
+    /// The shallow commits of the client that exist on the server.
     pub(super) client: Vec<ObjectId>,
     seen: HashSet<ObjectId>,
     depth: Option<u32>,
     since: Option<u64>,
-    /// The objects that `deepen-not` names.
+    /// The objects of `deepen-not`.
     not: Vec<ObjectId>,
     excludes: bool,
     pub(super) is_relative: bool,
 }
 
-/// The end of the history that a client gets.
+/// The shallow boundary of the response.
 #[derive(Debug, Default)]
 pub(super) struct Cut {
-    /// The lines for the client; `None` if it gets none.
+    /// The lines for the client; `None` if no lines are sent.
     pub(super) lines: Option<Vec<String>>,
-    /// The commits at which the client's history ends.
+    /// The shallow commits of the client after the fetch.
     pub(super) commits: Vec<ObjectId>,
-    /// More objects that the client wants: the parents of commits that get them back.
+    /// Additional wants: the parents of commits that are no longer shallow.
     pub(super) wants: Vec<ObjectId>,
-    /// More objects that it has: those commits.
+    /// Additional haves: the commits that are no longer shallow.
     pub(super) haves: Vec<ObjectId>,
 }
 
 impl Deepening {
-    /// Whether the client said something.
+    /// Whether the client has sent a line about shallow history.
     pub(super) fn is_requested(&self) -> bool {
         self.is_deepening() || !self.client.is_empty()
     }
@@ -55,7 +56,7 @@ impl Deepening {
         self.depth.is_some() || self.excludes
     }
 
-    /// Returns the part of the trace of a request that is about shallow history, in Git's words.
+    /// Returns the part about shallow history of a request's trace, in Git's words.
     pub(super) fn traced(&self) -> String {
         format!(
             "\"depth\":{},\"shallows\":{},\"deepen-since\":{},\"deepen-not\":{},\
@@ -68,10 +69,10 @@ impl Deepening {
         )
     }
 
-    /// Takes `line`, if it is about shallow history; whether it is.
+    /// Records `line`, if it is about shallow history. Returns whether it is.
     ///
     /// # Errors
-    /// It names something that is no commit, or no ref.
+    /// Fails if the line names an object that is not a commit, or a missing ref.
     pub(super) fn take(&mut self, view: &View<'_>, line: &Line<'_>) -> Result<bool> {
         match line {
             Line::Shallow(id) => self.shallow(view.repository, *id)?,
@@ -108,7 +109,7 @@ impl Deepening {
             return Err(too_much());
         }
         let found = view.repository.find_reference(name)?;
-        // A hidden ref is as one that does not exist.
+        // A hidden ref is treated as missing.
         let found = found.filter(|found| !view.hides_full(found.direct.as_ref()));
         let found = match found {
             Some(found) if !found.is_ambiguous => found,
@@ -127,11 +128,11 @@ impl Deepening {
         Ok(())
     }
 
-    /// Determines where the client's history ends when it has `wants`. `is_v2` cuts a request
-    /// without depth to what is here.
+    /// Determines the shallow boundary for `wants`. With `is_v2`, a request without depth is
+    /// limited by the server's own shallow boundary.
     ///
     /// # Errors
-    /// The requests contradict each other, nothing is selected, or a commit cannot be read.
+    /// Fails if the lines contradict each other, no commit is selected, or a commit cannot be read.
     pub(super) fn cut(
         &self,
         repository: &Repository,
@@ -224,19 +225,19 @@ impl Deepening {
     }
 }
 
-/// The commits of a history, up to its end.
+/// The commits of a shallow history.
 #[derive(Debug, Default)]
 struct Boundary {
-    /// Its commits without parents, the last one found first.
+    /// The shallow commits, the last found first.
     ends: Vec<ObjectId>,
-    /// Its other commits.
+    /// The other commits.
     inside: HashSet<ObjectId>,
 }
 
-/// Commits, with the parents that they have here. Each is read once.
+/// Reads commits with their parents in this repository. Each commit is read once.
 struct History<'a> {
     repository: &'a Repository,
-    /// The commits at which history ends here.
+    /// The shallow commits of the server.
     own: &'a HashSet<ObjectId>,
     interrupt: &'a Interrupt,
     read: HashMap<ObjectId, CommitLinks>,
@@ -252,12 +253,12 @@ impl History<'_> {
         (self.read.get(id)).ok_or_else(|| Error::new(ErrorKind::Object, "could not read commit"))
     }
 
-    /// The links of a commit as it says itself.
+    /// Returns the links of a commit as its object contains them, regardless of shallow commits.
     fn written(&self, id: &ObjectId) -> Result<CommitLinks> {
         links_in(self.repository.objects()?, id, &mut Vec::new())
     }
 
-    /// The commits that `ids` are or lead to by tags.
+    /// Peels `ids` to commits.
     fn commits(&self, ids: &[ObjectId]) -> Result<Vec<ObjectId>> {
         let mut commits = Vec::with_capacity(ids.len());
         for id in ids {
@@ -270,9 +271,9 @@ impl History<'_> {
         Ok(commits)
     }
 
-    /// Visits commits from `heads` with their distances, again where a shorter way leads to them.
-    /// `visit` decides whether the parents of a commit are visited. All heads and their last
-    /// parents come before other parents, as in Git.
+    /// Visits commits from `heads` with their distances, and visits a commit again if a shorter
+    /// path to it is found. `visit` decides whether the parents of a commit are visited. As in Git,
+    /// all heads and their last parents precede other parents.
     fn walk(
         &mut self,
         heads: &[ObjectId],
@@ -344,7 +345,8 @@ impl History<'_> {
         Ok(nearest)
     }
 
-    /// The commits that `wants` lead to and `not` do not, not older than `since`, newest first.
+    /// Returns the commits that are reachable from `wants` and not from `not`, and are not older
+    /// than `since`, the newest first.
     fn selected(
         &mut self,
         wants: &[ObjectId],
@@ -384,7 +386,7 @@ impl History<'_> {
         Ok(seen)
     }
 
-    /// The end of a history of these commits: those that would lose a parent.
+    /// Returns the boundary of a history of these commits: the commits that would lose a parent.
     fn ends_of(&mut self, selected: &[ObjectId]) -> Result<Boundary> {
         let inside: HashSet<ObjectId> = selected.iter().copied().collect();
         let (mut ends, mut added) = (Vec::new(), HashSet::new());

@@ -4,17 +4,19 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::Config;
 
-/// Patterns in the order of the configuration: the last one that fits decides.
+/// The patterns of hidden refs, in the order of the configuration. The last matching pattern
+/// decides.
 #[derive(Clone, Debug, Default)]
 pub struct Hidden(Vec<BString>);
 
 impl Hidden {
-    /// Those that are hidden from fetches.
+    /// Returns the patterns of refs that are hidden from fetches (`transfer.hideRefs`,
+    /// `uploadpack.hideRefs`).
     pub fn configured(config: &Config) -> Hidden {
         Hidden::of(config, &[b"transfer.hiderefs", b"uploadpack.hiderefs"])
     }
 
-    /// Those that are hidden from fetches or pushes.
+    /// Returns the patterns of refs that are hidden from fetches or pushes.
     pub fn from_peers(config: &Config) -> Hidden {
         let keys: [&[u8]; 3] = [
             b"transfer.hiderefs",
@@ -24,7 +26,8 @@ impl Hidden {
         Hidden::of(config, &keys)
     }
 
-    /// Those that are hidden from who pushes.
+    /// Returns the patterns of refs that are hidden from pushes (`transfer.hideRefs`,
+    /// `receive.hideRefs`).
     pub fn from_pushers(config: &Config) -> Hidden {
         Hidden::of(config, &[b"transfer.hiderefs", b"receive.hiderefs"])
     }
@@ -41,13 +44,14 @@ impl Hidden {
         )
     }
 
-    /// Whether the reference `name` is hidden.
+    /// Whether the ref `name` is hidden.
     pub fn hides(&self, name: &BStr) -> bool {
         self.hides_in(Some(name), name)
     }
 
-    /// Whether a reference is hidden that has this full name, and this name in its namespace; `None`
-    /// if it is outside of the namespace. Patterns with `^` are compared with the full name.
+    /// Whether a ref with the full name `full` and the name `name` in its namespace is hidden.
+    /// `name` is `None` if the ref is outside of the namespace. Patterns with `^` are compared with
+    /// the full name.
     pub fn hides_in(&self, name: Option<&BStr>, full: &BStr) -> bool {
         for pattern in self.0.iter().rev() {
             let (pattern, hides) = match pattern.strip_prefix(b"!") {

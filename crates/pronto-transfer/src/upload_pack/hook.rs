@@ -1,4 +1,4 @@
-//! `uploadpack.packObjectsHook`: a program that runs in place of `git pack-objects`.
+//! Runs `uploadpack.packObjectsHook`, a program that replaces `git pack-objects`.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -12,10 +12,10 @@ use super::unwritable;
 use super::wish::Wish;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The number of bytes that are read at once.
+/// The size of the pieces in which output is read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The longest line before a pack. A longer one is data.
+/// The longest line before a pack. A longer line is pack data.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// A call of the program.
@@ -25,11 +25,12 @@ pub(super) struct Hook<'a> {
     pub(super) wish: &'a Wish,
 }
 
-/// Runs the program with the arguments and the input that `git pack-objects` would get, and sends
-/// what it prints. Returns no counts: the program reports them itself.
+/// Runs the program with the arguments and the input of `git pack-objects`, and sends its output.
+/// Returns no counts, because the program reports them itself.
 ///
 /// # Errors
-/// It cannot be started or fails ([`ErrorKind::Hook`]), or the client is gone.
+/// Fails with [`ErrorKind::Hook`] if the program cannot be started or fails, and with another kind
+/// if the connection breaks.
 pub(super) fn run<T>(hook: &Hook<'_>, bands: &Bands<'_>) -> Result<Option<T>> {
     let input = hook.input()?;
     let mut command = hook.command();
@@ -53,7 +54,7 @@ pub(super) fn run<T>(hook: &Hook<'_>, bands: &Bands<'_>) -> Result<Option<T>> {
     };
     let has_uris = !hook.wish.uri_protocols.is_empty();
     std::thread::scope(|scope| {
-        // A program that does not read has its own way to say so.
+        // A program that does not read its input reports its own error.
         scope.spawn(move || _ = stdin.write_all(&input));
         scope.spawn(|| relay_messages(stderr, bands));
         relay_pack(stdout, has_uris, bands)
@@ -103,7 +104,7 @@ impl Hook<'_> {
         for protocol in &wish.uri_protocols {
             value("--uri-protocol=", protocol.as_bstr());
         }
-        // As after the change of directory in Git's server.
+        // The same environment as in Git's server, which changes into the git directory.
         command.current_dir(self.view.git_dir()).env("GIT_DIR", ".");
         command
     }
@@ -133,12 +134,13 @@ impl Hook<'_> {
 fn relay_messages(mut from: ChildStderr, bands: &Bands<'_>) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = from.read(&mut piece) {
-        // The band of the pack says whether the client is still there.
+        // A broken connection is detected when the pack is sent.
         let _ = bands.put(2, piece.get(..count).unwrap_or_default());
     }
 }
 
-/// Sends the pack. With addresses of packs the program prints them before it, one a line.
+/// Sends the pack. With `has_uris`, the program prints the URIs of packs before it, one on each
+/// line.
 fn relay_pack(mut from: ChildStdout, has_uris: bool, bands: &Bands<'_>) -> io::Result<()> {
     let mut waiting = Vec::new();
     let mut uris: Vec<BString> = Vec::new();
@@ -170,7 +172,7 @@ fn relay_pack(mut from: ChildStdout, has_uris: bool, bands: &Bands<'_>) -> io::R
     Ok(())
 }
 
-/// A child that is not left behind.
+/// A child process, which is ended on drop.
 struct Ending(Child);
 
 impl Drop for Ending {

@@ -1,7 +1,7 @@
-//! Bundles from which clones start: a header, and behind it the pack of a repository as it is.
+//! Bundles for clones: a header, followed by an existing pack of the repository.
 //!
-//! A bundle is as public as the refs that are shown. It is made only of a pack that holds what these refs
-//! lead to, and nothing else.
+//! A bundle is as public as the advertised refs. It is created only from a pack that contains
+//! exactly the objects reachable from these refs.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Debug;
@@ -26,40 +26,42 @@ use crate::objects::from_odb;
 use crate::{Repository, Result};
 use pronto_object::TagRef;
 
-/// The most refs of a header: a client makes a ref of each.
+/// The limit for the number of refs in a header. A client creates a ref for each.
 const MOST_REFS: usize = 4096;
 
-/// The most commits that may be newer than the pack: a client fetches them after the bundle.
+/// The limit for the number of commits that are newer than the pack. A client fetches them after
+/// the bundle.
 const MOST_NEWER: usize = 1 << 16;
 
-/// A source of bundles for clones. Requests share it.
+/// A source of bundles for clones. All requests share it.
 pub trait BundleSource: Debug + Send + Sync {
-    /// Returns whether there may be a bundle of `repository`. This is asked in each advertisement, so it
-    /// must be cheap.
+    /// Returns whether there may be a bundle of `repository`. This function is called for each
+    /// advertisement, so it must be cheap.
     fn may_have(&self, repository: &Repository) -> bool;
 
-    /// Returns the address of a bundle of `repository`, relative to the address of the repository.
+    /// Returns the URL of a bundle of `repository`, relative to the URL of the repository.
     ///
     /// # Errors
-    /// The repository cannot be read, or `interrupt` was triggered.
+    /// Fails if the repository cannot be read, or `interrupt` is triggered.
     fn uri(&self, repository: &Repository, interrupt: &Interrupt) -> Result<Option<String>>;
 }
 
-/// A pack which is a bundle behind a header.
+/// A bundle, which consists of a header and an existing pack.
 #[derive(Clone, Debug)]
 pub struct PackedBundle {
-    /// The header. Any header that was made for an equal [`key`](Self::key) describes the pack, too.
+    /// The header. Each header that was created for an equal [`key`](Self::key) describes the pack,
+    /// too.
     pub header: Arc<[u8]>,
     /// The path of the pack.
     pub pack: PathBuf,
     /// The checksum of the pack.
     pub checksum: ObjectId,
-    /// The identity of the repository, the pack and the rules by which refs are hidden.
+    /// The key: the digests of the repository, the pack and the rules of hidden refs.
     pub key: ListingKey,
 }
 
 impl PackedBundle {
-    /// Returns a name for the file, which another pack or another header does not have.
+    /// Returns a file name that is unique for the pack and the header.
     pub fn file_name(&self) -> String {
         let mut digest = TrailerDigester::new(Kind::Sha256);
         digest.update(&self.header);
@@ -67,8 +69,8 @@ impl PackedBundle {
     }
 }
 
-/// Returns whether there may be a [`PackedBundle`]: there is a pack with bitmaps, of at least `least_bytes`.
-/// Costs reading a directory.
+/// Returns whether there may be a [`PackedBundle`], that is, a pack with bitmaps of at least
+/// `least_bytes`. Costs one directory listing.
 pub fn may_have_packed_bundle(repository: &Repository, least_bytes: u64) -> bool {
     let directory = repository.common_dir().join("objects").join("pack");
     let Ok(entries) = std::fs::read_dir(directory) else {
@@ -82,21 +84,23 @@ pub fn may_have_packed_bundle(repository: &Repository, least_bytes: u64) -> bool
     })
 }
 
-/// Returns whether a pack has at least `least_bytes`. The file of one that is read by blocks is shorter.
+/// Returns whether a pack has at least `least_bytes`. The file of a pack that is read in blocks is
+/// shorter.
 fn is_large(pack: &Path, least_bytes: u64) -> bool {
     view::View::open(pack, Access::Positional).is_ok_and(|pack| pack.len() >= least_bytes)
 }
 
-/// Returns the pack with bitmaps as a bundle, if it has at least `least_bytes`, and exactly the objects that the
-/// shown refs led to when it was made. `None` if it has others, if something changes history (grafts,
-/// replacements, shallow commits), or in a namespace. `identity` stands for the repository in the
-/// [`key`](PackedBundle::key): another one has another, and views of one have the same.
+/// Returns the pack with bitmaps as a bundle, if it has at least `least_bytes`, and exactly the
+/// objects that were reachable from the advertised refs when it was created. Returns `None` if the
+/// pack has other objects, if the history is modified (grafts, replace refs, shallow commits), or
+/// in a namespace. `identity` identifies the repository in the [`key`](PackedBundle::key):
+/// different repositories have different identities, and views of one repository have the same.
 ///
-/// Costs reading the refs, the commits that are newer than the pack, and a bitmap for each ref that leads to
-/// something that the ones before do not.
+/// Costs reading the refs, the commits that are newer than the pack, and a bitmap for each ref that
+/// reaches objects that the previous refs do not.
 ///
 /// # Errors
-/// References or objects cannot be read, or `interrupt` was triggered.
+/// Fails if refs or objects cannot be read, or `interrupt` is triggered.
 pub fn packed_bundle(
     repository: &Repository,
     least_bytes: u64,
@@ -157,8 +161,9 @@ fn header(repository: &Repository, references: Vec<Reference>) -> Vec<u8> {
     bytes
 }
 
-/// Objects of the pack from which the shown refs lead to all others that they lead to in it; `None` if they
-/// are too many, or too much is newer.
+/// Returns the tips for the header: objects of the pack from which all objects of the pack that the
+/// advertised refs reach are reachable. `None` if there are too many tips, or too many newer
+/// commits.
 fn tips(
     repository: &Repository,
     hidden: &Hidden,
@@ -174,7 +179,7 @@ fn tips(
         buffer: Vec::new(),
     };
     let mut shown = View { repository, hidden }.shown(&[], false)?;
-    // `HEAD` last: it most often leads to what a branch leads to.
+    // `HEAD` is the last, because it usually points to the same object as a branch.
     shown.sort_by_key(|found| found.name == "HEAD");
     for found in shown {
         interrupt.check().map_err(interrupted)?;
@@ -188,21 +193,21 @@ fn tips(
     Ok(Some(tips.references))
 }
 
-/// The refs of a header during the search for them.
+/// The refs of a header, while they are searched.
 struct Tips<'a> {
     repository: &'a Repository,
     bitmaps: &'a Bitmapped,
-    /// The objects that the refs are known to lead to.
+    /// The objects that are known to be reachable from the refs.
     covered: Bits,
     references: Vec<Reference>,
-    /// Commits and tags that the pack does not have.
+    /// The commits and tags that the pack lacks.
     newer: HashSet<ObjectId>,
     buffer: Vec<u8>,
 }
 
 impl Tips<'_> {
-    /// Adds what the pack has of a ref: its object, or the nearest ones in its history. Returns whether all is
-    /// within the bounds.
+    /// Adds the object of a ref, or its nearest ancestors in the pack. Returns whether the limits
+    /// still hold.
     fn add(&mut self, name: BString, id: ObjectId, interrupt: &Interrupt) -> Result<bool> {
         let mut queue = VecDeque::from([id]);
         let is_branch = name.starts_with(b"refs/heads/");
@@ -210,7 +215,7 @@ impl Tips<'_> {
         while let Some(next) = queue.pop_front() {
             if let Some(bit) = self.bitmaps.bit(&next).map_err(from_odb)? {
                 if self.cover(&next, bit)? {
-                    // The first parents of a branch were once the branch.
+                    // The first parents of a branch are previous values of the branch.
                     let own = name.take_if(|_| is_branch || next == id);
                     let name = own.unwrap_or_else(|| format!("refs/heads/{next}").into());
                     self.references.push(Reference { id: next, name });
@@ -237,7 +242,8 @@ impl Tips<'_> {
         Ok(true)
     }
 
-    /// Records the object of `bit`, and what its bitmap says that it leads to; whether it was new.
+    /// Records the object of `bit`, and the objects reachable from it by its bitmap. Returns
+    /// whether the object was new.
     fn cover(&mut self, id: &ObjectId, bit: u32) -> Result<bool> {
         if !self.covered.insert(bit) {
             return Ok(false);

@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::{Repository, Result};
 
-/// A promisor remote, as far as clients see it.
+/// The advertised properties of a promisor remote.
 struct Promisor {
     name: BString,
     url: BString,
@@ -12,10 +12,10 @@ struct Promisor {
     token: Option<BString>,
 }
 
-/// The value of the capability; `None` if there is none.
+/// Returns the value of the capability `promisor-remote`; `None` if it is not advertised.
 ///
 /// # Errors
-/// A configured value is not of its type.
+/// Fails if a setting has an invalid value.
 pub(super) fn advertised(repository: &Repository) -> Result<Option<BString>> {
     if !repository.config().bool_or("promisor.advertise", false)? {
         return Ok(None);
@@ -41,10 +41,10 @@ pub(super) fn advertised(repository: &Repository) -> Result<Option<BString>> {
     Ok((!value.is_empty()).then(|| value.into()))
 }
 
-/// Those of the advertised remotes that the answer of a client names.
+/// Returns the advertised remotes that the client has accepted.
 ///
 /// # Errors
-/// As [`advertised`].
+/// The same as for [`advertised`].
 pub(super) fn accepted(repository: &Repository, answer: &[u8]) -> Result<Vec<BString>> {
     let known = promisors(repository)?;
     let names = answer.split_str(";").map(decode);

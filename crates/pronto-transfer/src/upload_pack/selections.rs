@@ -1,4 +1,4 @@
-//! Selections of objects that equal requests share while one of them runs.
+//! Shares selections of objects between equal requests, while one of them runs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,20 +11,20 @@ use super::cache::PackKey;
 use crate::Result;
 use crate::interrupted;
 
-/// The interval in which a waiting request looks whether it was interrupted.
+/// The interval in which a waiting request checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The selections of the requests that run. Requests of a server share it. `Send + Sync`.
+/// The selections of the running requests, shared by all requests of a server. `Send + Sync`.
 ///
-/// The objects of a key never change, because objects do not: a selection that was made for one request holds
-/// for all that are equal. A table entry does not keep a selection, or the packs that it has opened: it ends
-/// with the last request that uses it.
+/// The objects of a key never change, so that a selection is valid for all equal requests. A table
+/// entry does not keep a selection alive, nor the packs that it has opened: they are released after
+/// the last request that uses them.
 #[derive(Debug, Default)]
 pub struct Selections {
     by_key: Mutex<HashMap<PackKey, Weak<Shared>>>,
 }
 
-/// A selection, for the requests that have it or wait for it.
+/// A selection, shared by the requests that use it or wait for it.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
@@ -33,22 +33,23 @@ struct Shared {
 
 #[derive(Debug, Default)]
 enum State {
-    /// A request is to make it.
+    /// The next request makes the selection.
     #[default]
     Free,
-    /// A request makes it.
+    /// A request is making the selection.
     Begun,
     Made(Arc<Selection>),
 }
 
-/// Gives the making to another request, if it ends without a selection.
+/// Guards the making of a selection. If the value is dropped without a selection, another request
+/// makes it.
 struct Making<'a>(&'a Shared);
 
-/// The selection of a request, which others may share as long as it exists.
+/// The selection of a request, which other requests may share while the value exists.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) selection: Arc<Selection>,
-    /// Keeps the table entry.
+    /// Keeps the table entry alive.
     _shared: Option<Arc<Shared>>,
 }
 
@@ -63,11 +64,11 @@ impl Held {
 }
 
 impl Selections {
-    /// Returns the selection of `key`, which `make` makes unless another request has made it. Waits while
-    /// another one makes it; if that one fails, the next tries.
+    /// Returns the selection of `key`. Calls `make` unless another request has made the selection.
+    /// Waits while another request makes it; if that request fails, the next one tries.
     ///
     /// # Errors
-    /// Those of `make`, or `interrupt` was triggered.
+    /// Fails with the errors of `make`, or if `interrupt` is triggered.
     pub(super) fn get(
         &self,
         key: &PackKey,
@@ -160,7 +161,7 @@ mod tests {
             }
         });
         assert_eq!(made.load(Ordering::Relaxed), 1);
-        // Nothing is left of it.
+        // The selection was released.
         let make = || Err(Error::new(ErrorKind::Object, "made again"));
         let again = selections.get(&key, make, &Interrupt::new());
         assert!(
@@ -199,7 +200,7 @@ mod tests {
         let interrupt = Interrupt::new();
         let make = || {
             interrupt.trigger();
-            // On this thread another request would wait for ever.
+            // Another request on this thread would wait forever.
             let held = selections.get(&key, || Ok(Selection::default()), &interrupt);
             assert!(held.is_err());
             Ok(Selection::default())

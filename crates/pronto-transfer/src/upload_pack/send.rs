@@ -1,4 +1,4 @@
-//! Makes the pack, and sends it.
+//! Creates the pack, and sends it.
 
 use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -40,7 +40,7 @@ pub(super) fn record(wish: &Wish, want_refs: usize, deepening: &Deepening) {
 }
 
 impl Session<'_> {
-    /// Sends a pack of what is wanted, of the history in `view`, and ends the side band.
+    /// Sends a pack with the wanted objects, of the history in `view`, and ends the sideband.
     pub(super) fn send(&mut self, view: &Repository, wish: &Wish) -> Result<Ended> {
         let bands = Bands::new(
             &mut *self.out,
@@ -67,7 +67,7 @@ impl Session<'_> {
                     let _ = bands.tick();
                 }
             };
-            // Without it there is only less to see.
+            // Without the thread, only progress is missing.
             let ticking = match wish.band {
                 Band::None => None,
                 _ => std::thread::Builder::new().spawn_scoped(scope, ticker).ok(),
@@ -95,7 +95,7 @@ impl Session<'_> {
     }
 }
 
-/// The means by which a pack is made and sent.
+/// The shared caches, and the interrupt, for creating a pack.
 #[derive(Clone, Copy)]
 struct Means<'a> {
     cache: Option<&'a dyn PackCache>,
@@ -119,7 +119,7 @@ fn pack(
     let is_copied = key.is_some() && cache::is_copied(view, wish)?;
     let mut make = |out: &mut dyn Write| {
         let select = || select(view, wish, bands, means.interrupt);
-        // A pack that is shared is made once in any case.
+        // A shared pack is created only once anyway.
         let held = match (means.selections, &key) {
             (Some(selections), Some(key)) if is_copied => {
                 selections.get(key, select, means.interrupt)?
@@ -147,7 +147,7 @@ fn pack(
     counts.map(Some)
 }
 
-/// Selects the objects of the pack, and sends the addresses of packs that the client fetches elsewhere.
+/// Selects the objects of the pack, and sends the URIs of packs that the client downloads itself.
 fn select(
     view: &Repository,
     wish: &Wish,
@@ -172,7 +172,7 @@ fn select(
     Ok(selection)
 }
 
-/// Names a missing object as Git does, if that is the reason of `error`.
+/// Converts `error` into Git's message for a missing object, if a missing object is the reason.
 fn unreadable(view: &Repository, selection: &Selection, error: Error) -> Error {
     let ids = selection.members.iter().map(|member| member.id);
     let ids: Vec<ObjectId> = ids.collect();
@@ -189,8 +189,8 @@ fn unreadable(view: &Repository, selection: &Selection, error: Error) -> Error {
     }
 }
 
-/// Selects the objects of the pack. Where a promisor remote has missing ones, they are left out for a
-/// client that can use that remote. By default the server does not fetch for its clients.
+/// Selects the objects of the pack. Missing objects of a promisor remote are left out if the client
+/// can use that remote. By default the server does not fetch objects for its clients.
 fn selected(
     view: &Repository,
     wish: &Wish,

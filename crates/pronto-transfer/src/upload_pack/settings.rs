@@ -1,4 +1,4 @@
-//! The configuration of upload-pack.
+//! The settings of `git upload-pack`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use super::hidden::Hidden;
 use crate::config::{Config, Scope};
 use crate::{Error, ErrorKind, Result};
 
-/// After this time without data the client might assume that the connection is dead
-/// (`uploadpack.keepAlive`).
+/// The default of `uploadpack.keepAlive`: the time without data after which a keep-alive packet is
+/// sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
-/// Which objects a client of version 0 or 1 may want that are not advertised.
+/// The objects that a client of version 0 or 1 may request although they are not advertised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AllowedWants {
-    /// Those of hidden refs (`uploadpack.allowTipSHA1InWant`).
+    /// The tips of hidden refs (`uploadpack.allowTipSHA1InWant`).
     pub(super) tips: bool,
-    /// Those reachable from refs (`uploadpack.allowReachableSHA1InWant`).
+    /// Objects that are reachable from refs (`uploadpack.allowReachableSHA1InWant`).
     pub(super) reachable: bool,
-    /// All (`uploadpack.allowAnySHA1InWant`).
+    /// All objects (`uploadpack.allowAnySHA1InWant`).
     pub(super) any: bool,
 }
 
@@ -31,7 +31,7 @@ impl AllowedWants {
         self.tips || self.reachable
     }
 
-    /// Whether no object is refused.
+    /// Whether all objects are allowed.
     pub(super) fn everything(self) -> bool {
         self.tips && self.reachable && self.any
     }
@@ -41,7 +41,7 @@ impl AllowedWants {
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) allowed: AllowedWants,
-    /// `None` if the client gets no signs of life.
+    /// The interval of keep-alive packets (`uploadpack.keepAlive`); `None` if none are sent.
     pub(super) keep_alive: Option<Duration>,
     pub(super) filter: bool,
     pub(super) ref_in_want: bool,
@@ -49,15 +49,17 @@ pub(super) struct Settings {
     pub(super) packfile_uris: bool,
     pub(super) session_id: bool,
     pub(super) object_info: bool,
-    /// Whether clients are told the bundles of the configuration; `None` if it does not say.
+    /// Whether the configured bundle URIs are advertised (`uploadpack.advertiseBundleURIs`); `None`
+    /// if unset.
     pub(super) bundle_uris: Option<bool>,
     pub(super) hidden: Hidden,
-    /// The program that runs in place of `pack-objects`, from protected configuration.
+    /// The program that replaces `git pack-objects` (`uploadpack.packObjectsHook`), from protected
+    /// configuration.
     pub(super) hook: Option<BString>,
     filters: Filters,
 }
 
-/// Which filters are allowed (`uploadpackfilter.*`).
+/// The allowed object filters (`uploadpackfilter.*`).
 #[derive(Debug)]
 struct Filters {
     default: bool,
@@ -67,7 +69,7 @@ struct Filters {
 
 impl Settings {
     /// # Errors
-    /// A value is not of its type.
+    /// Fails if a setting has an invalid value.
     pub(super) fn read(config: &Config) -> Result<Settings> {
         let flag = |key: &str| config.bool_or(key, false);
         let keep_alive = match config.i32("uploadpack.keepalive")? {
@@ -93,10 +95,10 @@ impl Settings {
         })
     }
 
-    /// Fails if `filter` is not allowed, in Git's words.
+    /// Checks that `filter` is allowed.
     ///
     /// # Errors
-    /// As said.
+    /// Fails with [`ErrorKind::Refused`] and Git's message if `filter` is not allowed.
     pub(super) fn check_filter(&self, filter: &Filter) -> Result<()> {
         let name = filter.config_name();
         let by_name = self.filters.by_name.get(name.as_bytes().as_bstr());
@@ -116,7 +118,7 @@ impl Settings {
     }
 }
 
-/// Later values switch single permissions on and off.
+/// Reads the settings of allowed wants. Later settings enable or disable single permissions.
 fn allowed(config: &Config) -> Result<AllowedWants> {
     let mut allowed = AllowedWants::default();
     for entry in config.iter() {
@@ -137,7 +139,7 @@ fn allowed(config: &Config) -> Result<AllowedWants> {
     Ok(allowed)
 }
 
-/// A repository must not choose the program that serves it.
+/// Returns the hook, which the configuration of the repository itself must not set.
 fn hook(config: &Config) -> Option<BString> {
     let entries = config.entries("uploadpack.packobjectshook");
     let mut protected = entries.filter(|entry| {
@@ -162,7 +164,7 @@ impl Filters {
             if let Some(name) = rest.strip_suffix(b".allow") {
                 filters.by_name.insert(name.into(), entry.bool()?);
             } else if rest == b"tree.maxdepth" {
-                // Without a value, Git reports that first.
+                // As in Git, a missing value is reported first.
                 entry.string()?;
                 filters.deepest_tree = entry.u64()?;
                 filters.by_name.insert("tree".into(), true);

@@ -1,4 +1,4 @@
-//! The refs that a client sees.
+//! Lists the refs that are advertised to a client.
 
 use std::ops::ControlFlow;
 
@@ -12,29 +12,30 @@ use crate::refs::Broken;
 use crate::refs::name::{Form, is_valid};
 use crate::{Repository, Result};
 
-/// A reference as the client sees it.
+/// An advertised ref.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
-    /// Its name in the namespace.
+    /// The name of the ref in the namespace.
     pub(super) name: BString,
-    /// `None` for a `HEAD` whose branch is not born.
+    /// The object id; `None` for an unborn `HEAD`.
     pub(super) id: Option<ObjectId>,
     pub(super) symbolic: Option<BString>,
     pub(super) peeled: Option<ObjectId>,
 }
 
-/// The refs of a repository as a client of a namespace sees them.
+/// The refs of a repository, as a client of a namespace sees them.
 pub(super) struct View<'a> {
     pub(super) repository: &'a Repository,
     pub(super) hidden: &'a Hidden,
 }
 
 impl View<'_> {
-    /// The references that are shown, `HEAD` first, those below one of `prefixes` if there are any.
-    /// Costs reading the refs below the prefixes, and with `peel` the kinds of their objects.
+    /// Returns the advertised refs, `HEAD` first; with `prefixes`, only the refs that start with
+    /// one of them. Costs reading the refs below the prefixes, and with `peel` the types of their
+    /// objects.
     ///
     /// # Errors
-    /// References or objects cannot be read.
+    /// Fails if refs or objects cannot be read.
     pub(super) fn shown(&self, prefixes: &[Vec<u8>], peel: bool) -> Result<Vec<Shown>> {
         let is_wanted = |name: &[u8]| {
             prefixes.is_empty() || prefixes.iter().any(|prefix| name.starts_with(prefix))
@@ -59,18 +60,18 @@ impl View<'_> {
         Ok(found)
     }
 
-    /// Calls `visit` for each ref of the namespace that starts with `prefix`, and whether it is
-    /// hidden.
+    /// Calls `visit` for each ref of the namespace that starts with `prefix`, with a flag that is
+    /// true if the ref is hidden.
     ///
     /// # Errors
-    /// References cannot be read.
+    /// Fails if the refs cannot be read.
     pub(super) fn for_each(&self, prefix: &[u8], visit: &mut dyn FnMut(Shown, bool)) -> Result<()> {
         let refs = self.repository.refs();
         let full = [refs.namespace().as_bytes(), prefix].concat();
         refs.for_each_or_broken(full, |reference| {
             let (full, found) = match reference {
                 Ok(reference) => (reference.name, Some(reference)),
-                // As in Git, the client sees that it is broken: its object is the null one.
+                // As in Git, a broken ref is advertised with the null object id.
                 Err(Broken::Contents(name))
                     if is_valid(name, Form::Full) && !refs.is_symbolic(name) =>
                 {
@@ -105,10 +106,10 @@ impl View<'_> {
         self.hidden.hides_in(self.without_namespace(full), full)
     }
 
-    /// `HEAD` of the namespace, hidden or not.
+    /// Returns `HEAD` of the namespace, even if it is hidden.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if `HEAD` cannot be read.
     pub(super) fn head(&self) -> Result<Option<Shown>> {
         let refs = self.repository.refs();
         let full = [refs.namespace().as_bytes(), b"HEAD"].concat();
@@ -127,10 +128,11 @@ impl View<'_> {
         }))
     }
 
-    /// The object of the ref `name` of the namespace; `None` if it is hidden or does not exist.
+    /// Returns the object id of the ref `name` of the namespace; `None` if the ref is hidden or
+    /// missing.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if the ref cannot be read.
     pub(super) fn id_of(&self, name: &BStr) -> Result<Option<ObjectId>> {
         if !is_valid(name, Form::OneLevel) || self.hides(name) {
             return Ok(None);
@@ -150,7 +152,7 @@ impl View<'_> {
         full.strip_prefix(namespace.as_bytes()).map(BStr::new)
     }
 
-    /// The name at the end of a symbolic ref.
+    /// Returns the name of the ref to which a symref finally points.
     fn target_of(&self, full: &BStr) -> Result<Option<BString>> {
         let resolved = self.repository.refs().resolve(full)?;
         let name = resolved.map(|resolved| resolved.name);
@@ -165,14 +167,14 @@ impl View<'_> {
     /// Peels tags, and drops refs to objects that do not exist.
     fn peel(&self, found: &mut Vec<Shown>) -> Result<()> {
         let store = self.repository.objects()?;
-        // Many refs may lead to one object.
+        // Many refs may point to the same object.
         let mut headers = IdCache::default();
         let mut kept = Vec::with_capacity(found.len());
         for mut reference in found.drain(..) {
             if let (Some(id), None) = (reference.id.filter(|id| !id.is_null()), reference.peeled) {
                 let header = headers.get_or_ask(&id, || store.header(&id).map_err(from_odb))?;
                 match header.map(|header| header.kind) {
-                    // As in Git, `HEAD` is shown whatever it leads to.
+                    // As in Git, `HEAD` is advertised even if its object is missing.
                     None if reference.name != "HEAD" => continue,
                     None => {}
                     Some(ObjectKind::Tag) => reference.peeled = self.repository.peel_tag(id)?,
@@ -186,7 +188,7 @@ impl View<'_> {
     }
 }
 
-/// The prefixes below `refs/` that no other one covers, in order.
+/// Returns the prefixes below `refs/` that no other prefix covers, in order.
 fn outermost(prefixes: &[Vec<u8>]) -> Vec<Vec<u8>> {
     const ALL: &[u8] = b"refs/";
     if prefixes.is_empty() {

@@ -1,4 +1,4 @@
-//! Blobs that the client gets in packs from elsewhere (`uploadpack.blobPackfileUri`).
+//! Replaces blobs by URIs of packs that the client downloads itself (`uploadpack.blobPackfileUri`).
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use pronto_storage::pack_objects::Selection;
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// A pack that a blob is in.
+/// A pack that contains a blob and can be downloaded by the client.
 struct Elsewhere {
     blob: ObjectId,
-    /// Its id, a space and its address.
+    /// The checksum of the pack, a space and its URI.
     line: BString,
     protocol: BString,
 }
 
-/// Fails if the configuration is malformed. Git checks it for each pack.
+/// Checks the configuration. Git does so for each pack.
 ///
 /// # Errors
-/// As said.
+/// Fails if a setting is malformed.
 pub(super) fn check(repository: &Repository) -> Result<()> {
     configured(repository).map(drop)
 }
 
-/// Removes the blobs from `selection` that are in packs which the client can fetch by one of
-/// `protocols`. Returns a line for each of these packs, in the order of the blobs' ids.
+/// Removes the blobs from `selection` that are in packs which the client can download by one of
+/// `protocols`. Returns a line for each of these packs, in the order of the blob ids.
 ///
 /// # Errors
-/// A configured value is malformed.
+/// Fails if a setting is malformed.
 pub(super) fn leave_out(
     repository: &Repository,
     protocols: &[BString],

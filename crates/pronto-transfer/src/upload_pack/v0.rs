@@ -1,4 +1,4 @@
-//! Versions 0 and 1: the advertisement, then one negotiation.
+//! Protocol versions 0 and 1: the advertisement, then one negotiation.
 
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
@@ -21,14 +21,14 @@ use crate::enter::from_client;
 use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
 
-/// The capabilities that every repository has.
+/// The capabilities that are always advertised.
 const ABILITIES: &str = "multi_ack thin-pack side-band side-band-64k ofs-delta shallow deepen-since \
                          deepen-not deepen-relative no-progress include-tag multi_ack_detailed";
 
-/// The form of acknowledgements.
+/// The mode of acknowledgements (`multi_ack`, `multi_ack_detailed`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Acknowledge {
-    /// Only the first.
+    /// Acknowledge only the first common object.
     #[default]
     Once,
     Each,
@@ -40,21 +40,21 @@ enum Acknowledge {
 struct Request {
     wish: Wish,
     acknowledge: Acknowledge,
-    /// Whether the client does without a final `done`.
+    /// Whether the client sends no final `done` (`no-done`).
     no_done: bool,
     may_filter: bool,
     deepening: Deepening,
 }
 
-/// The end of a negotiation.
+/// The result of a negotiation.
 enum Agreed {
-    /// With these common objects, and a pack follows.
+    /// The negotiation is complete with these common objects, and the pack follows.
     Pack(Common),
-    /// The client sends the rest in another request.
+    /// The client continues the negotiation in another request.
     Later,
 }
 
-/// The refs with the capabilities.
+/// Returns the advertisement of refs and capabilities.
 pub(super) fn advertisement(
     repository: &Repository,
     options: &Options,
@@ -140,7 +140,7 @@ fn write_ref(out: &mut Vec<u8>, reference: &Shown, abilities: Option<&[u8]>) -> 
 }
 
 impl Session<'_> {
-    /// Reads what the client wants, agrees on what both have, and sends.
+    /// Reads the wants, negotiates common commits, and sends the pack.
     pub(super) fn one_fetch(&mut self) -> Result<Ended> {
         let mut request = Request::default();
         loop {
@@ -178,7 +178,7 @@ impl Session<'_> {
         self.send(view.unwrap_or(self.stored), &request.wish)
     }
 
-    /// Says where the client's history ends.
+    /// Sends the shallow boundary to the client.
     fn cut(&mut self, request: &Request) -> Result<Cut> {
         if !request.deepening.is_requested() {
             return Ok(Cut::default());
@@ -200,7 +200,7 @@ impl Session<'_> {
         self.send_lines(&mut out)
     }
 
-    /// Takes one line of the first part of the request.
+    /// Parses one line of the first part of the request.
     fn take(&mut self, line: &[u8], request: &mut Request) -> Result<()> {
         let format = self.repository.object_hash();
         let parsed = Line::of_needs(line, format).map_err(from_client)?;
@@ -237,7 +237,7 @@ impl Session<'_> {
         request.wish.want(id)
     }
 
-    /// Takes a filter, or refuses it.
+    /// Parses and checks the object filter.
     pub(super) fn filter(&mut self, spec: &bstr::BStr, wish: &mut Wish) -> Result<()> {
         if wish.filter.is_some() {
             return Err(broken("multiple filter-specs cannot be combined"));
@@ -256,7 +256,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Hears what the client has until that is enough.
+    /// Reads the haves of the client until the negotiation is complete.
     fn agree(&mut self, view: &Repository, request: &Request) -> Result<Agreed> {
         let mut talk = Talk {
             view,
@@ -271,7 +271,7 @@ impl Session<'_> {
         loop {
             let line = match self.input()? {
                 Input::Text(line) => Some(line),
-                // A stateless client may only have wanted to know where history ends.
+                // A stateless client may have requested only the shallow boundary.
                 Input::End if is_first && self.options.is_stateless => return Ok(Agreed::Later),
                 Input::End => return Err(hung_up()),
                 Input::Flush | Input::Delimiter | Input::ResponseEnd => None,
@@ -301,7 +301,7 @@ impl Session<'_> {
         }
     }
 
-    /// Parses a line that names an object, or says that no more follow.
+    /// Parses a `have` or `done` line.
     fn negotiation_line(&self, line: &[u8]) -> Result<Line<'static>> {
         match Line::of_negotiation(line, self.repository.object_hash()).map_err(from_client)? {
             Line::Have(id) => Ok(Line::Have(id)),
@@ -315,22 +315,22 @@ impl Session<'_> {
     }
 }
 
-/// A negotiation.
+/// The state of a negotiation.
 struct Talk<'a> {
     view: &'a Repository,
     request: &'a Request,
     common: Common,
     /// The last common object.
     last: Option<ObjectId>,
-    /// Whether the client named common objects, and others, since the last pause.
+    /// Whether the client has sent common objects, and others, since the last flush.
     got_common: bool,
     got_other: bool,
-    /// Whether the client was told that it has named enough.
+    /// Whether `ready` was sent to the client.
     is_ready: bool,
 }
 
 impl Talk<'_> {
-    /// Takes an object that the client has.
+    /// Handles a have of the client.
     fn have(&mut self, id: ObjectId, is_present: bool, out: &mut Lines) -> Result<()> {
         let how = self.request.acknowledge;
         if !is_present {
@@ -362,7 +362,7 @@ impl Talk<'_> {
         self.common.is_enough(self.view, &self.request.wish.wants)
     }
 
-    /// Answers a flush; whether a pack follows without `done`.
+    /// Responds to a flush. Returns whether the pack follows without `done`.
     fn pause(&mut self, out: &mut Lines) -> Result<bool> {
         let how = self.request.acknowledge;
         let last = self.last.filter(|_| how == Acknowledge::Detailed);
@@ -383,7 +383,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Answers `done`.
+    /// Responds to `done`.
     fn end(&self, out: &mut Lines) -> Result<()> {
         match self.last {
             Some(last) if self.request.acknowledge != Acknowledge::Once => {

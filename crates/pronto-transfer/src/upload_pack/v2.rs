@@ -1,4 +1,4 @@
-//! Version 2: independent commands.
+//! Protocol version 2: independent commands.
 
 mod fetch;
 mod information;
@@ -16,7 +16,7 @@ use crate::{Repository, Result};
 
 pub use list::{MOST_PREFIX_BYTES, MOST_PREFIXES};
 
-/// A command.
+/// A command of protocol version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Command {
     List,
@@ -26,7 +26,7 @@ enum Command {
 }
 
 impl Command {
-    /// The command `name`, if this server has it.
+    /// Returns the command `name`, if this server supports it.
     fn find(name: &[u8], settings: &Settings, options: &Options) -> Option<Command> {
         match name {
             b"ls-refs" => Some(Command::List),
@@ -47,13 +47,13 @@ impl Command {
     }
 }
 
-/// The start of a request, up to the arguments of its command.
+/// The start of a request: the command and the capabilities.
 struct Request {
     command: Command,
     has_arguments: bool,
 }
 
-/// The capabilities.
+/// Returns the advertisement of capabilities.
 pub(super) fn advertisement(
     repository: &Repository,
     options: &Options,
@@ -102,19 +102,19 @@ pub(super) fn advertisement(
     Ok(out)
 }
 
-/// Whether clients may ask for bundles.
+/// Whether the command `bundle-uri` is advertised.
 fn has_bundles(settings: &Settings, options: &Options) -> bool {
     settings.bundle_uris.unwrap_or(options.bundles.is_some())
 }
 
-/// Whether branches to come are named to clients that ask for them, and advertised as a feature.
+/// Returns whether the feature `unborn` of `ls-refs` is supported and advertised (`lsrefs.unborn`).
 fn advertises_unborn(repository: &Repository) -> Result<bool> {
     let value = repository.config().string("lsrefs.unborn")?;
     Ok(value.is_none_or(|value| value != "ignore" && value != "allow"))
 }
 
 impl Session<'_> {
-    /// Serves commands until the client has no more.
+    /// Serves commands until the client ends the connection.
     pub(super) fn commands(&mut self) -> Result<Ended> {
         loop {
             self.request_bytes = 0;
@@ -136,7 +136,7 @@ impl Session<'_> {
         }
     }
 
-    /// Reads the command and the capabilities; `None` when the client has no more requests.
+    /// Reads the command and the capabilities of the next request; `None` after the last request.
     fn request(&mut self) -> Result<Option<Request>> {
         let mut command = None;
         let mut format = self.repository.object_hash().to_string();
@@ -153,7 +153,7 @@ impl Session<'_> {
                 Input::ResponseEnd => return Err(broken("unexpected response end packet")),
             };
             if is_empty {
-                // Git's clients without a format mean SHA-1.
+                // A client that sends no object format uses SHA-1.
                 "sha1".clone_into(&mut format);
                 is_empty = false;
             }
@@ -207,7 +207,7 @@ impl Session<'_> {
                 return Ok(());
             }
             b"promisor-remote" if promisors::advertised(self.repository)?.is_some() => {
-                // It holds for later requests, too.
+                // The capability applies to later requests, too.
                 self.promisors = promisors::accepted(self.repository, value.unwrap_or_default())?;
                 return Ok(());
             }
@@ -216,8 +216,8 @@ impl Session<'_> {
         Err(broken(format!("unknown capability '{line}'")))
     }
 
-    /// The next argument of a command; `None` after the last one. `what` is the error for a request
-    /// that does not end with a flush.
+    /// Returns the next argument of a command; `None` after the last one. `what` is the error
+    /// message for a request that does not end with a flush.
     fn argument(&mut self, request: &Request, what: &str) -> Result<Option<Vec<u8>>> {
         if !request.has_arguments {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Which objects a client of version 0 or 1 may want.
+//! Checks the wants of a client of version 0 or 1.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::history::leads_beyond;
 use crate::objects::from_odb;
 use crate::{ErrorKind, Repository, Result};
 
-/// The tips of the refs that count for this client.
+/// The tips of the refs that a client may request.
 pub(super) struct Tips<'a> {
     repository: &'a Repository,
     allowed: AllowedWants,
@@ -21,10 +21,10 @@ pub(super) struct Tips<'a> {
 }
 
 impl<'a> Tips<'a> {
-    /// Reads all refs.
+    /// Reads the tips of all refs.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// Fails if the refs cannot be read.
     pub(super) fn read(view: &View<'a>, allowed: AllowedWants) -> Result<Tips<'a>> {
         let mut ids = HashSet::new();
         let with_hidden = allowed.hidden_refs();
@@ -45,13 +45,14 @@ impl<'a> Tips<'a> {
         })
     }
 
-    /// Returns the first of `wants` that the client may not have.
+    /// Returns the first of `wants` that is not allowed.
     ///
-    /// With a stateless transport refs may have moved since they were advertised, so that all that
-    /// is reachable is allowed. As in Git only commits are tested: other objects are allowed there.
+    /// With a stateless transport, refs may have changed since they were advertised, so that all
+    /// reachable objects are allowed. As in Git, only commits are checked: other objects are
+    /// allowed in that case.
     ///
     /// # Errors
-    /// The walk was interrupted.
+    /// Fails with [`ErrorKind::Interrupted`] if the walk is interrupted.
     pub(super) fn refused(
         &self,
         wants: &[ObjectId],
@@ -82,7 +83,7 @@ impl<'a> Tips<'a> {
         match walked {
             Ok(leads_beyond) => Ok(!leads_beyond),
             Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
-            // What cannot be walked is not proved to be reachable.
+            // After an error of the walk, the want is not proved to be reachable.
             Err(_) => Ok(false),
         }
     }

@@ -1,4 +1,4 @@
-//! The wishes of a client about a pack.
+//! The request of a client for a pack.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::bands::Band;
 use super::{MOST_IDS, too_much};
 use crate::Result;
 
-/// The objects that a client wants and has, and the form of the pack.
+/// The wants and haves of a client, and the format of the pack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wish {
     pub(super) wants: Vec<ObjectId>,
@@ -22,21 +22,21 @@ pub(super) struct Wish {
     pub(super) no_progress: bool,
     pub(super) band: Band,
     pub(super) filter: Option<Filter>,
-    /// Whether all lines of the response are multiplexed.
+    /// Whether all lines of the response are multiplexed (`sideband-all`).
     pub(super) sideband_all: bool,
-    /// The protocols over which the client can fetch packs.
+    /// The protocols by which the client can download packs (`packfile-uris`).
     pub(super) uri_protocols: Vec<BString>,
-    /// The promisor remotes that the client can use.
+    /// The promisor remotes that the client has accepted.
     pub(super) promisors: Vec<BString>,
-    /// Whether history is cut off for this client.
+    /// Whether the history for this client is shallow.
     pub(super) is_cut: bool,
 }
 
 impl Wish {
-    /// Adds an object, once.
+    /// Adds a want, without duplicates.
     ///
     /// # Errors
-    /// There are too many.
+    /// Fails if there are too many wants.
     pub(super) fn want(&mut self, id: ObjectId) -> Result<()> {
         if self.wants.len() >= MOST_IDS {
             return Err(too_much());

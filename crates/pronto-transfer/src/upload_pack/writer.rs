@@ -1,30 +1,30 @@
-//! The lines of a response, multiplexed where the client wants that (`sideband-all`).
+//! Buffers the lines of a response, multiplexed if the client requests that (`sideband-all`).
 
 use pronto_wire::pktline;
 
 use crate::Result;
 use crate::remote::connection::from_wire;
 
-/// Lines that were not sent yet.
+/// The lines that were not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) bytes: Vec<u8>,
-    /// Whether each line carries its band.
+    /// Whether each line starts with its band number.
     pub(super) sideband: bool,
 }
 
 impl Lines {
     /// # Errors
-    /// It is too long.
+    /// Fails if the line is too long.
     pub(super) fn text(&mut self, line: impl AsRef<[u8]>) -> Result<()> {
         let band: &[u8] = if self.sideband { b"\x01" } else { b"" };
         self.parts(&[band, line.as_ref()])
     }
 
-    /// A line that reports an error.
+    /// Adds a line that reports an error.
     ///
     /// # Errors
-    /// It is too long.
+    /// Fails if the line is too long.
     pub(super) fn error(&mut self, message: impl AsRef<[u8]>) -> Result<()> {
         let start: &[u8] = if self.sideband { b"\x03" } else { b"ERR " };
         self.parts(&[start, message.as_ref()])

@@ -1,4 +1,4 @@
-//! A bundle in the place of a server: a file with refs and one pack.
+//! A bundle as a source of a fetch: a file with refs and one pack.
 
 use std::io::{self, BufRead};
 
@@ -10,7 +10,7 @@ use crate::advertisement::{Greeting, RemoteRef, Version};
 use crate::capabilities::Capabilities;
 use crate::error::{Error, ErrorKind, malformed};
 
-/// A bundle whose header has been read.
+/// A bundle whose header was read.
 pub(super) struct Source {
     header: Header,
     pack: Box<dyn BufRead + Send>,
@@ -23,11 +23,12 @@ impl Source {
 }
 
 impl Client {
-    /// Fetches from a bundle: `header`, and the pack that follows it in `pack`.
+    /// Creates a client that fetches from a bundle with the given `header`. `pack` is the pack that
+    /// follows the header.
     ///
-    /// The pack can be fetched once. The caller checks that it has what the header requires.
+    /// The pack can be fetched once. The caller checks that the prerequisites of the header exist.
     pub fn of_bundle(header: Header, pack: Box<dyn BufRead + Send>, interrupt: &Interrupt) -> Self {
-        // Git lists them in this order.
+        // As in Git, the refs are listed in this order.
         let refs = header.references.iter().rev().map(|found| RemoteRef {
             name: found.name.clone(),
             id: Some(found.id),
@@ -49,7 +50,7 @@ impl Client {
         }
     }
 
-    /// The header of the bundle, if the other side is one.
+    /// Returns the header of the bundle, if the source is a bundle.
     pub fn bundle(&self) -> Option<&Header> {
         match &self.peer {
             Peer::Bundle(source) => Some(&source.header),
@@ -58,7 +59,7 @@ impl Client {
     }
 }
 
-/// Checks that nothing follows the pack. `surplus` is what was read beyond its end.
+/// Checks that no data follow the pack. `surplus` are the bytes that were read beyond its end.
 pub(super) fn finish(file: &mut dyn BufRead, surplus: &[u8]) -> Result<(), Error> {
     match surplus.is_empty() && file.fill_buf().map_err(unreadable)?.is_empty() {
         true => Ok(()),

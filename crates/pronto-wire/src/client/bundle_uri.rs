@@ -1,4 +1,4 @@
-//! The command `bundle-uri` of version 2: asks a server for its list of bundles.
+//! The command `bundle-uri` of version 2, which requests the bundle list of a server.
 
 use bstr::BString;
 
@@ -8,20 +8,23 @@ use crate::bounds::Room;
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
-/// The memory that the lines of an answer may take.
+/// The memory limit for the lines of a response.
 const MOST_LIST_BYTES: usize = 16 << 20;
 
 impl Client {
-    /// Whether the other side answers [`bundle_lines`](Self::bundle_lines).
+    /// Returns whether the server supports [`bundle_lines`](Self::bundle_lines).
     pub fn offers_bundles(&self) -> bool {
         self.greeting.version == Version::V2 && self.greeting.capabilities.has("bundle-uri")
     }
 
-    /// Returns the lines (`key=value`) of the other side's list of bundles; none if it has no list. Takes at most
-    /// 16 MiB of memory.
+    /// Returns the lines (`key=value`) of the server's bundle list; none if the server has no list.
+    /// Uses at most 16 MiB of memory.
     ///
     /// # Errors
-    /// The connection breaks, the operation is interrupted, or the answer is malformed or too long.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the response is malformed or
+    /// too long, [`ErrorKind::Disconnected`](crate::ErrorKind::Disconnected) or
+    /// [`ErrorKind::Connection`](crate::ErrorKind::Connection) if the connection breaks, or with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn bundle_lines(&mut self, server_options: &[BString]) -> Result<Vec<BString>, Error> {
         if !self.offers_bundles() {
             return Ok(Vec::new());

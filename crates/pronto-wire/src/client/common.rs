@@ -1,4 +1,4 @@
-//! Negotiation without a pack.
+//! Negotiation without a pack (`git fetch --negotiate-only`).
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -10,15 +10,18 @@ use crate::error::{Error, ErrorKind};
 use crate::fetch::Negotiator;
 use crate::fetch::common::Conversation;
 
-/// Returns whether the commits that were found so far are enough.
+/// A callback that returns whether the common commits found so far are sufficient.
 pub type IsEnough<'a> = dyn FnMut(&[ObjectId]) -> Result<bool, Error> + 'a;
 
 impl Client {
-    /// Finds commits that both sides have, without a pack. Each request names those of `includes`. It ends when `is_enough` says so after a
-    /// round, or when `negotiator` has no more to offer.
+    /// Finds commits that both sides have, without a pack. Each request contains the commits of
+    /// `includes`. The negotiation ends if `is_enough` returns true after a round, or if `negotiator`
+    /// has no more commits.
     ///
     /// # Errors
-    /// The other side cannot do this (`Unsupported`), the connection breaks, or the negotiator fails.
+    /// Fails with [`ErrorKind::Unsupported`] if the remote side does not support `wait-for-done`,
+    /// [`ErrorKind::Disconnected`] or [`ErrorKind::Connection`] if the connection breaks, or
+    /// [`ErrorKind::Local`] if the negotiator fails.
     pub fn find_common(
         &mut self,
         includes: &[ObjectId],

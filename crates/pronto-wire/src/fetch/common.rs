@@ -13,14 +13,14 @@ use crate::advertisement::{Greeting, Version, unexpected, write_command};
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
-/// Finds the commits that both sides have. Each request stands alone.
+/// Finds the commits that both sides have. Each request is stateless.
 pub struct Conversation<'a> {
     greeting: &'a Greeting,
     server_options: &'a [BString],
     format: Kind,
     haves_to_send: usize,
     in_vain: usize,
-    /// The commits that were offered.
+    /// The haves that were offered and not acknowledged.
     offered: HashSet<ObjectId>,
     common: Vec<ObjectId>,
     is_last: bool,
@@ -30,7 +30,8 @@ pub struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    /// Begins a negotiation with the side that sent `greeting`, which [can](Self::is_possible) do it.
+    /// Starts a negotiation with the server that sent `greeting`, which must
+    /// [support](Self::is_possible) it.
     pub fn new(greeting: &'a Greeting, server_options: &'a [BString]) -> Self {
         Conversation {
             greeting,
@@ -47,31 +48,32 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Names `ids` in each request, which are commits that are here.
+    /// Sends the local commits `ids` as haves in each request.
     #[must_use]
     pub fn with_includes(mut self, ids: &'a [ObjectId]) -> Self {
         self.includes = ids;
         self
     }
 
-    /// Tells the id of the session of this side, if the other side tells its own.
+    /// Sends the session id of this side, if the remote side sends its own.
     #[must_use]
     pub fn with_session(mut self, id: Option<&'a BStr>) -> Self {
         self.session = id;
         self
     }
 
-    /// Whether the side that sent `greeting` can negotiate without a pack.
+    /// Returns whether the server that sent `greeting` supports a negotiation without a pack.
     pub fn is_possible(greeting: &Greeting) -> bool {
         let capabilities = &greeting.capabilities;
         greeting.version == Version::V2 && capabilities.has_feature("fetch", "wait-for-done")
     }
 
-    /// Appends the next request to `out`, and returns whether there is one. There is none without a commit that
-    /// was not named before: git's server answers a request without commits with a pack.
+    /// Appends the next request to `out`. Returns `false` without a request if there is no new have:
+    /// git's server responds to a request without haves with a pack.
     ///
     /// # Errors
-    /// The negotiator fails, or a value is longer than a packet.
+    /// Fails with [`ErrorKind::Local`](crate::ErrorKind::Local) if the negotiator fails, or
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if a value is longer than a packet.
     pub fn write_request(
         &mut self,
         negotiator: &mut dyn Negotiator,
@@ -110,10 +112,11 @@ impl<'a> Conversation<'a> {
         Ok(is_request)
     }
 
-    /// Takes one packet of the answer. Returns whether it was the last one of this round.
+    /// Takes one packet of the response. Returns whether it is the last packet of this round.
     ///
     /// # Errors
-    /// It cannot stand where it stands, or the negotiator fails.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the packet is not valid at
+    /// its position, or [`ErrorKind::Local`](crate::ErrorKind::Local) if the negotiator fails.
     pub fn receive(
         &mut self,
         packet: Packet<'_>,
@@ -135,7 +138,7 @@ impl<'a> Conversation<'a> {
             Acknowledgment::Nak => {}
             Acknowledgment::Ready(_) => return Err(malformed("unexpected 'ready' from remote")),
             Acknowledgment::Final(id) | Acknowledgment::Common(id) => {
-                // Each is taken once, so that a server cannot fill the memory.
+                // Each have is accepted once, so that a server cannot exhaust the memory.
                 if !self.offered.remove(&id) {
                     return Ok(false);
                 }
@@ -147,12 +150,12 @@ impl<'a> Conversation<'a> {
         Ok(false)
     }
 
-    /// Whether no further request makes sense.
+    /// Returns whether no further request is useful.
     pub fn is_over(&self) -> bool {
         self.is_last
     }
 
-    /// Returns the commits that both sides have, so far.
+    /// Returns the common commits found so far.
     pub fn common(&self) -> &[ObjectId] {
         &self.common
     }

@@ -1,5 +1,5 @@
-//! The fetch of versions 0 and 1 (`gitprotocol-pack(5)`), over a connection that stays open or over
-//! separate requests.
+//! The fetch in versions 0 and 1 (`gitprotocol-pack(5)`), over a persistent connection or over separate
+//! requests.
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
@@ -14,7 +14,7 @@ use crate::capabilities::{AGENT, Capabilities};
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
-/// One fetch in version 0 or 1.
+/// A single fetch in version 0 or 1.
 pub struct Conversation<'a> {
     request: &'a Request,
     capabilities: &'a Capabilities,
@@ -27,45 +27,46 @@ pub struct Conversation<'a> {
     includes_sent: bool,
     done_sent: bool,
     state: State,
-    /// The commits that every request of a stateless connection repeats.
+    /// The common commits, which every request of a stateless connection repeats.
     common: Vec<ObjectId>,
     haves_to_send: usize,
     in_vain: usize,
     got_common: bool,
     got_ready: bool,
     shallow: ShallowUpdate,
-    /// The steps since they were taken away, in Git's words.
+    /// The negotiation steps since the last call of `take_steps`, in Git's words.
     steps: Vec<String>,
     session: Option<&'a BStr>,
 }
 
-/// The form of the other side's acknowledgements.
+/// The mode of acknowledgements (`multi_ack`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Once.
+    /// A single acknowledgement.
     Single,
-    /// Each common commit.
+    /// One for each common commit (`multi_ack`).
     Multi,
-    /// Each common commit, and when it knows enough.
+    /// One for each common commit, and a final `ready` (`multi_ack_detailed`).
     Detailed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Lines about the cut of the history come, up to a flush packet.
+    /// Receiving lines about the shallow boundary, up to a flush packet.
     Shallow,
-    /// Answers to haves come.
+    /// Receiving acknowledgements.
     Acknowledgments,
-    /// After `ready` without need of `done`: one last acknowledgment comes.
+    /// Receiving the last acknowledgement after `ready`, if no `done` is required (`no-done`).
     LastAcknowledgment,
 }
 
 impl<'a> Conversation<'a> {
-    /// Begins a fetch of `request` from the side that sent `greeting`. `stateless` says that each
-    /// request reaches a new process without state (HTTP).
+    /// Starts a fetch of `request` from the server that sent `greeting`. `stateless` means that each
+    /// request reaches a new process (HTTP).
     ///
     /// # Errors
-    /// That side does not support the request.
+    /// Fails with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the server does not
+    /// support the request.
     pub fn new(
         request: &'a Request,
         greeting: &'a Greeting,
@@ -104,14 +105,14 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Tells the id of the session of this side, if the other side tells its own.
+    /// Sends the session id of this side, if the remote side sends its own.
     #[must_use]
     pub fn with_session(mut self, id: Option<&'a BStr>) -> Self {
         self.session = id;
         self
     }
 
-    /// Takes the steps away that were made since the last call.
+    /// Removes and returns the negotiation steps since the last call.
     pub fn take_steps(&mut self) -> Vec<String> {
         std::mem::take(&mut self.steps)
     }
@@ -122,11 +123,12 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Appends the next request to `out` and returns the next step: [`Next::Receive`], or
-    /// [`Next::Pack`] if the other side acknowledges only once and has done so.
+    /// Appends the next request to `out`. Returns the next step: [`Next::Receive`], or [`Next::Pack`]
+    /// if the server acknowledges only once and has done so.
     ///
     /// # Errors
-    /// If the negotiator fails, or a value is longer than a packet.
+    /// Fails with [`ErrorKind::Local`](crate::ErrorKind::Local) if the negotiator fails, or
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if a value is longer than a packet.
     pub fn write_request(
         &mut self,
         negotiator: &mut dyn Negotiator,
@@ -138,7 +140,7 @@ impl<'a> Conversation<'a> {
             self.write_wants(out)?;
             if deepens {
                 self.state = State::Shallow;
-                // Over HTTP the answer to a deepening repeats the cut each time.
+                // Over HTTP each response to a deepening repeats the shallow boundary.
                 self.shallow = ShallowUpdate::default();
                 if !self.stateless {
                     return Ok(Next::Receive);
@@ -171,7 +173,7 @@ impl<'a> Conversation<'a> {
         } else {
             next_stateful(self.haves_to_send)
         };
-        // The last ones go with the end of the negotiation, as in Git: that saves a round.
+        // As in Git, the last haves are sent together with `done`, which saves a round.
         if added > 0 && !is_exhausted {
             pktline::write_flush(out);
             return Ok(Next::Receive);
@@ -185,7 +187,7 @@ impl<'a> Conversation<'a> {
         Ok(Next::Receive)
     }
 
-    /// Names the commits that are offered in any case. Returns how many of them are new.
+    /// Appends the haves of [`Request::includes`]. Returns the number of new ones.
     fn write_includes(&mut self, out: &mut Vec<u8>) -> Result<usize, Error> {
         let includes = &self.request.includes;
         let is_first = !std::mem::replace(&mut self.includes_sent, true);
@@ -227,7 +229,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// The capabilities that follow the first want, each with a space before it.
+    /// Returns the capabilities that follow the first want, each with a space before it.
     fn words(&self) -> String {
         let request = self.request;
         let sideband = if self.capabilities.has("side-band-64k") {
@@ -270,10 +272,11 @@ impl<'a> Conversation<'a> {
         words
     }
 
-    /// Takes one packet of the answer.
+    /// Takes one packet of the response.
     ///
     /// # Errors
-    /// If it cannot stand where it stands, or the negotiator fails.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the packet is not valid at
+    /// its position, or [`ErrorKind::Local`](crate::ErrorKind::Local) if the negotiator fails.
     pub fn receive(
         &mut self,
         packet: Packet<'_>,
@@ -337,7 +340,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Reports an acknowledgement, with Git's number of its kind.
+    /// Records an acknowledgement as a step, with Git's number of its kind.
     fn tell_acknowledgment(&mut self, line: &[u8]) {
         let Some(rest) = line.strip_prefix(b"ACK ") else {
             return;
@@ -367,13 +370,13 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Whether an answer over HTTP may end here and another request follow: without side effects
-    /// of haves, a server that acknowledges only once says nothing.
+    /// Returns whether a response over HTTP may end here and another request may follow: a server that
+    /// acknowledges only once sends nothing for haves that it does not have.
     pub fn may_end(&self) -> bool {
         self.stateless && !self.done_sent && self.state == State::Acknowledgments
     }
 
-    /// Returns the changes of the shallow boundary. They are complete when the pack follows.
+    /// Returns the changes of the shallow boundary, which are complete when the pack follows.
     pub fn into_announced(self) -> Announced {
         Announced {
             shallow: self.shallow,

@@ -1,4 +1,4 @@
-//! The `fetch` command of version 2 (`gitprotocol-v2(5)`).
+//! The command `fetch` of version 2 (`gitprotocol-v2(5)`).
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::capabilities::Capabilities;
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
-/// One fetch in version 2. Each request stands alone: the other side remembers nothing.
+/// A single fetch in version 2. Each request is stateless: the server remembers no earlier request.
 pub struct Conversation<'a> {
     request: &'a Request,
     capabilities: &'a Capabilities,
@@ -25,16 +25,16 @@ pub struct Conversation<'a> {
     seen_acknowledgment: bool,
     done_sent: bool,
     section: Section,
-    /// The wanted refs that the answer has not had yet.
+    /// The wanted refs that the response has not contained yet.
     unnamed: HashSet<&'a BStr>,
     announced: Announced,
     session: Option<&'a BStr>,
 }
 
-/// The section of an answer to which the next packet belongs.
+/// The section of a response to which the next packet belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
-    /// Before the name of a section.
+    /// Before the header of a section.
     Header,
     Acknowledgments {
         ready: bool,
@@ -44,10 +44,11 @@ enum Section {
 }
 
 impl<'a> Conversation<'a> {
-    /// Begins a fetch of `request` from the side that sent `greeting`.
+    /// Starts a fetch of `request` from the server that sent `greeting`.
     ///
     /// # Errors
-    /// That side does not support the request.
+    /// Fails with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the server does not
+    /// support the request.
     pub fn new(request: &'a Request, greeting: &'a Greeting) -> Result<Self, Error> {
         let capabilities = &greeting.capabilities;
         let shallow_wanted = !request.deepen.is_none() || !request.shallow.is_empty();
@@ -74,19 +75,19 @@ impl<'a> Conversation<'a> {
         })
     }
 
-    /// Tells the id of the session of this side, if the other side tells its own.
+    /// Sends the session id of this side, if the remote side sends its own.
     #[must_use]
     pub fn with_session(mut self, id: Option<&'a BStr>) -> Self {
         self.session = id;
         self
     }
 
-    /// Whether the other side honours [`Request::wanted_refs`].
+    /// Returns whether the server supports [`Request::wanted_refs`] (`ref-in-want`).
     pub fn accepts_refs(greeting: &Greeting) -> bool {
         greeting.capabilities.has_feature("fetch", "ref-in-want")
     }
 
-    /// Whether the other side honours [`Request::filter`].
+    /// Returns whether the server supports [`Request::filter`] (`filter`).
     pub fn can_filter(greeting: &Greeting) -> bool {
         greeting.capabilities.has_feature("fetch", "filter")
     }
@@ -94,7 +95,8 @@ impl<'a> Conversation<'a> {
     /// Appends the next request to `out`.
     ///
     /// # Errors
-    /// If the negotiator fails, or a value is longer than a packet.
+    /// Fails with [`ErrorKind::Local`](crate::ErrorKind::Local) if the negotiator fails, or
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if a value is longer than a packet.
     pub fn write_request(
         &mut self,
         negotiator: &mut dyn Negotiator,
@@ -166,10 +168,11 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Takes one packet of the answer.
+    /// Takes one packet of the response.
     ///
     /// # Errors
-    /// If it cannot stand where it stands, or the negotiator fails.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the packet is not valid at
+    /// its position, or [`ErrorKind::Local`](crate::ErrorKind::Local) if the negotiator fails.
     pub fn receive(
         &mut self,
         packet: Packet<'_>,
@@ -239,11 +242,11 @@ impl<'a> Conversation<'a> {
         Ok(Next::Receive)
     }
 
-    /// Takes the line `ID NAME` of a ref that was wanted by its name.
+    /// Takes the line `ID NAME` of a ref that was requested by name.
     fn receive_ref(&mut self, line: &[u8]) -> Result<(), Error> {
         let (id, name) = line.split_once_str(" ").ok_or_else(|| unexpected(line))?;
         let id = parse_id(id, self.object_format)?;
-        // Each comes once, so that a server cannot fill the memory.
+        // Each ref is accepted once, so that a server cannot exhaust the memory.
         if !self.unnamed.remove(name.as_bstr()) {
             let message = format!("unexpected wanted-ref: '{}'", line.as_bstr());
             return Err(malformed(&message));
@@ -253,7 +256,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Returns the information before the pack. It is complete when the pack follows.
+    /// Returns the information before the pack, which is complete when the pack follows.
     pub fn into_announced(self) -> Announced {
         self.announced
     }

@@ -1,5 +1,5 @@
-//! The negotiator `skipping`: offers commits at growing distances, so that a common one is found after few
-//! rounds. The pack may be larger than with the negotiator `consecutive`.
+//! The negotiator `skipping`, which offers commits at growing distances, so that a common commit is
+//! found after few rounds. The pack may be larger than with the negotiator `consecutive`.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -9,24 +9,24 @@ use super::{Commits, Queued, Tips};
 use crate::error::{Error, malformed};
 use crate::fetch::Negotiator;
 
-/// The negotiator that skips more and more commits between two that it offers.
+/// The negotiator that skips a growing number of commits between offered ones.
 ///
-/// Reads each commit at most once; memory grows with the commits walked.
+/// Reads each commit at most once. The memory grows with the number of walked commits.
 pub struct Skipping<C> {
     commits: C,
     nodes: HashMap<ObjectId, Node>,
     queue: BinaryHeap<Queued>,
-    /// Commits in the queue that are not known to be common; when none is left the walk is over.
+    /// The number of queued commits that are not known to be common. The walk ends when it is zero.
     uncommon_queued: usize,
     issued: u64,
 }
 
-/// A commit that has been in the queue.
+/// A commit that was queued.
 struct Node {
     parents: Vec<ObjectId>,
-    /// The other side has it and its ancestors.
+    /// Whether the remote side has the commit and its ancestors.
     common: bool,
-    /// The other side has shown it as the value of a ref.
+    /// Whether the commit is the target of a remote ref.
     advertised: bool,
     popped: bool,
     /// The number of commits from the last offered one to the next.
@@ -36,7 +36,7 @@ struct Node {
 }
 
 impl<C: Commits> Skipping<C> {
-    /// A negotiator over `commits` with nothing to offer yet.
+    /// Creates a negotiator over `commits` without starting points.
     pub fn new(commits: C) -> Self {
         Skipping {
             commits,
@@ -47,7 +47,7 @@ impl<C: Commits> Skipping<C> {
         }
     }
 
-    /// Puts a commit into the queue, once. Returns whether it is a commit that is here.
+    /// Queues a commit, at most once. Returns whether the commit exists locally.
     fn push(&mut self, id: &oid, advertised: bool) -> Result<bool, Error> {
         if self.nodes.contains_key(id) {
             return Ok(true);
@@ -76,7 +76,7 @@ impl<C: Commits> Skipping<C> {
         Ok(true)
     }
 
-    /// Marks a commit, and those of its ancestors that have been in the queue, as common.
+    /// Marks a commit, and its ancestors that were queued, as common.
     fn mark_common(&mut self, id: &oid) {
         let mut left = vec![id.to_owned()];
         while let Some(id) = left.pop() {
@@ -89,13 +89,13 @@ impl<C: Commits> Skipping<C> {
         }
     }
 
-    /// Puts a parent of a commit into the queue. Returns whether it is there.
+    /// Queues a parent of a commit. Returns whether the parent was queued.
     fn push_parent(&mut self, parent: &oid, child: &Distance) -> Result<bool, Error> {
         if !self.push(parent, false)? {
             return Ok(false);
         }
         let Some(node) = self.nodes.get_mut(parent).filter(|node| !node.popped) else {
-            // It is older than its child, by clocks that disagree.
+            // The parent was processed before its child, because committer dates are wrong.
             return Ok(false);
         };
         if child.is_known {
@@ -116,7 +116,7 @@ impl<C: Commits> Skipping<C> {
     }
 }
 
-/// The place of a commit between two that are offered.
+/// The position of a commit between two offered ones.
 struct Distance {
     is_known: bool,
     distance: u32,

@@ -1,4 +1,4 @@
-//! The report of the other side: which commands succeeded.
+//! The status report of a push (`report-status`).
 
 use std::io::Read;
 
@@ -11,60 +11,60 @@ use crate::pktline::Packet;
 use crate::reader::PacketReader;
 use crate::sanitize::sanitized;
 
-/// The memory that one report may take.
+/// The memory limit for one report.
 const MOST_REPORT_BYTES: usize = 256 << 20;
 
-/// The report of a push.
+/// The status report of a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The replies about commands, in their order.
+    /// The status of each command, in order.
     pub replies: Vec<Reported>,
-    /// The errors of the push as a whole and of the report, in Git's words.
+    /// The errors that concern the whole push or the report itself, with Git's messages.
     pub errors: Vec<String>,
 }
 
-/// The reply about one command.
+/// The status of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reported {
     /// The name of the ref.
     pub name: BString,
-    /// Why the command failed.
+    /// The reason for which the command failed.
     pub failure: Option<String>,
-    /// The words that follow the name of a ref that was changed.
+    /// The text after the ref name of a successful command.
     pub remark: Option<String>,
-    /// The changes in place of the command.
+    /// The updates that the remote side made instead of the command (`report-status-v2`).
     pub rewrites: Vec<Rewritten>,
 }
 
-/// A change that the other side made in place of the one that was asked for.
+/// An update that the remote side made instead of the requested one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
-    /// The ref that was changed, if it is another one.
+    /// The updated ref, if it differs from the requested one.
     pub name: Option<BString>,
-    /// Its value before.
+    /// The old value of the ref.
     pub old: Option<ObjectId>,
-    /// Its value now.
+    /// The new value of the ref.
     pub new: Option<ObjectId>,
     /// Whether the change was not a fast-forward.
     pub forced: bool,
 }
 
-/// Takes a report packet by packet.
+/// Parses a report packet by packet.
 #[derive(Debug)]
 pub struct ReportParser {
     hash: Kind,
     room: Room,
     report: Report,
     started: bool,
-    /// Whether options may follow the last line.
+    /// Whether option lines may follow the last line.
     expects_options: bool,
-    /// Whether the next option begins another rewritten change.
+    /// Whether the next option line starts another rewritten update.
     is_new: bool,
     has_said_so: bool,
 }
 
 impl ReportParser {
-    /// A parser for a repository whose objects are named by `hash`.
+    /// Creates a parser for a repository with the hash function `hash`.
     pub fn new(hash: Kind) -> Self {
         ReportParser {
             hash,
@@ -77,10 +77,10 @@ impl ReportParser {
         }
     }
 
-    /// Takes one packet; returns the whole report once the packet is the last one.
+    /// Takes one packet. Returns the report after its last packet.
     ///
     /// # Errors
-    /// The report is too large.
+    /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the report is too large.
     pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Report>, Error> {
         let Some(line) = packet.text() else {
             if !self.started {
@@ -144,7 +144,7 @@ impl ReportParser {
         let name = BStr::new(name);
         self.expects_options = is_ok;
         self.is_new = is_ok;
-        // Further reports about one command follow each other.
+        // Several reports about the same command follow each other.
         let is_further = |last: &&mut Reported| last.name == name && last.failure.is_none();
         if is_ok && self.report.replies.last_mut().filter(is_further).is_some() {
             return;

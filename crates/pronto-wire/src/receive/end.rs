@@ -1,31 +1,32 @@
-//! The end of a push, found in its bytes.
+//! Detection of the end of a push in its bytes.
 //!
-//! A client of a connection that serves both directions ends its input only after the report. So a receiver that passes a
-//! push on, and does not read it itself, cannot tell a client that has sent everything from one that stalls. The last bytes
-//! of a pack are the digest of those before them (`gitformat-pack(5)`): no object needs to be inflated to find it.
+//! On a bidirectional connection a client closes its side only after the status report. Therefore a
+//! proxy that forwards a push cannot distinguish a client that has sent everything from one that
+//! stalls. The last bytes of a pack are the digest of the bytes before them (`gitformat-pack(5)`), so
+//! that the end is found without inflating an object.
 
 use pronto_hash::{Kind, TrailerDigester};
 
 use crate::pktline::{self, Packet, Parsed};
 
-/// The header of a pack: `PACK`, the version, and the number of objects.
+/// The length of a pack header: `PACK`, the version, and the number of objects.
 const HEADER_BYTES: u64 = 12;
 
-/// The header of a packet.
+/// The length of a packet header.
 const LENGTH_BYTES: usize = 4;
 
-/// The parts of a push.
+/// The parts of which a push consists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Push options follow the commands.
+    /// Whether push options follow the commands.
     pub options: bool,
-    /// A pack is the last part: a command sets a ref.
+    /// Whether a pack is the last part, because a command creates or updates a ref.
     pub pack: bool,
-    /// The hash of the pack.
+    /// The hash function of the pack.
     pub hash: Kind,
 }
 
-/// Follows the bytes of a push to its end.
+/// Follows the bytes of a push up to its end.
 #[derive(Debug)]
 pub struct PushEnd {
     has_pack: bool,
@@ -35,22 +36,22 @@ pub struct PushEnd {
 
 #[derive(Debug)]
 enum Place {
-    /// In packets, with so many flush packets to come.
+    /// In packets. `lists` is the number of flush packets to come.
     Packets {
         lists: usize,
         at: InPacket,
     },
     Pack(Pack),
     Ended,
-    /// The bytes are no push, or do not end with it.
+    /// The bytes are malformed, or continue after the end of the push.
     Unknown,
 }
 
 #[derive(Debug)]
 enum InPacket {
-    /// In the length, with the digits that are here.
+    /// In the length of a packet, with the digits received so far and their number.
     Length([u8; LENGTH_BYTES], usize),
-    /// In the payload, with so many bytes to come.
+    /// In the payload of a packet, with the number of remaining bytes.
     Payload(usize),
 }
 
@@ -58,12 +59,12 @@ impl InPacket {
     const START: Self = InPacket::Length([0; LENGTH_BYTES], 0);
 }
 
-/// A pack, whose last bytes may be its digest.
+/// A pack whose last bytes may be its digest.
 #[derive(Debug)]
 struct Pack {
     digester: TrailerDigester,
     bytes: u64,
-    /// The last bytes, which are not digested.
+    /// The last bytes, which are not part of the digested data yet.
     last: Vec<u8>,
 }
 
@@ -78,7 +79,7 @@ impl Pack {
 
     fn push(&mut self, bytes: &[u8], trailer: usize) {
         self.bytes += bytes.len() as u64;
-        // How many of those that are kept are not the last any more.
+        // The number of kept bytes that are not among the last ones any more.
         let older = (self.last.len() + bytes.len()).saturating_sub(trailer);
         let older = older.min(self.last.len());
         self.digester
@@ -89,7 +90,7 @@ impl Pack {
         self.last.extend_from_slice(new);
     }
 
-    /// Returns whether the last bytes are the digest of the others.
+    /// Returns whether the last bytes are the digest of the bytes before.
     fn is_whole(&self, trailer: usize) -> bool {
         let digest = || self.digester.clone().finish();
         self.bytes >= HEADER_BYTES + trailer as u64 && digest().as_slice() == self.last
@@ -97,7 +98,7 @@ impl Pack {
 }
 
 impl PushEnd {
-    /// Begins with the first command of a push.
+    /// Starts at the first command of a push.
     pub fn new(parts: Parts) -> Self {
         PushEnd {
             has_pack: parts.pack,
@@ -109,10 +110,10 @@ impl PushEnd {
         }
     }
 
-    /// Takes the next bytes. Returns whether the push ends with them. One that is malformed has no end, and neither has one
-    /// with more bytes behind it.
+    /// Takes the next bytes. Returns whether the push ends with them. A malformed push, or one followed
+    /// by further bytes, has no end.
     ///
-    /// Costs a digest of the bytes.
+    /// Costs the computation of a digest over the bytes.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         let mut rest = bytes;
         while let Place::Packets { lists, at } = &mut self.place
@@ -142,11 +143,11 @@ impl PushEnd {
     }
 }
 
-/// The bytes are no packets.
+/// The error for bytes that are not packets.
 struct Malformed;
 
 impl InPacket {
-    /// Takes bytes of one packet. Returns whether that was a flush packet.
+    /// Takes bytes of one packet. Returns whether the packet is complete and is a flush packet.
     fn take(&mut self, rest: &mut &[u8]) -> Result<bool, Malformed> {
         match self {
             InPacket::Payload(left) => {

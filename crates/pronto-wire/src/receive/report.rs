@@ -1,4 +1,4 @@
-//! The report: which commands succeeded.
+//! The status report of a push (`report-status`).
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -6,34 +6,35 @@ use pronto_hash::ObjectId;
 use crate::error::Error;
 use crate::pktline;
 
-/// A change in place of the requested one, reported by the hook `proc-receive`.
+/// An update that the hook `proc-receive` reports instead of the requested one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewrite<'a> {
-    /// The ref that was changed, if it is another one.
+    /// The updated ref, if it differs from the requested one.
     pub name: Option<&'a BStr>,
-    /// Its value before.
+    /// The old value of the ref.
     pub old: Option<ObjectId>,
-    /// Its value now.
+    /// The new value of the ref.
     pub new: Option<ObjectId>,
     /// Whether the change was not a fast-forward.
     pub forced: bool,
 }
 
-/// The answer to one command.
+/// The status of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
     /// The name of the ref in the command.
     pub name: &'a BStr,
-    /// Why the command failed.
+    /// The reason for which the command failed.
     pub error: Option<&'a BStr>,
-    /// The changes in its place; only clients that know `report-status-v2` read them.
+    /// The updates that replace the command, for clients with `report-status-v2`.
     pub rewrites: Vec<Rewrite<'a>>,
 }
 
-/// Appends the report of a push: `unpack_error` says why its pack was not taken.
+/// Appends the status report of a push. `unpack_error` is the reason for which the pack was rejected.
 ///
 /// # Errors
-/// A name or a reason is longer than a packet.
+/// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if a name or a reason is longer
+/// than a packet.
 pub fn write_report(
     out: &mut Vec<u8>,
     unpack_error: Option<&str>,

@@ -1,4 +1,5 @@
-//! `git://`: a plain connection to a daemon (`gitprotocol-pack(5)`, "Git Transport").
+//! The transport `git://`: an unencrypted connection to a git daemon (`gitprotocol-pack(5)`, "Git
+//! Transport").
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -17,7 +18,7 @@ use crate::pktline;
 
 const PORT: u16 = 9418;
 
-/// Whom to reach, and what there.
+/// The host, port and path to connect to.
 pub(super) struct Target<'a> {
     pub(super) host: &'a str,
     pub(super) port: Option<u16>,
@@ -45,7 +46,7 @@ pub(super) fn connect(
         return Ok(Box::new(proxy));
     }
     let stream = dial(target.host, target.port.unwrap_or(PORT), options)?;
-    // Requests are written whole; waiting for more would only delay them.
+    // Requests are written as a whole; waiting for more data would only delay them.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_socket_keepalive(&stream, true);
     let _ = stream.set_write_timeout(Some(options.limits.idle));
@@ -63,7 +64,7 @@ fn through(program: &OsStr, target: &Target<'_>, options: &Options) -> Result<Pr
     Process::start(command, options)
 }
 
-/// The first line: program, path, host, and what else the daemon should know.
+/// Returns the first line: service, path, host and extra parameters.
 fn greeting(target: &Target<'_>, service: Service, options: &Options) -> Result<Vec<u8>, Error> {
     let mut host = match target.host.contains(':') {
         true => format!("[{}]", target.host),
@@ -121,7 +122,7 @@ fn dial(host: &str, port: u16, options: &Options) -> Result<TcpStream, Error> {
     })
 }
 
-/// The half that is written to. The other side sees the end of the stream when it is dropped.
+/// The writing half of a connection. Dropping it ends the input of the remote side.
 struct WriteHalf(TcpStream);
 
 impl Write for WriteHalf {
@@ -136,7 +137,7 @@ impl Write for WriteHalf {
 
 impl Drop for WriteHalf {
     fn drop(&mut self) {
-        // The other side may be gone.
+        // The remote side may have closed the connection already.
         let _ = self.0.shutdown(Shutdown::Write);
     }
 }
@@ -164,7 +165,7 @@ impl Connection for Daemon {
     }
 
     fn close(&mut self) -> Result<(), Error> {
-        // The daemon may have closed its side already, which is fine.
+        // A connection that the daemon has closed already is not an error.
         let _ = self.stream.shutdown(Shutdown::Both);
         Ok(())
     }

@@ -24,29 +24,29 @@ pub use agent::{ExtraHeader, Options};
 pub use download::{Download, download};
 use site::{Plan, Site};
 
-/// When to follow redirections.
+/// The treatment of redirects (`http.followRedirects`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Redirects {
-    /// Not at all.
+    /// Follow no redirect (`false`).
     Never,
-    /// In the first request; the others go where that one ended.
+    /// Follow redirects of the first request; later requests use its final URL (`initial`).
     #[default]
     Initial,
-    /// In all requests.
+    /// Follow redirects of all requests (`true`).
     Always,
 }
 
 /// Credentials of the user.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
-    /// A name and a password, for the basic scheme.
+    /// A user name and a password, for basic authentication.
     Basic {
         /// The name.
         user: BString,
         /// The password.
         password: BString,
     },
-    /// A whole value for the `Authorization` header: `Bearer TOKEN`.
+    /// A complete value of the `Authorization` header, for example `Bearer TOKEN`.
     Header(String),
 }
 
@@ -71,16 +71,16 @@ impl Secret {
     }
 }
 
-/// The user's settings, resolved for each URL that receives a request.
+/// The user's settings, which are resolved for each URL that receives a request.
 ///
-/// A server can redirect to another URL. Everything that depends on the URL, above all secrets, is
-/// then resolved for the new one, so nothing intended for one origin reaches another.
+/// If a server redirects to another URL, everything that depends on the URL, above all secrets, is
+/// resolved for the new URL. No secret for one origin is sent to another.
 pub trait Settings: Send {
-    /// Returns the settings for `url`. Called before anything is sent there.
+    /// Returns the settings for `url`. Called before the first request to the URL.
     ///
     /// # Errors
-    /// If a setting is malformed, or is one that cannot be obeyed here
-    /// ([`ErrorKind::Unsupported`]).
+    /// Fails if a setting is malformed, or with [`ErrorKind::Unsupported`] if a setting is not
+    /// supported.
     fn for_url(&mut self, url: &Url) -> Result<UrlSettings, Error>;
 }
 
@@ -88,13 +88,13 @@ pub trait Settings: Send {
 #[derive(Default)]
 #[non_exhaustive]
 pub struct UrlSettings {
-    /// Options of HTTP.
+    /// Options for HTTP.
     pub options: Options,
-    /// The user's passwords.
+    /// The source of credentials for the URL.
     pub credentials: Option<Box<dyn Credentials>>,
 }
 
-/// Nothing is set: defaults for every URL, and no credentials.
+/// An implementation without settings: defaults for every URL, and no credentials.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unset;
 
@@ -104,40 +104,39 @@ impl Settings for Unset {
     }
 }
 
-/// The user's passwords for the URL for which they were looked up.
+/// The source of credentials for one URL (`credential.helper`).
 pub trait Credentials: Send {
-    /// Credentials for `url` (which may hold a user name); `challenges` are the values of the
-    /// `WWW-Authenticate` headers. `None` if there are none.
+    /// Returns credentials for `url`, which may contain a user name; `None` if there are none.
+    /// `challenges` are the values of the `WWW-Authenticate` headers.
     ///
     /// # Errors
-    /// If they cannot be asked for.
+    /// Fails if the credentials cannot be requested.
     fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<Secret>, Error>;
 
-    /// Whether others follow if the last credentials from [`fill`](Self::fill) are refused: they are one
-    /// stage of several, or the first of several to try.
+    /// Returns whether further credentials are available if the last ones from [`fill`](Self::fill) are
+    /// rejected: they are one stage of a multistage authentication, or the first of several candidates.
     fn continues(&self) -> bool {
         false
     }
 
-    /// Reports that the last credentials from [`fill`](Self::fill) were right and may be stored.
+    /// Reports that the last credentials from [`fill`](Self::fill) were accepted and may be stored.
     fn approve(&mut self);
 
-    /// Reports that the last credentials from [`fill`](Self::fill) were wrong and must be
-    /// forgotten.
+    /// Reports that the last credentials from [`fill`](Self::fill) were rejected and must be erased.
     fn reject(&mut self);
 }
 
-/// The largest number of redirections, as in Git.
+/// The maximum number of redirects, as in Git.
 const MOST_REDIRECTIONS: u32 = 20;
 
-/// The largest rest of an answer that is read to its end, so that the connection can be used again.
+/// The maximum size of the rest of a response that is read so that the connection can be reused.
 const LARGEST_REST: usize = 64 * 1024;
 
 pub(super) struct Http {
     plan: Plan,
-    /// The server of the requests.
+    /// The server to which requests are sent.
     site: Site,
-    /// Shows whether the current response continues.
+    /// The connection that reports whether more data of the current response have arrived.
     current: dial::Current,
     answer: Option<BodyReader<'static>>,
     /// The URL to which the first request was redirected, until it is reported.
@@ -166,7 +165,7 @@ pub(super) fn connect(
     Ok(http)
 }
 
-/// Returns the service whose advertisement answers for `service`: archives have none of their own.
+/// Returns the service whose advertisement is requested for `service`. There is none for archives.
 fn advertised(service: Service) -> Service {
     match service {
         Service::UploadArchive => Service::UploadPack,
@@ -175,10 +174,10 @@ fn advertised(service: Service) -> Service {
 }
 
 impl Http {
-    /// The first request: `GET /info/refs`, wherever it is redirected to.
+    /// Sends the first request, `GET /info/refs`, and follows redirects.
     fn discover(&mut self) -> Result<(), Error> {
         let service = advertised(self.plan.service);
-        // Git's way with URLs that have a query already.
+        // As in Git, a URL may contain a query already.
         let separator = if self.site.base().path().contains('?') {
             '&'
         } else {
@@ -229,8 +228,8 @@ impl Http {
         Ok(())
     }
 
-    /// Fails unless the server has answered the first request in version 2. As in Git, an older server
-    /// serves no archives.
+    /// Checks that the server has responded to the first request in version 2. As in Git, servers of
+    /// older versions serve no archives over HTTP.
     fn check_version(&mut self) -> Result<(), Error> {
         let mut version = None;
         if let Some(answer) = self.answer.take() {
@@ -255,7 +254,7 @@ impl Http {
         Error::new(ErrorKind::Connection, message)
     }
 
-    /// Posts `request`. Where the user has allowed it, the server may send it elsewhere, this time.
+    /// Posts `request`. The server may redirect this request if the user allows it.
     fn post(&mut self, request: &[u8]) -> Result<Response<Body>, Error> {
         let service = self.plan.service;
         let mut url = self
@@ -282,7 +281,8 @@ impl Http {
     }
 }
 
-/// Converts an error that could be left to git only before the first request.
+/// Converts an error that permits the use of git instead, which is only possible before the first
+/// request.
 fn late(error: Error) -> Error {
     error.map_kind(|kind| match kind {
         ErrorKind::Unsupported => ErrorKind::Connection,
@@ -290,7 +290,7 @@ fn late(error: Error) -> Error {
     })
 }
 
-/// `url` without `suffix` and without login, which is what settings are for.
+/// Returns `url` without `suffix` and login, which is the URL for which settings are resolved.
 fn base_of(url: &Url, suffix: &str) -> Result<Url, Error> {
     let text = url.to_string();
     match text.strip_suffix(suffix) {
@@ -309,10 +309,10 @@ impl Read for Http {
 }
 
 impl Http {
-    /// Reads away what is left of the current answer, so that its connection can be used again.
+    /// Reads the rest of the current response, so that its connection can be reused.
     fn finish_answer(&mut self) {
         if let Some(answer) = self.answer.take() {
-            // A rest that cannot be read costs a new connection, no more.
+            // If the rest cannot be read, only a new connection is necessary.
             let _ = io::copy(&mut answer.take(LARGEST_REST as u64), &mut io::sink());
         }
     }
@@ -330,7 +330,7 @@ impl Http {
         Ok(())
     }
 
-    /// Sends `request` in chunks, after a request without content that settles the credentials.
+    /// Sends `request` in chunks, after a request without content that completes the authentication.
     fn post_chunks(&mut self, request: &mut dyn Read) -> Result<(), Error> {
         self.post(b"0000").map(drop)?;
         let service = self.plan.service;

@@ -1,31 +1,31 @@
-//! Limits for the duration of reads from the network.
+//! Timeouts of reads from the network.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Bounds on waiting for the other side.
+/// Timeouts for the remote side.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest time for one connection to be made: the look-up aside, all addresses of the
-    /// host, a proxy's answer, and the TLS handshake.
+    /// The timeout for making a connection: all addresses of the host, the response of a proxy, and the
+    /// TLS handshake, but not the host lookup.
     pub connect: Duration,
-    /// The longest time for one of several addresses.
+    /// The timeout for each of several addresses.
     pub connect_address: Duration,
-    /// The longest time without a byte. A server sends signs of life every few seconds while it
-    /// makes a pack, but not while it negotiates.
+    /// The longest time without a received byte. A server sends keepalive packets while it creates a
+    /// pack, but not while it negotiates.
     pub idle: Duration,
-    /// The longest time for the head of an answer over HTTP, however many bytes of it arrive.
+    /// The timeout for the header of an HTTP response, regardless of the number of received bytes.
     pub head: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            // Curl's default, and so Git's.
+            // The default of curl, which Git uses.
             connect: Duration::from_secs(300),
-            // Less than the system's own limit, so that a second address gets its turn.
+            // This is shorter than the timeout of the system, so that a second address is tried.
             connect_address: Duration::from_secs(60),
             idle: Duration::from_secs(600),
             head: Duration::from_secs(1800),
@@ -33,26 +33,26 @@ impl Default for Limits {
     }
 }
 
-/// The speed below which a transfer is given up (`http.lowSpeedLimit`, `http.lowSpeedTime`).
+/// The speed below which a transfer is aborted (`http.lowSpeedLimit`, `http.lowSpeedTime`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LowSpeed {
-    /// Bytes a second.
+    /// The speed in bytes per second (`http.lowSpeedLimit`).
     pub limit: u64,
-    /// For how long it has to be slower.
+    /// The time for which a transfer may be slower (`http.lowSpeedTime`).
     pub time: Duration,
 }
 
-/// The shortest span over which a speed is taken.
+/// The shortest time over which a speed is measured.
 const SPAN: Duration = Duration::from_secs(1);
 
-/// Reads from one connection within bounds. Only time spent waiting counts.
+/// Reads from a connection with timeouts. Only the time spent waiting counts.
 #[derive(Debug)]
 pub(super) struct Pace {
     idle: Duration,
     low: Option<LowSpeed>,
     waited: Duration,
     count: u64,
-    /// The timeout that is set on the socket.
+    /// The timeout that is currently set on the socket.
     set: Option<Duration>,
 }
 
@@ -67,7 +67,7 @@ impl Pace {
         }
     }
 
-    /// Reads what has come, waiting at most for the bounds and until `left` is over.
+    /// Reads available data. Waits at most for the timeouts, and until `left` has elapsed.
     pub(super) fn read(
         &mut self,
         mut stream: &TcpStream,
@@ -116,7 +116,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Records `count` bytes for which `waited` was spent.
+    /// Records that `count` bytes were received after waiting for `waited`.
     fn account(&mut self, count: usize, waited: Duration) -> io::Result<()> {
         let Some(low) = self.low else {
             return Ok(());

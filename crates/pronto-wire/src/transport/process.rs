@@ -11,10 +11,10 @@ use pronto_io::error::OsReason;
 use super::{Connection, LOCAL_VARIABLES, Options, Readiness, Service, version_parameter, watch};
 use crate::error::{Error, ErrorKind};
 
-/// The size of the pipe. A large one lets the server run ahead.
+/// The size of the pipe in bytes. A large pipe lets the server work ahead.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// A running server. Dropping it closes its streams and waits for its end.
+/// A running server. Dropping it closes its streams and waits for the process.
 pub(super) struct Process {
     child: Child,
     input: Option<ChildStdin>,
@@ -25,7 +25,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts `command` with its streams connected to this process, in the directory of `options`. Its
-    /// error output is shown.
+    /// standard error is inherited.
     pub(super) fn start(mut command: Command, options: &Options) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         if let Some(directory) = &options.directory {
@@ -43,7 +43,7 @@ impl Process {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::new(ErrorKind::Connection, "unable to create pipe"));
         };
-        // A refusal (a limit on all pipes of a user) costs speed only.
+        // If the size is refused (a limit on the pipes of a user), the pipe is only slower.
         let _ = rustix::pipe::fcntl_setpipe_size(&output, PIPE_BYTES);
         Ok(Process {
             child,
@@ -68,7 +68,7 @@ impl Connection for Process {
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
         sent.map_err(|error| {
-            // The server has given up; its own message says why.
+            // The server has ended; its own message contains the reason.
             let kind = match error.kind() {
                 io::ErrorKind::BrokenPipe => ErrorKind::Disconnected,
                 _ => ErrorKind::Connection,
@@ -104,7 +104,7 @@ impl Connection for Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.input = None;
-        // A server that is still sending would block forever on a pipe without a reader.
+        // A server that is still sending could block forever on its pipe.
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             let _ = self.child.kill();
             let _ = self.child.wait();
@@ -112,7 +112,7 @@ impl Drop for Process {
     }
 }
 
-/// Serves the repository at `path` from a process on this machine.
+/// Serves the repository at `path` by a process on this machine.
 pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<Process, Error> {
     let mut command = match &options.command {
         Some(server) => shell(quoted_call(server.as_ref(), path).as_ref()),
@@ -126,7 +126,7 @@ pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<
     for name in LOCAL_VARIABLES {
         command.env_remove(name);
     }
-    // Without a requested version the inherited variable stays, as in Git.
+    // As in Git, the inherited variable is kept if no version is requested.
     if let Some(value) = version_parameter(options.version) {
         command.env("GIT_PROTOCOL", value);
     }
@@ -139,13 +139,13 @@ pub(super) fn local(path: &BStr, service: Service, options: &Options) -> Result<
     Process::start(command, options)
 }
 
-/// `sh -c LINE`, which calls itself by the line in its messages.
+/// Returns the command `sh -c LINE`, which uses the line as its name in messages.
 pub(super) fn shell(line: &BStr) -> Command {
     let line = OsStr::from_bytes(line);
     pronto_io::child::shell(line, line)
 }
 
-/// `program 'path'`, for a shell.
+/// Returns the command line `program 'path'` for a shell.
 pub(super) fn quoted_call(program: &BStr, path: &BStr) -> BString {
     let mut line = program.to_vec();
     line.push(b' ');

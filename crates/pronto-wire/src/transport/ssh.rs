@@ -1,4 +1,4 @@
-//! Servers reached through the ssh program of the system.
+//! Servers that are reached through the ssh program of the system.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -12,21 +12,21 @@ use super::process::{Process, quoted_call};
 use super::{Family, LOCAL_VARIABLES, Options, Service, version_parameter};
 use crate::error::{Error, ErrorKind};
 
-/// Whom to reach, and what there.
+/// The host, port and path to connect to.
 pub(super) struct Target<'a> {
     pub(super) host: &'a str,
     pub(super) port: Option<u16>,
     pub(super) path: &'a BStr,
 }
 
-/// Which options the ssh program understands.
+/// The variant of the ssh program, which determines its options (`ssh.variant`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
     /// OpenSSH.
     Ssh,
-    /// PuTTY's; `batch` keeps TortoisePlink from asking in a window.
+    /// PuTTY's plink. `batch` prevents TortoisePlink from opening a dialog.
     Plink { batch: bool },
-    /// Host and command, nothing else.
+    /// A program that accepts only host and command.
     Simple,
 }
 
@@ -48,14 +48,14 @@ pub(super) fn connect(
     };
     let call = quoted_call(server, target.path);
     command.arg(OsStr::from_bytes(&call));
-    // A program in place of ssh may serve on this machine.
+    // The program may serve a repository on this machine instead of using ssh.
     for name in LOCAL_VARIABLES {
         command.env_remove(name);
     }
     Process::start(command, options)
 }
 
-/// The ssh program, through a shell if it is a command line.
+/// Returns the ssh program, run by a shell if it is a command line.
 fn program(options: &Options) -> Command {
     match &options.ssh.command {
         Some(line) if child::needs_shell(line) => {
@@ -115,7 +115,7 @@ fn simple_cannot(what: &str) -> Error {
     )
 }
 
-/// Returns the variant that the settings or the name of the program give.
+/// Returns the variant according to the settings or the name of the program.
 fn known_variant(options: &Options) -> Option<Variant> {
     let set = options.ssh.variant.as_deref().unwrap_or("auto");
     match set.to_ascii_lowercase().as_str() {
@@ -142,7 +142,7 @@ fn known_variant(options: &Options) -> Option<Variant> {
     }
 }
 
-/// The first word of a command line, its quotes taken off.
+/// Returns the first word of a command line without quotes.
 fn first_word(line: &BStr) -> Vec<u8> {
     let mut word = Vec::new();
     let mut quote = None;
@@ -159,7 +159,8 @@ fn first_word(line: &BStr) -> Vec<u8> {
     word
 }
 
-/// Asks an unknown program whether it takes OpenSSH's options: `-G` prints and connects nowhere.
+/// Determines whether an unknown program accepts the options of OpenSSH: `-G` prints the configuration
+/// without connecting.
 fn probe(target: &Target<'_>, options: &Options) -> Result<Variant, Error> {
     let mut command = program(options);
     if let Some(directory) = &options.directory {

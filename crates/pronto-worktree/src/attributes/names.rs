@@ -1,4 +1,4 @@
-//! The names of all attributes.
+//! The names of all attributes (`git check-attr --all`).
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use super::rules::{self, Definition};
 use super::{Files, Source, source};
 use crate::Error;
 
-/// All attributes that files mention, in the order in which they are met: first those of the files
-/// that hold everywhere, then those of the directories that are [entered](Mentioned::enter).
+/// The names of all attributes in attributes files, in the order in which they occur: first those of
+/// the files that apply everywhere, then those of the directories that are [entered](Mentioned::enter).
 #[derive(Debug, Default)]
 pub struct Mentioned {
     names: Vec<BString>,
@@ -18,10 +18,11 @@ pub struct Mentioned {
 }
 
 impl Mentioned {
-    /// Those of the built-in macro, of `files` and of the top directory.
+    /// Collects the attributes of the built-in macro, of `files` and of the top directory.
     ///
     /// # Errors
-    /// When a file exists and cannot be read.
+    /// Fails with [`ErrorKind::Patterns`](crate::ErrorKind::Patterns) if a file exists and cannot be
+    /// read.
     pub fn new(files: &Files, top: &dyn Source) -> Result<Self, Error> {
         let mut mentioned = Mentioned::default();
         mentioned.add(&rules::built_in());
@@ -35,16 +36,17 @@ impl Mentioned {
         Ok(mentioned)
     }
 
-    /// Whether all of `directory` has been met, so that nothing has to be read for it.
+    /// Returns whether `directory` and its parents were entered, so that no file has to be read.
     pub fn knows(&self, directory: &BStr) -> bool {
         directory.is_empty() || self.entered.contains(directory)
     }
 
-    /// Adds those of `directory` (without a slash at its end; not the top) and of the directories
-    /// above it.
+    /// Adds the attributes of `directory` and of its parents. `directory` has no slash at its end and
+    /// is not the top.
     ///
     /// # Errors
-    /// When a file exists and cannot be read.
+    /// Fails with [`ErrorKind::Patterns`](crate::ErrorKind::Patterns) if a file exists and cannot be
+    /// read.
     pub fn enter(&mut self, directory: &BStr, source: &dyn Source) -> Result<(), Error> {
         if self.knows(directory) {
             return Ok(());
@@ -58,7 +60,7 @@ impl Mentioned {
         Ok(())
     }
 
-    /// All names so far.
+    /// Returns all names collected so far.
     pub fn names(&self) -> &[BString] {
         &self.names
     }

@@ -8,21 +8,21 @@ use bstr::{BStr, BString, ByteSlice};
 use super::Source;
 use crate::Error;
 
-/// A source that caches another one, for threads that share directories, where each lookup is a
-/// system call. Takes some hundred bytes for each directory, and the content of its file.
+/// A source that caches another source, for threads that share directories, if each lookup is a system
+/// call. Costs some hundred bytes for each directory, and the content of its file.
 ///
-/// Of threads that ask for the same directory all but the first wait for the first.
+/// If several threads request the same directory, all but the first wait for the first.
 #[derive(Default)]
 pub struct Once<S> {
     source: S,
     found: Mutex<HashMap<BString, Arc<Place>>>,
 }
 
-/// The state of a directory: not yet read, or its content.
+/// The state of a directory: not read yet, or the content of its file.
 type Place = Mutex<Option<Option<Vec<u8>>>>;
 
 impl<S> Once<S> {
-    /// Remembers what `source` says.
+    /// Creates a cache of `source`.
     pub fn new(source: S) -> Self {
         Once {
             source,

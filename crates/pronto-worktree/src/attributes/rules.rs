@@ -1,4 +1,4 @@
-//! Lines of attributes files, and how they apply to a path.
+//! The lines of attributes files, and their application to a path.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,46 +12,46 @@ use pronto_io::short::Short as _;
 
 use super::State;
 
-/// Lines of this many bytes or more are ignored. The limit is Git's.
+/// The length from which lines are ignored, in bytes. Git has the same limit.
 const LONGEST_LINE: usize = 2048;
 
-/// Why a line of an attributes file is ignored, or the whole file.
+/// The reason for which a line of an attributes file, or the whole file, is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Flaw {
     /// The file is a symbolic link.
     Link,
-    /// Its pattern begins with an exclamation mark.
+    /// The pattern begins with an exclamation mark.
     Negative,
-    /// The line is longer than lines may be.
+    /// The line exceeds the length limit.
     LongLine {
-        /// Its number, from one.
+        /// The line number, from one.
         line: usize,
     },
     /// The line defines a macro in a file below the top directory.
     Macro {
         /// The line.
         text: BString,
-        /// Its number, from one.
+        /// The line number, from one.
         line: usize,
     },
-    /// The line assigns an invalid or reserved name of an attribute.
+    /// The line assigns an attribute with an invalid or reserved name.
     InvalidName {
         /// The name.
         name: BString,
-        /// Its number, from one.
+        /// The line number, from one.
         line: usize,
     },
 }
 
-/// One line of a file, as it was written.
+/// One line of a file, before the expansion of macros.
 pub(super) struct Definition {
     target: Kind,
     assignments: Vec<(BString, State)>,
 }
 
 impl Definition {
-    /// Returns the attributes it names, in their order: a macro before its expansion.
+    /// Returns the attributes that the line names, in order. A macro precedes its expansion.
     pub(super) fn names(&self) -> impl Iterator<Item = &BStr> {
         let macro_name = match &self.target {
             Kind::Macro(name) => Some(name.as_str().into()),
@@ -62,14 +62,15 @@ impl Definition {
     }
 }
 
-/// Parses the valid lines of a file. The reasons to ignore the others are added to `flaws`.
+/// Parses the valid lines of a file. The reasons for ignoring other lines are added to `flaws`.
 pub(super) fn parse(bytes: &[u8], macros: bool, flaws: &mut Vec<Flaw>) -> Vec<Definition> {
     let bytes = without_long_lines(bytes, flaws);
     let mut definitions = Vec::new();
     let mut numbered = bytes.each_line().zip(1..);
     for parsed in gix_attributes::parse(&bytes) {
         let Ok((target, assignments, number)) = parsed else {
-            // An exclamation mark, or the name of a macro: the next line that begins so.
+            // The line has an exclamation mark or an invalid macro name: find the next such line for
+            // the report.
             flaws.extend(numbered.find_map(|(line, number)| flaw_at_start(line, number)));
             continue;
         };
@@ -110,7 +111,7 @@ fn flaw_at_start(line: &[u8], number: usize) -> Option<Flaw> {
     })
 }
 
-/// The first name in a line that no attribute may have.
+/// Returns the first invalid attribute name in a line.
 fn invalid_name(line: &[u8]) -> BString {
     let pattern_end = match line.trim_start().starts_with(b"\"") {
         true => line.last_position_of(b'"').map_or(0, |quote| quote + 1),
@@ -126,7 +127,7 @@ fn invalid_name(line: &[u8]) -> BString {
     invalid.next().unwrap_or_default().into()
 }
 
-/// Whether a file may assign an attribute of this name.
+/// Returns whether a file may assign an attribute of this name.
 fn is_assignable(name: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
     name.first().is_some_and(|first| *first != b'-')
@@ -134,7 +135,7 @@ fn is_assignable(name: &[u8]) -> bool {
         && !name.starts_with(b"builtin_")
 }
 
-/// `bytes` with nothing in the place of lines that are too long.
+/// Returns `bytes` with empty lines instead of lines that are too long.
 fn without_long_lines<'a>(bytes: &'a [u8], flaws: &mut Vec<Flaw>) -> Cow<'a, [u8]> {
     let is_long = |line: &[u8]| line.len() >= LONGEST_LINE;
     if !bytes.each_line().any(is_long) {
@@ -167,8 +168,8 @@ fn read_assignments(assignments: gix_attributes::parse::Iter<'_>) -> Option<Vec<
         .collect()
 }
 
-/// Returns the built-in definition, `[attr]binary -diff -merge -text`. It is not parsed: most worktrees have no attributes,
-/// and then no parser is needed.
+/// Returns the built-in definition `[attr]binary -diff -merge -text`. The definition is not parsed,
+/// because most worktrees have no attributes and need no parser.
 pub(super) fn built_in() -> Vec<Definition> {
     let unset = |name: &str| (BString::from(name), State::Unset);
     let name = NameRef::try_from(BStr::new("binary"));
@@ -179,22 +180,23 @@ pub(super) fn built_in() -> Vec<Definition> {
     macros.collect()
 }
 
-/// Attributes as numbers: the selected ones first, then the macros that touch them.
+/// The numbers of attributes: the selected attributes first, then the macros that affect them.
 pub(super) struct Names {
-    /// A macro may bear the name of a selected attribute: then both are meant.
+    /// The numbers of each name. A macro may have the name of a selected attribute: then both have a
+    /// number.
     numbers: HashMap<BString, Vec<usize>>,
     count: usize,
     selected: usize,
-    /// The assignments of each macro, by number less `selected`, the strongest first.
+    /// The assignments of each macro, indexed by its number less `selected`, highest precedence first.
     macros: Vec<Assignments>,
 }
 
-/// Numbered attributes with their states, the strongest first.
+/// Numbered attributes with their states, highest precedence first.
 type Assignments = Vec<(usize, State)>;
 
 impl Names {
-    /// `lines` come from all files that may define macros, the weakest first. Takes time in
-    /// proportion to what they say.
+    /// Numbers the attributes. `lines` are those of all files that may define macros, lowest precedence
+    /// first. The cost is proportional to the number of assignments.
     pub(super) fn new<'a>(
         selection: &[&str],
         lines: impl Iterator<Item = &'a Definition> + Clone,
@@ -211,7 +213,7 @@ impl Names {
                 users.entry(assigned.as_bstr()).or_default().push(name);
             }
         }
-        // A macro may stand for another.
+        // A macro may contain another macro.
         let mut known = HashSet::new();
         let mut at = 0;
         while let Some(name) = names.get(at).copied() {
@@ -258,11 +260,11 @@ impl Names {
     }
 }
 
-/// The rules of one file that concern the selection.
+/// The rules of one file that affect the selected attributes.
 pub(super) struct List {
     /// The directory of the file, without a slash at its end.
     base: BString,
-    /// The weakest first.
+    /// The rules, lowest precedence first.
     rules: Vec<Rule>,
 }
 
@@ -293,8 +295,8 @@ impl List {
         self.rules.is_empty()
     }
 
-    /// Fills in states of `path` that no stronger rule has set. `basename` is the start of its last
-    /// component.
+    /// Sets the states for `path` that no rule of higher precedence has set. `basename` is the start of
+    /// the last component of the path.
     pub(super) fn apply(
         &self,
         path: &BStr,
@@ -326,7 +328,7 @@ impl List {
     }
 }
 
-/// The known state of an attribute: `None` until a rule sets it.
+/// The state of an attribute; `None` until a rule sets it.
 pub(super) type Slot = Option<State>;
 
 fn assign(assignments: &Assignments, names: &Names, states: &mut [Slot]) {
@@ -337,8 +339,8 @@ fn assign(assignments: &Assignments, names: &Names, states: &mut [Slot]) {
     }
 }
 
-/// Assigns the attributes of a macro, and of macros in it. Each attribute is assigned once, so
-/// macros that refer to each other end.
+/// Assigns the attributes of a macro, and of macros in it. Each attribute is assigned at most once, so
+/// that the expansion of cyclic macros ends.
 fn expand(meaning: &Assignments, names: &Names, states: &mut [Slot]) {
     let mut open = vec![meaning.iter()];
     while let Some(last) = open.last_mut() {
@@ -352,8 +354,8 @@ fn expand(meaning: &Assignments, names: &Names, states: &mut [Slot]) {
     }
 }
 
-/// Sets `state` of attribute `number` unless it is set. Returns the expansion of a macro that is
-/// set by this.
+/// Sets the state of attribute `number` to `state`, unless a rule has set it before. Returns the
+/// expansion if the attribute is a macro.
 fn set<'n>(
     number: usize,
     state: &State,

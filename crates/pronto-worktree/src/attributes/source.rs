@@ -1,4 +1,4 @@
-//! The source of a directory's `.gitattributes`.
+//! Sources of the `.gitattributes` file of a directory.
 
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind as IoErrorKind;
@@ -16,25 +16,25 @@ use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
 use crate::objects::{self, Objects};
 use crate::{Error, ErrorKind};
 
-/// The name of the files.
+/// The name of the attributes files.
 pub(super) const NAME: &[u8] = b".gitattributes";
 
 /// Reads the `.gitattributes` of directories.
 pub trait Source: Send + Sync {
-    /// The `.gitattributes` of `directory` (no slash at its end, empty for the top), if it has
-    /// one.
+    /// Returns the content of the `.gitattributes` of `directory`, if the file exists. `directory` has
+    /// no slash at its end and is empty for the top.
     ///
     /// # Errors
-    /// When there is one and it cannot be read.
+    /// Fails with [`ErrorKind::Patterns`] if the file exists and cannot be read.
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error>;
 
-    /// Takes the directories whose file is a symbolic link, which is skipped.
+    /// Removes and returns the directories whose file is a symbolic link. Such files are skipped.
     fn take_links(&self) -> Vec<BString> {
         Vec::new()
     }
 }
 
-/// Attributes that are in memory, by directory.
+/// Attributes files in memory, by directory.
 pub type Directories = HashMap<BString, Vec<u8>>;
 
 impl Source for Directories {
@@ -43,7 +43,8 @@ impl Source for Directories {
     }
 }
 
-/// From the worktree, and if it has none, from `otherwise`: for examining and adding files.
+/// A source that reads the worktree first, and `otherwise` if the worktree has no file. `git add` and
+/// `git status` use it.
 pub struct FromWorktree<S> {
     top: Directory,
     otherwise: S,
@@ -51,8 +52,8 @@ pub struct FromWorktree<S> {
 }
 
 impl<S> FromWorktree<S> {
-    /// The worktree whose top is `top`. `otherwise` is asked where it has no file: usually the
-    /// index, or nothing (`Directories`).
+    /// Creates a source for the worktree with the top `top`. `otherwise` is queried for missing files:
+    /// usually the index, or an empty source (`Directories`).
     pub fn new(top: Directory, otherwise: S) -> Self {
         FromWorktree {
             top,
@@ -66,7 +67,7 @@ impl<S: Source> Source for FromWorktree<S> {
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
         let file = match directory.is_empty() {
             true => self.top.open_file(NAME),
-            // One call, and none for the directory.
+            // A single system call opens the file; the directory is not opened.
             false => {
                 let path = [directory.as_bytes(), b"/", NAME].concat();
                 self.top.open_file_beneath(&path)
@@ -90,31 +91,31 @@ impl<S: Source> Source for FromWorktree<S> {
     }
 }
 
-/// From blobs, and where there is none, from the worktree: what holds while files are checked
-/// out.
+/// A source that reads blobs of the index first, and the worktree if there is no blob. Checkouts use
+/// it.
 pub struct FromIndex<O> {
-    /// The blob of each directory that has one.
+    /// The blob of each directory that has an attributes file.
     pub blobs: HashMap<BString, ObjectId>,
     /// The store of the blobs.
     pub objects: O,
-    /// The worktree, unless it is known to be empty.
+    /// The worktree; `None` if the worktree is known to be empty.
     pub worktree: Option<Growing>,
 }
 
-/// A worktree that directories are added to while it is read. Those that were not there when they
-/// were asked for are taken to have nothing but what is checked out, and so is all below them: so
-/// directories are to be asked for from the top down. Remembers each directory that was missing.
-/// `Send + Sync`, for any number of threads at once.
+/// A worktree to which directories are added while attributes are read. A directory that does not exist
+/// at the time of its query, and everything below it, is assumed to contain only checked out files.
+/// Therefore directories must be queried from the top down. Missing directories are cached. A `Growing`
+/// is `Send + Sync`, and several threads may use it at the same time.
 #[derive(Debug)]
 pub struct Growing {
     top: Directory,
     missing: RwLock<HashSet<BString>>,
-    /// Directories whose file does not count, whether it is gone already or not.
+    /// The directories whose attributes file is ignored because the plan removes it.
     going: HashSet<BString>,
 }
 
 impl Growing {
-    /// The worktree whose top is `top`.
+    /// Creates a source for the worktree with the top `top`.
     pub fn new(top: Directory) -> Self {
         Growing {
             top,
@@ -123,8 +124,8 @@ impl Growing {
         }
     }
 
-    /// Of the files at `paths` those with attributes do not count any more: they are about to be
-    /// removed. One pass over them; only directories with attributes are remembered.
+    /// Ignores the attributes files among `paths`, because they are about to be removed. Makes one pass
+    /// over the paths and stores only directories of attributes files.
     #[must_use]
     pub fn without<'a>(mut self, paths: impl IntoIterator<Item = &'a BStr>) -> Self {
         let directories = paths.into_iter().filter_map(directory_of);
@@ -160,8 +161,8 @@ impl Growing {
 }
 
 impl<O> FromIndex<O> {
-    /// Returns the blobs of attributes files among the entries of an index. For a conflict our side
-    /// counts, as in Git.
+    /// Returns the blobs of attributes files in the entries of an index. As in Git, our side is used
+    /// for a conflict.
     pub fn find_in_index<'a>(
         entries: impl IntoIterator<Item = EntryRef<'a>>,
     ) -> HashMap<BString, ObjectId> {
@@ -170,7 +171,7 @@ impl<O> FromIndex<O> {
         Self::find(entries.map(|entry| (entry.path, entry.id.to_owned())))
     }
 
-    /// The blobs of attributes among paths and ids of a tree.
+    /// Returns the blobs of attributes files in the paths and ids of a tree.
     pub fn find<'a>(
         entries: impl IntoIterator<Item = (&'a BStr, ObjectId)>,
     ) -> HashMap<BString, ObjectId> {
@@ -181,7 +182,7 @@ impl<O> FromIndex<O> {
     }
 }
 
-/// Returns the directory whose attributes are in the file at `path`, if it is an attributes file.
+/// Returns the directory of the attributes file at `path`, if `path` is an attributes file.
 fn directory_of(path: &BStr) -> Option<&BStr> {
     let directory = path.strip_suffix(NAME)?;
     match directory.split_last() {
@@ -205,12 +206,12 @@ impl<O: Objects> Source for FromIndex<O> {
     }
 }
 
-/// The result of looking for the attributes file of a directory.
+/// The result of looking up the attributes file of a directory.
 enum Found {
-    /// A file, unless it is too large or no file.
+    /// The content of a file; `None` if the file is too large or not a regular file.
     File(Option<Vec<u8>>),
     Nothing,
-    /// A symbolic link in its place, or on the way to it.
+    /// The file, or a directory of its path, is a symbolic link.
     Link,
     NoDirectory,
 }
@@ -236,8 +237,8 @@ fn found(file: std::io::Result<std::fs::File>, directory: &BStr) -> Result<Found
             let content = content.context(ErrorKind::Patterns, "unable to read", shown());
             content.map(Found::File)
         }
-        // Not there, below a file, or at a path that the system does not permit: as if there were
-        // none.
+        // The file does not exist, is below a file, or its path is not permitted: the file counts as
+        // missing.
         Err(error)
             if matches!(
                 error.kind(),
@@ -258,7 +259,7 @@ fn is_link_error(error: &std::io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::LOOP)
 }
 
-/// Reads a file; `None` if it exceeds Git's limit or is not a regular file.
+/// Reads a file; `None` if it exceeds Git's size limit or is not a regular file.
 fn read_limited(file: &std::fs::File) -> std::io::Result<Option<Vec<u8>>> {
     match untrusted::read_open(file, LARGEST_TEXT_BYTES) {
         Ok(content) => Ok(Some(content)),
@@ -267,7 +268,7 @@ fn read_limited(file: &std::fs::File) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Whether what was found is not a file that is read.
+/// Returns whether the error means that the file is not of a kind that is read.
 fn is_unfit(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -275,7 +276,7 @@ fn is_unfit(error: &std::io::Error) -> bool {
     )
 }
 
-/// A file that the user or the administrator named.
+/// Reads a file that the user or the administrator has configured.
 pub(super) fn read_global(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match untrusted::open(path, Links::Follow) {
         Err(error) if is_unfit(&error) => Ok(None),

@@ -1,6 +1,6 @@
-//! Paths that the file system treats as equal. Which of them was written first by parallel workers
-//! is arbitrary, so the conflict is resolved here: the last one in index order stays, as if Git
-//! wrote them one after another, and all of them are reported.
+//! Paths that the file system treats as equal. With parallel workers it is arbitrary which of them is
+//! written first, so the collision is resolved afterwards: the last path in index order is kept, as if
+//! Git had written the files one after another, and all colliding paths are reported.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,14 +16,14 @@ use super::write::Writer;
 use super::{Context, Obstructions, Options, Outcome, Plan, split};
 use crate::recorded::recorded;
 
-/// The identity of a file.
+/// The device and inode of a file.
 type Identity = (u32, u32);
 
 fn identity(stat: &Stat) -> Identity {
     (stat.device, stat.inode)
 }
 
-/// Settles `found.collided`, which is in the order of the index.
+/// Resolves the collisions in `found.collided`, which is in index order.
 pub(super) fn settle(
     plan: &Plan,
     context: &Context<'_>,
@@ -60,7 +60,7 @@ pub(super) fn settle(
         involved.insert(*at);
         involved.extend(holder);
         if holder.is_some_and(|holder| holder > *at) {
-            // The entry is in the index anyway, with stat data that match nothing.
+            // The entry is in the index anyway, with stat data that match no file.
             outcome.written[*at as usize] = Some(Stat::default());
             continue;
         }
@@ -91,12 +91,12 @@ pub(super) fn settle(
 enum Part {
     /// A leading directory.
     Leading,
-    /// The name itself.
+    /// The last component.
     Last,
 }
 
-/// Returns the obstruction of `path`: the first component that is not a directory, or a file of its
-/// name.
+/// Returns the obstruction of `path`: the first component that is not a directory, or an existing file
+/// at `path`.
 fn obstacle(top: &Directory, path: &BStr) -> Option<(Part, Metadata)> {
     let mut directory = None;
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
@@ -116,7 +116,7 @@ fn obstacle(top: &Directory, path: &BStr) -> Option<(Part, Metadata)> {
         .map(|metadata| (Part::Last, metadata))
 }
 
-/// The last item that lies below `path` when case does not count.
+/// Returns the last item below `path`, ignoring case.
 fn last_below(plan: &Plan, path: &BStr) -> Option<u32> {
     let below = |other: &BStr| {
         other.len() > path.len()

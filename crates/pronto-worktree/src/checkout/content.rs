@@ -12,36 +12,36 @@ use super::Item;
 use super::reflink::ReflinkSource;
 use crate::{Error, ErrorKind};
 
-/// The size of the pieces in which a large file is written.
+/// The size of the pieces in which a large file is written, in bytes.
 const PIECE_LEN: usize = 256 * 1024;
 
-/// The place of a new file: its directory, and its name there.
+/// The location of a new file: its directory, and its name in this directory.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) directory: &'a Directory,
     pub(super) name: &'a BStr,
 }
 
-/// The content of a new file or link.
+/// The content of a new file or symbolic link.
 pub(super) enum Content<'a> {
     File(&'a [u8]),
     /// A file whose content has not been read yet.
     Stream(&'a mut dyn Read),
-    /// A file of another worktree that may have the content, and a buffer for verifying it.
+    /// A file of another worktree that may have the same content, and a buffer for verification.
     Reflink(&'a ReflinkSource<'a>, &'a mut Vec<u8>),
     Symlink(&'a [u8]),
     Submodule,
 }
 
-/// Why it is not there.
+/// The reason for which a file was not created.
 pub(super) enum Trouble {
-    /// Something else is.
+    /// The path exists already.
     Exists,
     Failed(Error),
 }
 
 impl Content<'_> {
-    /// Replaces the content of the existing file, if the result equals a new file.
+    /// Overwrites the content of the existing file in place, if the result equals a new file.
     pub(super) fn overwrite(
         &self,
         in_place: Option<&Overwriter>,
@@ -55,13 +55,13 @@ impl Content<'_> {
         let is_executable = item.mode == mode::EXECUTABLE;
         let overwritten = in_place.overwrite(target.directory, target.name, is_executable, bytes);
         overwritten.map_err(|error| {
-            // A file that is not whole is worse than none.
+            // An incomplete file is removed.
             let _ = target.directory.remove_file(target.name);
             unwritable(&error, item)
         })
     }
 
-    /// Creates the file, which must not exist. After [`Trouble::Exists`] it can be tried again.
+    /// Creates the file, which must not exist. After [`Trouble::Exists`] the call can be repeated.
     pub(super) fn create(
         &mut self,
         target: Target<'_>,
@@ -92,7 +92,7 @@ impl Content<'_> {
                     Err(trouble(&error, "cannot create submodule directory", item))
                 }
                 made => match directory.metadata(name) {
-                    // Git records nothing of a directory that was there.
+                    // As in Git, no stat data are recorded for an existing directory.
                     Ok(metadata) if metadata.is_directory() && made.is_err() => {
                         Ok(Metadata::default())
                     }
@@ -131,15 +131,15 @@ fn fill_file(
     let filled = fill(&mut file);
     let finished = file.finish().map_err(|error| unwritable(&error, item));
     filled.and(finished).map_err(|error| {
-        // A file that is not whole is worse than none.
+        // An incomplete file is removed.
         let _ = directory.remove_file(name);
         Trouble::Failed(error)
     })
 }
 
-/// Returns whether the file may exist although creating it failed with `error`. A network file
-/// system may create a file and then fail to report it or its attributes. With these errors the
-/// kernel had looked up the name and found it free. After any other error, an empty file of that
+/// Returns whether the file may exist although its creation failed with `error`. A network file system
+/// may create a file and then fail to report the success or the attributes. These errors occur after
+/// the kernel has looked up the name and found no file. After any other error, an empty file of that
 /// name belongs to another process.
 fn may_have_made(error: &io::Error) -> bool {
     matches!(
@@ -164,7 +164,7 @@ fn remove_if_empty(directory: &Directory, name: &BStr) {
     }
 }
 
-/// All that `reader` has, in pieces.
+/// Copies the content of `reader` to the file, in pieces.
 fn copy(
     reader: &mut dyn Read,
     file: &mut NewFile,
@@ -174,7 +174,7 @@ fn copy(
     let mut piece = vec![0; PIECE_LEN];
     loop {
         let mut len = 0;
-        // Readers may give little at a time.
+        // A reader may return fewer bytes than requested.
         while len < piece.len() {
             match reader.read(&mut piece[len..]) {
                 Ok(0) => break,
@@ -208,8 +208,7 @@ fn trouble(error: &io::Error, verb: &str, item: &Item) -> Trouble {
     Trouble::Failed(failure(error, verb, None, item))
 }
 
-/// Returns the error that `verb` failed, at a `step` of it, with the reason of the operating
-/// system.
+/// Returns the error that `verb`, or a `step` of it, failed, with the reason of the operating system.
 pub(super) fn failure(error: &io::Error, verb: &str, step: Option<&str>, item: &Item) -> Error {
     let reason = pronto_io::error::reason(error);
     let step = step.map_or(String::new(), |step| format!("{step}: "));

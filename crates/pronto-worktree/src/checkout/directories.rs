@@ -1,5 +1,5 @@
-//! State that workers share: the open directories that files are written into, which are created if
-//! they are missing; and how files are replaced in them.
+//! State that the workers of a checkout share: the open directories into which files are written, which
+//! are created if they are missing, and the in-place writer.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,14 +14,14 @@ use super::split;
 /// The state of the directories of one checkout, shared by all workers.
 pub(super) struct Directories<'a> {
     top: &'a Directory,
-    /// Directories that are known to be there, and whether this checkout made them.
+    /// The directories that are known to exist, and whether this checkout has created them.
     known: Mutex<HashMap<BString, bool>>,
-    /// Whether the worktree was empty at the start: unknown paths do not exist then. Otherwise
+    /// Whether the worktree was empty at the start, so that unknown paths do not exist. Otherwise
     /// obstructions of a directory may be removed.
     fresh: bool,
-    /// The writer that gives files new content in place, if it may.
+    /// The writer that overwrites files in place, if that is permitted.
     pub(super) in_place: Option<Overwriter>,
-    /// Held by the worker that has a large content in memory.
+    /// The lock that the worker with a large content in memory holds.
     large: Mutex<()>,
 }
 
@@ -36,15 +36,14 @@ impl<'a> Directories<'a> {
         }
     }
 
-    /// Waits until no worker has a large content in memory, and keeps others from it until the
-    /// guard is dropped.
+    /// Waits until no worker has a large content in memory, and excludes other workers until the guard
+    /// is dropped.
     pub(super) fn one_large_at_a_time(&self) -> MutexGuard<'_, ()> {
         self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether `path` may be there. What is not known is not, if the nearest directory above it
-    /// that is known was just made: asking the file system would cost calls for each directory of
-    /// a new tree.
+    /// Returns whether `path` may exist. An unknown path does not exist if its nearest known parent was
+    /// created by this checkout: a lookup would cost a system call for each directory of a new tree.
     fn may_be_there(&self, path: &BStr) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.contains_key(path) {
@@ -69,7 +68,7 @@ impl<'a> Directories<'a> {
 /// The number of directories that a worker keeps open.
 const KEPT: usize = 12;
 
-/// The directories that one worker has open, the latest last.
+/// The directories that one worker has open, the most recently used last.
 pub(super) struct Opened<'a> {
     shared: &'a Directories<'a>,
     kept: Vec<(BString, Directory)>,
@@ -83,7 +82,7 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// The directory `path`, made if it is missing.
+    /// Opens the directory `path`, and creates it if it is missing.
     pub(super) fn open(&mut self, path: &BStr) -> io::Result<&Directory> {
         let mut there = path;
         while !self.find(there)? {
@@ -101,7 +100,7 @@ impl<'a> Opened<'a> {
         Ok(self.found(path))
     }
 
-    /// The directory `path`, which was just found or made.
+    /// Returns the directory `path`, which was just opened or created.
     fn found(&self, path: &BStr) -> &Directory {
         let last = self.kept.last().filter(|_| !path.is_empty());
         last.map_or(self.shared.top, |(_, directory)| directory)
@@ -114,14 +113,14 @@ impl<'a> Opened<'a> {
         self.kept.push((path.to_owned(), directory));
     }
 
-    /// Whether the directory `path` is there. If it is, and is not the top, it is the last one
-    /// that is kept then.
+    /// Returns whether the directory `path` exists. An existing directory, except the top, becomes the
+    /// last of the kept directories.
     fn find(&mut self, path: &BStr) -> io::Result<bool> {
         if path.is_empty() {
             return Ok(true);
         }
         if let Some(at) = self.kept.iter().rposition(|(kept, _)| kept == path) {
-            // The last one is used next.
+            // The last directory is used next.
             if at + 1 != self.kept.len() {
                 let entry = self.kept.remove(at);
                 self.kept.push(entry);
@@ -144,7 +143,7 @@ impl<'a> Opened<'a> {
 }
 
 impl Directories<'_> {
-    /// The directory, and whether it was not there before.
+    /// Creates the directory. Returns it, and whether it did not exist before.
     fn make(&self, parent: &Directory, name: &BStr) -> io::Result<(Directory, bool)> {
         for _ in 0..4 {
             let made = match parent.make_directory(name) {
@@ -154,7 +153,7 @@ impl Directories<'_> {
             };
             match parent.open_beneath(name) {
                 Err(error) if !self.fresh && is_obstructed(&error) => {
-                    // Another worker may have put the directory there since.
+                    // Another worker may have created the directory in the meantime.
                     let removed = parent.remove_file(name);
                     let is_there = || parent.metadata(name).is_ok_and(|it| it.is_directory());
                     match removed {
@@ -164,7 +163,7 @@ impl Directories<'_> {
                         _ => {}
                     }
                 }
-                // Another process removed it in between.
+                // Another process has removed the directory in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 done => return done.map(|directory| (directory, made)),
             }
@@ -173,7 +172,7 @@ impl Directories<'_> {
     }
 }
 
-/// Whether a directory cannot be opened because it, or one above it, is something else.
+/// Returns whether a directory cannot be opened because its path, or a part of it, is not a directory.
 pub(super) fn is_obstructed(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,5 +1,5 @@
 //! Removes directories that become empty. The worker that completes the last removal in a directory
-//! removes it, and then perhaps the one above.
+//! removes the directory, and then possibly its parents.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,30 +9,30 @@ use pronto_io::dir::Directory;
 
 use super::{Removal, split};
 
-/// The directories out of which something goes, and those above them. Any thread may use it.
+/// The directories with removals, and their parents. Any thread may use the value.
 pub(super) struct Emptied<'a> {
     top: &'a Directory,
-    /// This one stays, and so do those above it.
+    /// The directory that is kept, with its parents.
     keep: Option<&'a BString>,
     places: Vec<Place<'a>>,
-    /// The end of each group of removals.
+    /// The end of each group of removals in one directory.
     ends: &'a [usize],
     of_group: Vec<Option<u32>>,
 }
 
-/// One of them; the top is none.
+/// A directory with removals. The top has none.
 struct Place<'a> {
     path: &'a BStr,
     above: Option<u32>,
-    /// The number of removals and directories in it that are not done yet.
+    /// The number of removals and subdirectories that are not completed yet.
     left: AtomicUsize,
-    /// Whether any of them went.
+    /// Whether any entry of the directory was removed.
     is_lighter: AtomicBool,
 }
 
 impl<'a> Emptied<'a> {
-    /// Of `removals`, those of each directory ending at one of `ends`. One pass, and a look-up for each
-    /// directory; touches no file.
+    /// Collects the directories of `removals`, in which the group of each directory ends at one of
+    /// `ends`. Makes one pass and a lookup for each directory, and accesses no file.
     pub(super) fn new(
         removals: &'a [Removal],
         ends: &'a [usize],
@@ -57,7 +57,8 @@ impl<'a> Emptied<'a> {
         }
     }
 
-    /// The removal at `at` has been tried, which is to be said once; whether it `is_gone`.
+    /// Records that the removal at `at` was attempted, and whether the path `is_gone`. Must be called
+    /// once for each removal.
     pub(super) fn finish(&self, at: usize, mut is_gone: bool) {
         let group = self.ends.partition_point(|end| *end <= at);
         let mut next = self.of_group[group];
@@ -66,7 +67,7 @@ impl<'a> Emptied<'a> {
             if is_gone {
                 place.is_lighter.store(true, Ordering::Relaxed);
             }
-            // The last worker sees the results of the others.
+            // The last worker sees the results of the other workers.
             if place.left.fetch_sub(1, Ordering::AcqRel) > 1 {
                 return;
             }
@@ -75,7 +76,7 @@ impl<'a> Emptied<'a> {
         }
     }
 
-    /// Whether the directory was empty, and has gone.
+    /// Removes the directory if it is empty. Returns whether it was removed.
     fn remove(&self, path: &BStr) -> bool {
         let is_kept = |keep: &BString| is_at_or_below(keep.as_bstr(), path);
         if self.keep.is_some_and(is_kept) {
@@ -89,7 +90,7 @@ impl<'a> Emptied<'a> {
     }
 }
 
-/// The place of the directory `path`, made with those above it if it is new.
+/// Returns the position of the directory `path`, and adds it with its parents if it is new.
 fn place_of<'a>(
     path: &'a BStr,
     places: &mut Vec<Place<'a>>,

@@ -1,6 +1,7 @@
-//! Files whose content a long-running filter process makes: one conversation on a thread of its
-//! own, beside the workers. If the process can delay answers (`delay`), requests follow one another
-//! without waiting, and delayed contents are fetched at the end, as they become ready.
+//! Files whose content a long-running filter process creates (`filter.<driver>.process`). A separate
+//! thread communicates with the processes, beside the workers. If the process supports delayed answers
+//! (`delay`), requests are sent without waiting for answers, and delayed contents are fetched at the
+//! end as they become ready.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, Sender};
@@ -17,11 +18,11 @@ use super::{Context, Failure, Options, Plan};
 use crate::filter::Delayed;
 use crate::{Error, ErrorKind};
 
-/// The files that a process owes.
+/// The files for which a process has delayed its answer.
 type Owed = HashMap<Delayed, HashMap<BString, u32>>;
 
-/// A thread that asks the processes, beside the workers that write all else; started when the first
-/// file needs it.
+/// The thread that communicates with filter processes, beside the workers that write all other files.
+/// It starts with the first file that needs a process.
 pub(super) struct Beside<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     job: Job<'env>,
@@ -30,7 +31,7 @@ pub(super) struct Beside<'scope, 'env> {
 
 type Running<'scope, 'env> = (Sender<u32>, ScopedJoinHandle<'scope, Done<'env>>);
 
-/// The work of the thread.
+/// The input of the thread.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) plan: &'a Plan,
@@ -40,7 +41,7 @@ pub(super) struct Job<'a> {
     pub(super) meter: &'a Meter,
 }
 
-/// The results.
+/// The results of the thread.
 pub(super) struct Done<'a> {
     pub(super) writer: Writer<'a>,
     pub(super) interrupted: bool,
@@ -55,7 +56,7 @@ impl<'scope, 'env> Beside<'scope, 'env> {
         }
     }
 
-    /// Has the item at `at` written.
+    /// Passes the item at `at` to the thread.
     pub(super) fn hand(&self, at: u32) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let (sender, _) = running.get_or_insert_with(|| {
@@ -64,14 +65,14 @@ impl<'scope, 'env> Beside<'scope, 'env> {
             let thread = self.scope.spawn(move || Lane::new(job).work(&receiver));
             (sender, thread)
         });
-        // It listens until there is no sender.
+        // The thread receives items until all senders are dropped.
         let _ = sender.send(at);
     }
 
-    /// Waits until all is written.
+    /// Waits until all items are written.
     ///
     /// # Panics
-    /// Panics of the thread are passed on.
+    /// Propagates panics of the thread.
     pub(super) fn finish(self) -> Option<Done<'env>> {
         let running = self.running.into_inner();
         let (sender, thread) = running.unwrap_or_else(PoisonError::into_inner)?;
@@ -134,7 +135,7 @@ impl<'a> Lane<'a> {
         self.writer.note(at, item, written);
     }
 
-    /// Fetches what is owed; `false` if it was interrupted.
+    /// Fetches the delayed answers. Returns `false` after an interrupt.
     fn collect(&mut self, plan: &Plan) -> bool {
         let total = self.owed.values().map(HashMap::len).sum::<usize>() as u64;
         let context = self.job.context;
@@ -170,7 +171,7 @@ impl<'a> Lane<'a> {
         true
     }
 
-    /// `false` if nothing more is to be had from the process.
+    /// Fetches the contents that are ready. Returns `false` if the process has no further answers.
     fn collect_ready(&mut self, process: &Delayed, plan: &Plan, meter: &Meter) -> bool {
         let ready = match self.writer.programs().ready(process) {
             Ok(ready) if !ready.is_empty() => ready,

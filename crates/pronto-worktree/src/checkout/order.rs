@@ -1,24 +1,24 @@
-//! The order of work: directory by directory, so that each is opened once; directories in the order
-//! of their first blob in the pack, and blobs within them likewise, so that the pack is read from
-//! front to back and neighbours share delta bases.
+//! The order in which items are written: directory by directory, so that each is opened once.
+//! Directories are in the order of their first blob in the pack, and so are blobs within a directory,
+//! so that the pack is read sequentially and neighbouring blobs share delta bases.
 
 use pronto_io::pool;
 use pronto_odb::Location;
 
 use super::{Item, Objects};
 
-/// Looking up fewer takes no longer than starting a thread.
+/// The number of items below which a lookup takes no longer than starting a thread.
 const ITEMS_PER_THREAD: usize = 4096;
 
-/// An item to write next: which, and where its blob is.
+/// An item to write: its index in the plan, and the position of its blob.
 #[derive(Clone, Copy)]
 pub(super) struct Next {
     pub(super) at: u32,
     pub(super) position: Option<Location>,
 }
 
-/// `items` in the order in which to write them, and where in it each directory ends. Blobs that are
-/// in no pack come last, in the order of the index.
+/// Returns `items` in the order in which they are written, and the end of each directory in this order.
+/// Blobs that are not in a pack come last, in index order.
 pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<usize>) {
     let _region = pronto_io::region!("checkout", "order");
     if items.len() < 2 {
@@ -28,10 +28,10 @@ pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<us
         return (order, ends);
     }
     let positions = positions(items, objects);
-    // `None` sorts first, so the question comes before the answer.
+    // `None` sorts first, so the key starts with `is_none()`.
     let key = |at: usize| (positions[at].is_none(), positions[at]);
-    // Items of one directory need not be neighbours in the index (`a/b`, `a/b/c`, `a/d`), but
-    // its runs are: each run counts as a directory.
+    // The items of one directory need not be consecutive in the index (`a/b`, `a/b/c`, `a/d`). Each run
+    // of consecutive items counts as a directory.
     let mut runs = Vec::new();
     let mut from = 0;
     while from < items.len() {
@@ -71,7 +71,7 @@ fn positions(items: &[Item], objects: &dyn Objects) -> Vec<Option<Location>> {
     let own = parts.next();
     std::thread::scope(|scope| {
         for part in parts {
-            // Without a thread its items are looked up when they are written.
+            // If no thread can be started, its items are looked up when they are written.
             let _ = std::thread::Builder::new().spawn_scoped(scope, move || look_up(part));
         }
         own.map(look_up);

@@ -1,12 +1,12 @@
-//! Content that another worktree of the repository already has. On file systems that support it, a
-//! new file shares the blocks of that file (copy on write) instead of being written.
+//! Reuse of content that another worktree of the repository has (`checkout.reflink`). On file systems
+//! with copy on write, a new file shares the blocks of the existing file instead of being written.
 //!
-//! The other file is not trusted. The new file gets the content of the other file at one moment,
-//! and is kept only if its digest is the id of the blob. The digest is computed over the other
-//! file, whose content is mostly in memory. If its metadata show that it was changed meanwhile, or
-//! could have been within one clock tick, the new file is read back instead. So it does not matter
-//! which process changes the other file, where its content comes from, or whether its index is
-//! right. The index only saves attempts that would fail.
+//! The existing file is not trusted. The new file gets a snapshot of the existing file, and is kept
+//! only if its digest is the id of the blob. The digest is computed over the existing file, whose
+//! content is mostly cached in memory. If its metadata show that the file was changed in the meantime,
+//! or could have been changed within one clock tick, the digest of the new file is computed instead.
+//! Therefore it does not matter which process changes the existing file, or whether the index of its
+//! worktree is correct. The index only avoids attempts that would fail.
 
 use std::fmt;
 use std::fs::File;
@@ -27,21 +27,21 @@ use super::{Item, Warning};
 use crate::recorded::recorded;
 use crate::{Error, ErrorKind};
 
-/// For fewer files the indexes of other worktrees are not read.
+/// The number of files below which the indexes of other worktrees are not read.
 const FEWEST_FILES: usize = 16;
-/// The number of worktrees that are considered.
+/// The largest number of worktrees that are used.
 const MOST_SIBLINGS: usize = 4;
-/// A file is read back in pieces of this many bytes.
+/// The size of the pieces in which a file is read for its digest, in bytes.
 const PIECE_LEN: usize = 256 * 1024;
-/// A file that was changed so recently could be changed again without its metadata showing it.
+/// The age in seconds below which a file could change again without a difference in its metadata.
 const SETTLED_AFTER_SECONDS: i64 = 2;
 
 /// Another worktree of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceWorktree {
-    /// Its top.
+    /// The path of its top.
     pub top: PathBuf,
-    /// The file that holds its index.
+    /// The path of its index file.
     pub index: PathBuf,
 }
 
@@ -51,31 +51,31 @@ pub struct ReflinkSources {
     always: bool,
     find: Box<dyn Fn() -> Vec<SourceWorktree> + Send + Sync>,
     siblings: OnceLock<Vec<Sibling>>,
-    /// Why nothing could be shared, once.
+    /// The first reason for which no blocks could be shared.
     refusal: OnceLock<String>,
 }
 
-/// One of them.
+/// An open worktree.
 struct Sibling {
     top: Directory,
     index: Index,
-    /// Whether its file system cannot share blocks with this one.
+    /// Whether its file system cannot share blocks with that of this worktree.
     is_unfit: AtomicBool,
 }
 
-/// An open file of another worktree that may have the wanted content.
+/// An open file of another worktree that may have the required content.
 pub(super) struct ReflinkSource<'a> {
     sources: &'a ReflinkSources,
     sibling: &'a Sibling,
     file: File,
-    /// The metadata of the file before anything was copied from it.
+    /// The metadata of the file before its content was shared.
     metadata: Metadata,
 }
 
 impl ReflinkSources {
-    /// Creates the list of worktrees that `find` returns, the most promising first. With `always`,
-    /// any number of files is shared on any file system that permits it, and a warning tells if
-    /// none does.
+    /// Creates the list of worktrees that `find` returns, the most promising first. With `always`
+    /// (`checkout.reflink=always`), any number of files is shared on any file system that permits it,
+    /// and a warning is reported if none does.
     pub fn new(
         kind: Kind,
         always: bool,
@@ -90,8 +90,8 @@ impl ReflinkSources {
         }
     }
 
-    /// Prepares for `count` files below `top`. Costs one system call, and if files can be shared
-    /// the reading of some indexes.
+    /// Prepares for `count` files below `top`. Costs one system call, and reading some indexes if files
+    /// can be shared.
     pub(super) fn prepare(&self, top: &Directory, count: usize) {
         let is_worth_it = self.always
             || (count >= FEWEST_FILES && top.file_system().is_ok_and(FileSystem::shares_blocks));
@@ -114,7 +114,7 @@ impl ReflinkSources {
         });
     }
 
-    /// Files that may hold the blob of `item`.
+    /// Returns the files that may have the content of the blob of `item`.
     pub(super) fn of<'a>(&'a self, item: &'a Item) -> impl Iterator<Item = ReflinkSource<'a>> {
         let siblings = self.siblings.get().map_or(&[][..], Vec::as_slice);
         siblings.iter().filter_map(|sibling| {
@@ -136,7 +136,7 @@ impl ReflinkSources {
         })
     }
 
-    /// Why nothing was shared although it should have been.
+    /// Returns the warning that no blocks were shared, if sharing was required.
     pub(super) fn warning(&self) -> Option<Warning> {
         let reason = self.refusal.get().filter(|_| self.always)?;
         let reason = reason.clone();
@@ -144,7 +144,8 @@ impl ReflinkSources {
     }
 }
 
-/// Returns the stat data that the index of `sibling` has for the file, if it has the same blob.
+/// Returns the stat data that the index of `sibling` records for the file, if the entry has the same
+/// blob.
 fn recorded_stat(sibling: &Sibling, item: &Item) -> Option<Stat> {
     let at = sibling.index.find(item.path.as_ref(), 0).ok()?;
     let entry = sibling.index.entry(at);
@@ -161,11 +162,12 @@ impl fmt::Debug for ReflinkSources {
 }
 
 impl ReflinkSource<'_> {
-    /// Fills `new`, which is empty, and makes sure that it holds the blob of `item`. `piece` is
-    /// space to read into.
+    /// Fills `new`, which is empty, and verifies that it has the content of the blob of `item`. `piece`
+    /// is a buffer for reading.
     ///
     /// # Errors
-    /// It does not; then the file is to go.
+    /// Fails with [`ErrorKind::Io`] if the content differs or cannot be shared, or with
+    /// [`ErrorKind::Interrupted`]. The caller must remove the new file then.
     pub(super) fn fill(
         &self,
         new: &NewFile,
@@ -178,7 +180,8 @@ impl ReflinkSource<'_> {
         let failed = |error: io::Error| Error::new(ErrorKind::Io, error.to_string());
         if self.is_settled() {
             let found = self.digest(&self.file, piece, interrupt)?;
-            // Unchanged since before the clone: what was digested is what was cloned.
+            // The metadata are unchanged since before the clone, so the digested content is the cloned
+            // content.
             if file_metadata(&self.file).map_err(failed)? == self.metadata {
                 return self.expect(found, item);
             }
@@ -187,7 +190,7 @@ impl ReflinkSource<'_> {
         self.expect(found, item)
     }
 
-    /// Whether any change of the file from now on shows in its metadata.
+    /// Returns whether any later change of the file shows in its metadata.
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0));
@@ -202,7 +205,8 @@ impl ReflinkSource<'_> {
         }
     }
 
-    /// The id of the blob that `file` holds; none if it has not the size that the other one had.
+    /// Returns the id of the blob with the content of `file`; `None` if its size differs from that of
+    /// the existing file.
     fn digest(
         &self,
         file: &impl AsFd,
@@ -220,7 +224,7 @@ impl ReflinkSource<'_> {
             piece.resize(len, 0);
         }
         let mut offset = 0;
-        // A file that grows is none to wait for.
+        // A growing file is read only up to its original size.
         while offset < size {
             let read = read_at(file, &mut piece[..len], offset).map_err(failed)?;
             if read == 0 {
@@ -235,12 +239,12 @@ impl ReflinkSource<'_> {
         Ok(digester.finish().ok().filter(|_| offset == size))
     }
 
-    /// Records an error that the other files would have, too.
+    /// Records an error that would also occur with the other files.
     fn refused(&self, error: &io::Error) -> Error {
         use io::ErrorKind as Io;
         let reason = pronto_io::error::reason(error);
-        // Not a file system that can, or not the same one. What else there is may be about this
-        // one file.
+        // The file system does not support sharing, or is a different one. Other errors may concern
+        // only this file.
         if !matches!(
             error.kind(),
             Io::StorageFull | Io::QuotaExceeded | Io::InvalidInput

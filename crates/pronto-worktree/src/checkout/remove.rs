@@ -1,4 +1,4 @@
-//! The first part of a plan: removes files, then empty directories.
+//! The first part of a plan: the removal of files and empty directories.
 
 use std::io;
 use std::ops::{ControlFlow, Range};
@@ -13,14 +13,14 @@ use super::emptied::Emptied;
 use super::{Context, Options, Outcome, Removal, Warning, split};
 use crate::{Error, ErrorKind};
 
-/// The result of one worker.
+/// The results of one worker.
 #[derive(Default)]
 struct Done {
     directory: Option<(BString, Option<Directory>)>,
     warnings: Vec<(usize, Error)>,
 }
 
-/// Removes what the plan says. Failing to remove is a warning in Git, and so here.
+/// Removes the paths of the plan. As in Git, a failed removal is a warning.
 pub(super) fn remove(
     removals: &[Removal],
     context: &Context<'_>,
@@ -62,8 +62,8 @@ pub(super) fn remove(
     );
 }
 
-/// Returns the end of the removals of each directory among `removals`: the kernel removes one file
-/// at a time from a directory.
+/// Returns the end of the group of each directory in `removals`. The kernel removes one file at a time
+/// from a directory, so a directory is not shared by workers.
 fn ends_of_directories(removals: &[Removal]) -> Vec<usize> {
     pool::ends_of_groups(removals, |one, other| {
         split(one.path.as_bstr()).0 == split(other.path.as_bstr()).0
@@ -71,18 +71,18 @@ fn ends_of_directories(removals: &[Removal]) -> Vec<usize> {
 }
 
 impl Done {
-    /// Whether nothing is there any more, in a directory that is.
+    /// Removes a path. Returns whether the path does not exist any more.
     fn remove(&mut self, at: usize, removal: &Removal, top: &Directory) -> bool {
         let (path, name) = split(removal.path.as_bstr());
         if self.directory.as_ref().is_none_or(|(open, _)| open != path) {
-            // Where there is no such directory there is nothing to remove.
+            // In a missing directory there is nothing to remove.
             let directory = match top.open_beneath(path) {
                 Ok(directory) => Some(directory),
                 Err(error) if error.kind() == io::ErrorKind::NotFound || is_obstructed(&error) => {
                     None
                 }
                 Err(error) => {
-                    // The next file there tries again and is reported, too.
+                    // The next file in the directory is attempted and reported separately.
                     self.directory = None;
                     self.warn(at, removal, Err(error));
                     return false;
@@ -98,7 +98,7 @@ impl Done {
         } else {
             directory.remove_file(name)
         };
-        // What is gone already may have left its directory behind.
+        // The directory of a path that was already missing may still exist and become empty.
         let is_gone = is_gone(&removed);
         if !is_gone {
             self.warn(at, removal, removed);

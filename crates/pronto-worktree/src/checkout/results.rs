@@ -1,8 +1,8 @@
-//! Results of workers that are processed when all have ended.
+//! Results of workers that are processed after all workers have ended.
 
 use super::Failure;
 
-/// The results of the workers, over all items.
+/// The collected results of the workers.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) collided: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Runs a plan from beginning to end.
+//! Executes a plan from start to end.
 
 use std::ops::{ControlFlow, Range};
 use std::process::ExitStatus;
@@ -17,10 +17,10 @@ use super::{
     collide, order, remove,
 };
 
-/// Carries out `plan`. What could not be done is in the outcome; nothing stops at the first
-/// failure, only at an interrupt.
+/// Executes `plan`. Failures are reported in the outcome and do not stop the execution; only an
+/// interrupt stops it.
 ///
-/// Blocks until all is done; starts threads as the options say and ends them.
+/// Blocks until the plan is completed. Starts threads according to the options and waits for them.
 pub fn run(plan: &Plan, context: &Context<'_>, options: &Options) -> Outcome {
     let _region = pronto_io::region!("checkout", "update_files");
     let mut outcome = Outcome {
@@ -37,7 +37,7 @@ pub fn run(plan: &Plan, context: &Context<'_>, options: &Options) -> Outcome {
         finish(plan, context, options, &meter, found, &mut outcome);
     }
     if outcome.interrupted {
-        // Dropping the meter unfinished says that it was given up.
+        // An unfinished meter reports the interruption when it is dropped.
         return outcome;
     }
     meter.finish();
@@ -46,7 +46,7 @@ pub fn run(plan: &Plan, context: &Context<'_>, options: &Options) -> Outcome {
     outcome
 }
 
-/// Records threads that worked in parallel as git records its processes.
+/// Writes the number of parallel workers to the trace, as git does for its processes.
 fn trace_workers(count: usize) {
     if count < 2 {
         return;
@@ -66,7 +66,7 @@ fn workers_for(count: usize, options: &Options) -> Workers {
     }
 }
 
-/// The place where workers store their results.
+/// The collected results of all workers.
 #[derive(Default)]
 struct Gathered {
     done: Gather<(u32, Stat)>,
@@ -84,10 +84,10 @@ impl Gathered {
     }
 }
 
-/// For fewer files replacement in place is not tried.
+/// The number of files below which in-place writes are not used.
 const FEWEST_OVERWRITTEN: usize = 16;
 
-/// Returns the writer that gives replaced files new content in place, if it may.
+/// Returns the writer that overwrites replaced files in place, if that is permitted.
 fn overwriter(plan: &Plan, context: &Context<'_>, options: &Options) -> Option<Overwriter> {
     let replaced = || plan.write.iter().filter(|item| item.replaces);
     let anywhere = match options.in_place {
@@ -170,7 +170,7 @@ fn write_all(
     found
 }
 
-/// Does the part that several workers cannot do: paths that collided.
+/// Handles colliding paths, which several workers cannot do.
 fn finish(
     plan: &Plan,
     context: &Context<'_>,

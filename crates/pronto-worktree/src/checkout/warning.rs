@@ -8,8 +8,8 @@ use crate::Error;
 use crate::filter;
 use crate::sparse::Leftover;
 
-/// A problem that does not keep a file from being written.
-/// [`Display`](fmt::Display) gives Git's message.
+/// A problem that does not prevent a file from being written. [`Display`](fmt::Display) writes Git's
+/// message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Warning {
@@ -17,30 +17,29 @@ pub enum Warning {
     Removal(Error),
     /// A filter or a conversion failed, and the content was written without it.
     Filter(filter::Warning),
-    /// Paths that do not follow the patterns of a sparse checkout.
+    /// Paths that do not match the sparse-checkout patterns.
     Leftover(Leftover),
-    /// A file outside of the patterns is modified and stays.
+    /// A file outside of the sparse-checkout patterns is modified and kept.
     NotUpToDate {
-        /// Its path from the top of the worktree.
+        /// The path of the file from the top of the worktree.
         path: BString,
     },
-    /// Something is already where the patterns want a file.
+    /// A file or directory exists at a path that the sparse-checkout patterns add to the worktree.
     AlreadyPresent {
-        /// Its path from the top of the worktree.
+        /// The path from the top of the worktree.
         path: BString,
     },
-    /// A directory outside of the patterns has untracked files and stays.
+    /// A directory outside of the sparse-checkout patterns has untracked files and is kept.
     UntrackedOutside {
-        /// Its path from the top of the worktree.
+        /// The path of the directory from the top of the worktree.
         directory: BString,
     },
-    /// A directory outside of the patterns cannot be removed.
+    /// A directory outside of the sparse-checkout patterns cannot be removed.
     DirectoryStays {
-        /// Its path from the top of the worktree.
+        /// The path of the directory from the top of the worktree.
         directory: BString,
     },
-    /// No file could share its blocks with another worktree, which `checkout.reflink=always` asks
-    /// for.
+    /// No file could share its blocks with another worktree, although `checkout.reflink` is `always`.
     NothingShared {
         /// The reason of the operating system.
         reason: String,
@@ -48,7 +47,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Whether Git reports it as an error.
+    /// Returns whether Git reports the warning as an error.
     pub fn is_error(&self) -> bool {
         match self {
             Warning::Filter(warning) => warning.is_error(),

@@ -1,8 +1,8 @@
 //! A worker of the checkout: writes one path after another from blob to file.
 //!
-//! Memory: the content of one file below [`STREAMED_FROM_BYTES`], and its converted form. A larger
-//! one that is not converted is copied from the object store to the file in pieces of 256 KiB. One
-//! that must be converted is held as a whole, by one worker at a time, and freed afterwards.
+//! Memory use: the content of one file below [`STREAMED_FROM_BYTES`], and its converted form. A larger
+//! file without conversion is copied from the object store in pieces of 256 KiB. A larger file with a
+//! conversion is held in memory as a whole, by one worker at a time, and freed afterwards.
 
 use std::io;
 
@@ -21,30 +21,30 @@ use crate::filter::{Asked, Conversion, Delayed, FileToSmudge, Internal, Programs
 use crate::recorded::recorded;
 use crate::{Error, ErrorKind, objects};
 
-/// From which size on a blob is not held in memory whole, if it need not be converted. So
-/// the contents of all workers together take 64 MiB at most.
+/// The size from which a blob without conversion is not held in memory as a whole. This limits the
+/// contents of all workers together to 64 MiB.
 pub(super) const STREAMED_FROM_BYTES: u64 = 1 << 20;
 
 /// The result for an item.
 pub(super) enum Written {
     /// The file is written.
     Done(Stat),
-    /// Something that the plan did not expect is in its place.
+    /// An unexpected file or directory exists at the path.
     Collided,
-    /// A program that takes many files must make its content; it has not been touched.
+    /// A long-running filter process must create the content. The file was not touched.
     NeedsProgram,
     /// The file is not written.
     Failed(Error),
 }
 
-/// When a file is there.
+/// The time at which a smudged file is written.
 pub(super) enum Smudged {
     Now(Written),
-    /// The process will have its content later.
+    /// The process delivers the content later.
     Later(Delayed),
 }
 
-/// Writes items. One per thread; its buffers grow to the largest blob.
+/// Writes items. Each thread has its own writer, whose buffers grow to the size of the largest blob.
 pub(super) struct Writer<'a> {
     context: &'a Context<'a>,
     options: &'a Options,
@@ -54,16 +54,16 @@ pub(super) struct Writer<'a> {
     attributes: Stack,
     blob: Vec<u8>,
     internal: Internal,
-    /// Started when the first file needs one.
+    /// The filter programs, which are started with the first file that needs one.
     pub(super) programs: Option<Programs>,
     /// The output of a filter program.
     pub(super) filtered: Vec<u8>,
-    /// The stat data, by item.
+    /// The stat data of written items.
     pub(super) done: Vec<(u32, Stat)>,
     pub(super) collided: Vec<u32>,
     pub(super) need_program: Vec<u32>,
     pub(super) failed: Vec<(u32, Failure)>,
-    /// Warnings, by item.
+    /// The warnings about items.
     pub(super) warnings: Vec<(u32, Warning)>,
 }
 
@@ -101,7 +101,8 @@ impl<'a> Writer<'a> {
         self.note(next.at, item, written);
     }
 
-    /// Like [`write`](Self::write), and waits for a program that takes many files.
+    /// Does the same as [`write`](Self::write), and waits for a long-running filter process if
+    /// necessary.
     pub(super) fn write_at_once(&mut self, next: Next, item: &Item) {
         let mut written = self.try_write(item, next.position);
         if let Ok(Written::NeedsProgram) = written {
@@ -156,12 +157,12 @@ impl<'a> Writer<'a> {
         }
         match self.write_file(item, position, &conversion, false)? {
             Smudged::Now(written) => Ok(written),
-            // Only a process answers later, and only if it may.
+            // Only a process can delay its answer, and only if that is permitted.
             Smudged::Later(_) => Ok(Written::NeedsProgram),
         }
     }
 
-    /// Writes a regular file, whatever is to be done with its content.
+    /// Writes a regular file, with any conversion of its content.
     pub(super) fn write_file(
         &mut self,
         item: &Item,
@@ -184,14 +185,14 @@ impl<'a> Writer<'a> {
         let _alone = self.directories.one_large_at_a_time();
         let read = large.read_into(&mut self.blob).map_err(unreadable(item));
         let written = read.and_then(|()| self.write_converted(item, conversion, may_delay));
-        // What a large file took is given back.
+        // The memory of a large file is freed.
         self.blob = Vec::new();
         self.filtered = Vec::new();
         self.internal.shrink();
         written
     }
 
-    /// Makes the file share its blocks with one of another worktree, if one has the content.
+    /// Shares the blocks of a file of another worktree that has the content, if there is such a file.
     fn share(&mut self, item: &Item, conversion: &Conversion) -> Option<Written> {
         let sources = self.options.reflink_sources.as_deref()?;
         if !conversion.keeps_towards_worktree(self.context.settings) {
@@ -199,7 +200,7 @@ impl<'a> Writer<'a> {
         }
         let mut piece = std::mem::take(&mut self.blob);
         let mut sources = sources.of(item);
-        // On any failure the file is written instead, which reports errors.
+        // After any failure the file is written normally, which reports errors.
         let shared = sources.find_map(|source| {
             let content = Content::Reflink(&source, &mut piece);
             self.place(item, content).ok()
@@ -264,7 +265,7 @@ impl<'a> Writer<'a> {
         written
     }
 
-    /// The programs of this worker.
+    /// Returns the filter programs of this worker.
     pub(super) fn programs(&mut self) -> &mut Programs {
         let settings = self.context.settings;
         self.programs.get_or_insert_with(|| Programs::new(settings))
@@ -295,7 +296,7 @@ impl<'a> Writer<'a> {
                 self.meter.add_bytes(metadata.size_bytes);
                 return Ok(Written::Done(recorded(&metadata)));
             }
-            // A failure is ignored: creating the file reports whether something is in the way.
+            // A failure is ignored: the creation of the file reports the obstruction.
             let _ = directory.remove_file(target.name);
         }
         for _ in 0..4 {

@@ -1,4 +1,5 @@
-//! The possible cached trees of an index: its own, and those of a tree that it matches.
+//! The cached trees of an index (cache-tree): the recorded ones, and those found by a comparison with a
+//! tree.
 
 use crate::Error;
 use crate::names::{Name, compare};
@@ -12,11 +13,12 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::vec::IntoIter;
 
-/// The cached trees of `index`: what `cached` knows stays, and a directory that makes the tree
-/// that is at its place in the tree `root` gets that. Reads the trees that are not known.
+/// Returns the cached trees of `index`: the valid ones in `cached`, and for each other directory that
+/// matches its tree in `root`, that tree. Reads the trees of directories without a valid cached tree.
 ///
 /// # Errors
-/// Those of `read`; [`CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is invalid.
+/// Fails with [`CorruptObject`](crate::ErrorKind::CorruptObject) if a tree is malformed, or if `read`
+/// fails.
 pub fn cached_trees(
     root: &oid,
     index: &Index,
@@ -39,8 +41,8 @@ struct Walk<'a, 'r> {
     builder: CachedTreeBuilder,
 }
 
-/// A directory whose cached tree is not known. They are on a stack on the heap, because trees are
-/// nested deeper than the stacks of threads permit.
+/// A directory without a valid cached tree. Levels are on an explicit stack, because nested trees could
+/// overflow the stack of a thread.
 struct Level<'a> {
     trees: Peekable<IntoIter<TreeEntry>>,
     /// The entries that were not compared yet.
@@ -56,7 +58,7 @@ struct Below<'a> {
 }
 
 impl<'a> Walk<'a, '_> {
-    /// Fills in the top directory and those below.
+    /// Computes the cached trees of the top directory and of those below.
     fn run(&mut self, root: &oid, cached: Option<CachedDirectory<'a>>) -> Result<(), Error> {
         let mut levels = vec![self.level(root, 0..self.index.len(), 0, cached)?];
         while let Some(level) = levels.last_mut() {
@@ -79,7 +81,7 @@ impl<'a> Walk<'a, '_> {
                 false => None,
             };
             let Some(child) = child.filter(|_| order.is_le()) else {
-                // It is in the tree alone.
+                // The directory exists only in the tree.
                 self.builder.spoil();
                 continue;
             };
@@ -114,8 +116,8 @@ impl<'a> Walk<'a, '_> {
         })
     }
 
-    /// Enters a directory of `above`. Leaves it if what is in it is known; otherwise returns the
-    /// tree with which it is compared.
+    /// Enters a directory of `above`. Leaves it at once if its cached tree is known; otherwise returns
+    /// the tree with which it is compared.
     fn enter(
         &mut self,
         tree: Option<TreeEntry>,

@@ -1,4 +1,4 @@
-//! Compares a tree with the index. Directories with an equal cached tree are not entered.
+//! Compares a tree with the index. Directories with an equal cached tree are skipped.
 
 use crate::Error;
 use crate::names::{Name, compare};
@@ -14,7 +14,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::vec::IntoIter;
 
-/// Returns whether `side` is a submodule, which a pathspec for a directory can mean.
+/// Returns whether `side` is a submodule, which a pathspec with a slash at its end can match.
 fn is_submodule(side: &Side) -> bool {
     side.mode & mode::TYPE == mode::GITLINK
 }
@@ -24,26 +24,26 @@ fn is_submodule(side: &Side) -> bool {
 pub struct Comparison {
     /// The differences, in the order of paths.
     pub differences: Vec<Difference>,
-    /// Whether directories match their tree although no cached tree says so:
+    /// Whether directories match their tree without a valid cached tree, so that
     /// [`cached_trees`](super::cached_trees) would find more.
     pub is_cache_stale: bool,
 }
 
-/// The treatment of intent-to-add entries (`add --intent-to-add`).
+/// The treatment of intent-to-add entries (`git add --intent-to-add`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announced {
-    /// Absent.
+    /// Treat the entries as absent from the index.
     Absent,
-    /// Empty files.
+    /// Treat the entries as empty files.
     Empty,
 }
 
-/// Compares `index` with the tree `root` (`None` for the empty one). `cached` are the cached trees
-/// of the index. Reads one tree object for each directory that differs or whose cached tree is not
-/// known.
+/// Compares `index` with the tree `root` (`None` for the empty tree). `cached` are the cached trees of
+/// the index. Reads one tree object for each directory that differs or has no valid cached tree.
 ///
 /// # Errors
-/// Those of `read`; [`ErrorKind::CorruptObject`](crate::ErrorKind::CorruptObject) for a tree that is invalid.
+/// Fails with [`ErrorKind::CorruptObject`](crate::ErrorKind::CorruptObject) if a tree is malformed, or
+/// if `read` fails.
 pub fn tree_and_index(
     root: Option<&oid>,
     index: &Index,
@@ -77,30 +77,30 @@ struct Walk<'a, 'r> {
     announced: Announced,
     pathspec: &'a Pathspec,
     read: &'a mut ReadTree<'r>,
-    /// The path of the directory that is compared, with its slash.
+    /// The path of the current directory, with a slash at its end.
     path: BString,
-    /// The number of directories that the walk is in.
+    /// The number of directories that the walk has entered.
     depth: usize,
     found: Vec<Difference>,
-    /// The number of entries that keep a directory from equalling its tree without being a
+    /// The number of entries that make a directory differ from its tree without being a reported
     /// difference.
     impure: usize,
     is_cache_stale: bool,
 }
 
-/// A directory that is being compared. They are on a stack on the heap, because trees are nested
-/// deeper than the stacks of threads permit.
+/// A directory that is being compared. Levels are on an explicit stack, because nested trees could
+/// overflow the stack of a thread.
 struct Level<'a> {
     old: Peekable<IntoIter<TreeEntry>>,
     new: New<'a>,
-    /// The length of the path of the directory above.
+    /// The length of the path of the parent directory.
     outer_len: usize,
 }
 
 /// The new side of a directory.
 enum New<'a> {
     Index(Entries<'a>),
-    /// The tree of a directory for which the index has one entry.
+    /// The tree of a sparse directory entry of the index.
     Tree(Peekable<IntoIter<TreeEntry>>),
 }
 
@@ -108,8 +108,8 @@ enum New<'a> {
 struct Entries<'a> {
     left: Range<usize>,
     cached: Option<CachedDirectory<'a>>,
-    /// The numbers of differences and of impure entries before the directory, if the cached trees
-    /// do not know its tree.
+    /// The numbers of differences and of impure entries before the directory, if the directory has no
+    /// valid cached tree.
     unknown_since: Option<[usize; 2]>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// Compares the next name. Returns the directory to enter.
+    /// Compares the next name. Returns the directory to enter, if there is one.
     fn step(&mut self, level: &mut Level<'a>) -> Result<Option<Level<'a>>, Error> {
         let old = &mut level.old;
         match &mut level.new {
@@ -187,7 +187,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// A directory of the index; `None` if its tree is known to be `tree`.
+    /// Compares a directory of the index. Returns `None` if its cached tree equals `tree`.
     fn with_index(
         &mut self,
         tree: Option<&oid>,
@@ -213,7 +213,7 @@ impl<'a> Walk<'a, '_> {
         }))
     }
 
-    /// A directory for which the index has one entry, of the tree `new`; `None` if it is `old`.
+    /// Compares a sparse directory entry with the tree `new`. Returns `None` if `new` equals `old`.
     fn with_tree(
         &mut self,
         old: Option<&oid>,
@@ -242,8 +242,8 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Compares a name that is in the tree, in the index, or in both, and appends it to the path.
-    /// Returns the directory to enter.
+    /// Compares a name of the tree, the index, or both, and appends it to the path. Returns the
+    /// directory to enter, if there is one.
     fn pair(
         &mut self,
         tree: Option<TreeEntry>,
@@ -256,7 +256,7 @@ impl<'a> Walk<'a, '_> {
         };
         let name: &[u8] = name;
         self.path.extend_from_slice(name);
-        // No tree is written for a directory without entries, nor with modes of old.
+        // Git writes no tree for a directory without entries, and no obsolete modes.
         let odd = tree
             .as_ref()
             .is_some_and(|tree| !tree.is_canonical || (tree.is_directory() && child.is_none()));
@@ -291,7 +291,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Does the same for a name that is in one of two trees, or in both.
+    /// Does the same for a name of one or both of two trees.
     fn tree_pair(
         &mut self,
         old: Option<&TreeEntry>,

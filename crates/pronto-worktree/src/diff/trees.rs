@@ -1,4 +1,4 @@
-//! Compares two trees. Shared subtrees are not read.
+//! Compares two trees. Equal subtrees are not read.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -14,17 +14,18 @@ use pronto_diff::{Difference, Side};
 /// The depth of a comparison of trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {
-    /// Into directories that differ.
+    /// Recurse into directories that differ (`-r`).
     pub recursive: bool,
-    /// These directories themselves, too: always so when it does not go into them.
+    /// Also report the directories that differ (`-t`). This is implied without `recursive`.
     pub show_trees: bool,
 }
 
-/// Returns how the tree `new` differs from `old` (`None` for the empty one), in tree order. Reads
-/// the trees of each differing directory that is entered.
+/// Returns the differences between the trees `old` and `new` (`None` for the empty tree), in tree
+/// order. Reads the trees of each differing directory that is entered.
 ///
 /// # Errors
-/// A tree is missing or malformed; it is interrupted, which is checked before each tree.
+/// Fails with `ErrorKind::MissingObject` or `ErrorKind::CorruptObject` if a tree is missing or
+/// malformed, or with `ErrorKind::Interrupted`, which is checked before each tree.
 pub fn trees(
     objects: &dyn Objects,
     old: Option<ObjectId>,

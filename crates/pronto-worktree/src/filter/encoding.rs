@@ -1,4 +1,5 @@
-//! `working-tree-encoding`: blobs are UTF-8, files have the encoding of the attribute.
+//! The attribute `working-tree-encoding`: blobs are UTF-8, and files have the encoding of the
+//! attribute.
 //!
 //! The Unicode encodings and Latin-1 are implemented here, like Git's iconv; the others are those
 //! of `encoding_rs`.
@@ -12,16 +13,16 @@ use crate::attributes::State;
 /// The encoding of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Encoding {
-    /// That of the blob.
+    /// The encoding of the blob, without conversion.
     #[default]
     None,
-    /// The attribute is set or unset without a value, which means nothing.
+    /// The attribute is set or unset without a value, which Git rejects.
     Boolean,
-    /// One with a name.
+    /// The encoding with this name.
     Named(Arc<Named>),
 }
 
-/// An encoding as the attribute names it.
+/// An encoding that the attribute names.
 #[derive(Debug, PartialEq)]
 pub struct Named {
     name: BString,
@@ -30,7 +31,7 @@ pub struct Named {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scheme {
-    /// UTF-16 or UTF-32, by the number of bytes of a unit.
+    /// UTF-16 or UTF-32; `unit` is the number of bytes of a code unit.
     Unicode {
         unit: usize,
         order: Order,
@@ -41,27 +42,28 @@ enum Scheme {
     Unknown,
 }
 
-/// The byte order of a unit, and whether a byte order mark states it.
+/// The byte order of code units, and whether a byte order mark precedes them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
-    /// Little or big, as a mark says that must be there; written little.
+    /// The order that a required byte order mark states; little endian when writing.
     Marked,
-    /// Little, without a mark.
+    /// Little endian, without a byte order mark.
     Little,
-    /// Big, without a mark.
+    /// Big endian, without a byte order mark.
     Big,
-    /// Little, with a mark (`UTF-16LE-BOM`).
+    /// Little endian, with a byte order mark (`UTF-16LE-BOM`).
     LittleMarked,
 }
 
-/// Why a file cannot become a blob.
+/// The reason for which a file cannot be decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Undecodable {
-    /// There is a byte order mark where the name of the encoding says the order.
+    /// A byte order mark is present, although the name of the encoding includes the byte order.
     MarkProhibited,
-    /// There is none where the name does not say the order.
+    /// The byte order mark is missing, although the name of the encoding does not include the byte
+    /// order.
     MarkRequired,
-    /// The bytes are not in that encoding.
+    /// The bytes are not valid in the encoding.
     Malformed,
 }
 
@@ -79,8 +81,8 @@ impl Encoding {
     }
 }
 
-/// `text` in the encoding `to` instead of `from`, each as `iconv` names it. `None` where one of them is
-/// not known, or `text` cannot be written so.
+/// Converts `text` from the encoding `from` to the encoding `to`, which have names of `iconv`. Returns
+/// `None` if an encoding is unknown, or `text` cannot be converted.
 pub fn reencode(text: &[u8], from: &BStr, to: &BStr) -> Option<Vec<u8>> {
     let named = |name: &BStr| match Encoding::from_state(&State::Value(Arc::new(name.to_owned()))) {
         Encoding::Named(named) => Some(named),
@@ -129,12 +131,12 @@ impl Scheme {
 }
 
 impl Named {
-    /// As the attribute has it.
+    /// Returns the name as the attribute spells it.
     pub fn name(&self) -> &BStr {
         self.name.as_bstr()
     }
 
-    /// Encodes a blob for the worktree; `false` when that cannot be done.
+    /// Encodes a blob for the worktree. Returns `false` if that is not possible.
     pub(super) fn encode(&self, blob: &[u8], out: &mut Vec<u8>) -> bool {
         out.clear();
         let Ok(text) = blob.to_str() else {

@@ -3,15 +3,15 @@
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
 
-/// An identifier found in a text.
+/// An `$Id$` keyword in a text.
 struct Found {
-    /// The position of its `$`.
+    /// The position of its first `$`.
     start: usize,
-    /// One past its closing `$`.
+    /// The position after its last `$`.
     end: usize,
 }
 
-/// Identifiers one after another; each lies within one line.
+/// Finds the next keyword from position `from`. A keyword does not span lines.
 fn find(text: &[u8], mut from: usize) -> Option<Found> {
     loop {
         let start = from + text.get(from..)?.find(b"$Id")?;
@@ -39,8 +39,8 @@ fn find(text: &[u8], mut from: usize) -> Option<Found> {
     }
 }
 
-/// Returns whether the identifier has a form other than `$Id: <hex> $` without other spaces. Git
-/// leaves such keywords of other systems alone.
+/// Returns whether the keyword has another form than `$Id: <hex> $`. As in Git, such keywords of other
+/// version control systems are not expanded.
 fn is_foreign(found: &[u8]) -> bool {
     let Some(inner) = found
         .strip_prefix(b"$Id:")
@@ -56,7 +56,7 @@ fn is_foreign(found: &[u8]) -> bool {
         .is_some_and(|space| space + 1 < first.len())
 }
 
-/// Writes `text` with the identifiers expanded to `id`; `false` if there are none.
+/// Writes `text` with the keywords expanded to `id`. Returns `false` if there are none.
 pub(super) fn expand(text: &[u8], id: &ObjectId, out: &mut Vec<u8>) -> bool {
     replace(text, out, |found, out| {
         if is_foreign(found) {
@@ -69,7 +69,7 @@ pub(super) fn expand(text: &[u8], id: &ObjectId, out: &mut Vec<u8>) -> bool {
     })
 }
 
-/// Writes `text` with the identifiers reduced to `$Id$`; `false` if there are none.
+/// Writes `text` with the keywords reduced to `$Id$`. Returns `false` if there are none.
 pub(super) fn reduce(text: &[u8], out: &mut Vec<u8>) -> bool {
     replace(text, out, |_, out| {
         out.extend_from_slice(b"$Id$");

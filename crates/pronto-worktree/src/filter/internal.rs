@@ -1,4 +1,4 @@
-//! Conversions towards the worktree that need no program.
+//! Conversions towards the worktree without a program.
 
 use bstr::BStr;
 
@@ -6,20 +6,20 @@ use super::ident;
 use super::{Conversion, Encoding, Settings, Warning};
 use crate::{Error, ErrorKind};
 
-/// Converts blobs, one after another, with its own buffers. One per thread.
+/// Converts blobs, one after another, with reusable buffers. Each thread has its own value.
 #[derive(Debug, Default)]
 pub struct Internal {
-    /// The result of the last step, and space for the next.
+    /// The result of the last conversion. `next` is the buffer for the next one.
     current: Vec<u8>,
     next: Vec<u8>,
     warnings: Vec<Warning>,
 }
 
 impl Internal {
-    /// The contents of the file `path` whose blob is `blob`, before a program sees them.
+    /// Converts the content `blob` of a blob to that of the file `path`, before any filter program.
     ///
     /// # Errors
-    /// When the attributes ask for what does not exist.
+    /// Fails with [`ErrorKind::Filter`] if the attributes name an invalid conversion.
     pub fn to_worktree<'a>(
         &'a mut self,
         path: &BStr,
@@ -69,7 +69,7 @@ impl Internal {
         (self.current, self.next) = (Vec::new(), Vec::new());
     }
 
-    /// Takes the warnings about the files so far.
+    /// Removes and returns the collected warnings.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }

@@ -1,5 +1,5 @@
-//! The programs of `filter.<name>`: one run for each file, or one long-running process that
-//! receives many files and may delay answers.
+//! The programs of `filter.<name>`: one run for each file, or one long-running process that handles
+//! many files and may delay its answers.
 
 use std::io::Read;
 
@@ -11,36 +11,36 @@ use pronto_hash::ObjectId;
 use super::{Conversion, Direction, Driver, Settings, Warning};
 use crate::{Error, ErrorKind};
 
-/// Runs programs for one operation, from one thread. Long-running processes end with it.
+/// Runs filter programs for one operation, in one thread. Long-running processes end when the value is
+/// dropped.
 pub struct Programs {
     state: State,
-    /// Goes to the top of the worktree.
+    /// The shell text that changes to the top of the worktree before each program.
     prelude: BString,
     warnings: Vec<Warning>,
 }
 
-/// The answer of a program.
+/// The result of running a filter program.
 #[derive(Debug)]
 pub enum Asked {
     /// The buffer holds the result.
     Filtered,
-    /// No program did anything (there is none, or it failed and need not succeed): what was given
-    /// is the result.
+    /// The content is unchanged: there is no program, or an optional program failed.
     Unfiltered,
-    /// The process will have it later.
+    /// The process delivers the result later.
     Delayed(Delayed),
 }
 
-/// A process that owes answers.
+/// A process with delayed answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Delayed {
     key: Key,
-    /// `filter.<name>.process`.
+    /// The command `filter.<name>.process`.
     command: BString,
 }
 
 impl Delayed {
-    /// Returns the error for a process that offers the file `path`, for which it owes nothing.
+    /// Returns the error for a process that offers the file `path`, for which no answer is pending.
     pub fn unexpected(&self, path: &BStr) -> Error {
         let message = format!(
             "external filter '{}' signaled that '{path}' is now available although it has not been \
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Programs {
 }
 
 impl Programs {
-    /// Starts nothing yet.
+    /// Creates the value without starting a program.
     pub fn new(settings: &Settings) -> Self {
         let mut state = State::default();
         state.context.git_dir.clone_from(&settings.git_dir);
@@ -69,11 +69,11 @@ impl Programs {
         }
     }
 
-    /// Has the content that is to become the file `path` smudged into `out`. With `may_delay` a
-    /// long-running process may answer later.
+    /// Smudges `file.content` into `out`. With [`FileToSmudge::may_delay`] a long-running process may
+    /// delay its answer.
     ///
     /// # Errors
-    /// When the program is required and fails.
+    /// Fails with [`ErrorKind::Filter`] if the program is required and fails.
     pub fn smudge(
         &mut self,
         file: &FileToSmudge<'_>,
@@ -105,18 +105,18 @@ impl Programs {
         )
     }
 
-    /// The command, run from the top of the worktree. Done by the shell, so that the program's
-    /// environment is the caller's: with `GIT_WORK_TREE` set it could not go elsewhere.
+    /// Returns the shell text that runs `command` at the top of the worktree. The shell changes the
+    /// directory, so that the program inherits the environment of the caller unchanged.
     fn at_the_top(&self, command: &BString) -> BString {
         let mut text = self.prelude.clone();
         text.extend_from_slice(command);
         text
     }
 
-    /// Has the content of the file `path` cleaned into `out`.
+    /// Cleans `content` of the file `path` into `out`.
     ///
     /// # Errors
-    /// When the program is required and fails.
+    /// Fails with [`ErrorKind::Filter`] if the program is required and fails.
     pub(super) fn clean(
         &mut self,
         path: &BStr,
@@ -164,7 +164,7 @@ impl Programs {
             clean: given(&driver.clean),
             smudge: given(&driver.smudge),
             process: given(&driver.process),
-            // A failure is returned as an error, which is interpreted here.
+            // Any failure is returned as an error, which is interpreted below.
             required: true,
         };
         let answer =
@@ -209,8 +209,8 @@ impl Programs {
         Ok(Asked::Unfiltered)
     }
 
-    /// Forgets the process of `program`, which ended in the middle of an answer, so that the next
-    /// file starts another one.
+    /// Removes the process of `program`, which ended in the middle of an answer, so that the next file
+    /// starts a new process.
     fn forget(&mut self, program: &gix_filter::Driver, operation: Operation, path: &BStr) {
         let process = self.state.maybe_launch_process(program, operation, path);
         if let Ok(Some(Process::MultiFile { key, .. })) = process {
@@ -219,20 +219,21 @@ impl Programs {
         }
     }
 
-    /// The files whose results are ready. An empty answer means that there will be no more.
+    /// Returns the files whose delayed results are ready. An empty list means that there are no further
+    /// results.
     ///
     /// # Errors
-    /// When the process has ended or violates the protocol.
+    /// Fails with [`ErrorKind::Filter`] if the process has ended or violates the protocol.
     pub fn ready(&mut self, process: &Delayed) -> Result<Vec<BString>, Error> {
         self.state
             .list_delayed_paths(&process.key)
             .map_err(|error| Error::new(ErrorKind::Filter, error.to_string()))
     }
 
-    /// Fetches the result for `path`, which the process has said is ready, into `out`.
+    /// Fetches the delayed result for `path`, which [`ready`](Self::ready) has listed, into `out`.
     ///
     /// # Errors
-    /// When the process has ended or failed for that file.
+    /// Fails with [`ErrorKind::Filter`] if the process has ended or failed for this file.
     pub fn fetch(
         &mut self,
         process: &Delayed,
@@ -251,7 +252,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Takes the warnings about the files so far.
+    /// Removes and returns the collected warnings.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
@@ -259,22 +260,22 @@ impl Programs {
 
 impl Drop for Programs {
     fn drop(&mut self) {
-        // Git ignores how they end: every answer has been checked by then.
+        // As in Git, exit codes are ignored: every answer was checked before.
         let _ = self.state.shutdown(shutdown::Mode::WaitForProcesses);
     }
 }
 
-/// The answer of a program, as it was read.
+/// The answer of a program after it was read.
 enum Received {
     /// The whole result.
     Filtered,
-    /// The promise of a result.
+    /// The process has delayed its answer.
     Delayed(Key),
-    /// There is no program for this.
+    /// No program is configured for this direction.
     Nothing,
-    /// The program could not be asked, or refused.
+    /// The request could not be sent, or the program refused it.
     Refused,
-    /// The result ended with an error.
+    /// Reading the result failed before its end.
     Broken(std::io::Error),
 }
 
@@ -288,7 +289,7 @@ fn receive(
         Ok(Some(MaybeDelayed::Delayed(key))) => Received::Delayed(key),
         Ok(Some(MaybeDelayed::Immediate(mut output))) => match output.read_to_end(out) {
             Ok(_) => Received::Filtered,
-            // A program that ended well need not have read all; its output is complete by then.
+            // A program with exit code 0 need not read its whole input; its output is complete.
             Err(error) if !is_process && error.kind() == std::io::ErrorKind::BrokenPipe => {
                 Received::Filtered
             }
@@ -299,7 +300,7 @@ fn receive(
     }
 }
 
-/// The exit code of a program that failed, if it had one.
+/// Returns the exit code of a failed program, if it has one.
 fn exit_code(error: &std::io::Error) -> Option<i64> {
     let message = error.get_ref()?.downcast_ref::<gix_error::Message>()?;
     match message.values.get("exit_code")? {
@@ -308,7 +309,8 @@ fn exit_code(error: &std::io::Error) -> Option<i64> {
     }
 }
 
-/// The preparation of programs, in shell: the settings of the command line, and `cd` to the top of the worktree.
+/// Returns the shell text before each program: it sets the configuration of the command line, and
+/// changes to the top of the worktree.
 fn prelude(settings: &Settings) -> BString {
     use std::os::unix::ffi::OsStrExt;
     let mut text = BString::default();
@@ -325,29 +327,29 @@ fn prelude(settings: &Settings) -> BString {
     text
 }
 
-/// Appends `bytes` for a place between single quotes.
+/// Appends `bytes`, escaped for single quotes.
 fn quote(bytes: &[u8], text: &mut BString) {
     for byte in bytes {
         match byte {
             b'\'' => text.extend_from_slice(b"'\\''"),
-            // Quoted, so that it does not look like a placeholder of a file name.
+            // A percent sign is quoted, so that it is not taken for a placeholder of a file name.
             b'%' => text.extend_from_slice(b"%''"),
             _ => text.push(*byte),
         }
     }
 }
 
-/// A file on its way to the worktree.
+/// A file that is smudged.
 #[derive(Clone, Copy, Debug)]
 pub struct FileToSmudge<'a> {
-    /// Its path from the top of the worktree.
+    /// The path of the file from the top of the worktree.
     pub path: &'a BStr,
-    /// Its blob.
+    /// The id of the blob.
     pub id: ObjectId,
-    /// Its content, after [`Internal`](super::Internal).
+    /// The content, after the conversions of [`Internal`](super::Internal).
     pub content: &'a [u8],
-    /// Which program it needs.
+    /// The conversion of the path, which determines the program.
     pub conversion: &'a Conversion,
-    /// Whether the result may come later.
+    /// Whether a long-running process may delay its answer.
     pub may_delay: bool,
 }

@@ -1,4 +1,4 @@
-//! Conversion of files to blobs, for `status`, `add` and `hash-object`.
+//! Conversion of files to blobs (clean), for `status`, `add` and `hash-object`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,24 +12,26 @@ use super::{Asked, Conversion, Encoding, Programs, SafeCrlf, Settings, Warning, 
 use crate::attributes::Stack;
 use crate::{Error, ErrorKind};
 
-/// Converts files, one after another. One per thread; long-running filters end with it.
+/// Converts files, one after another. Each thread has its own value; long-running filters end when it
+/// is dropped.
 pub struct ToGit {
     attributes: Stack,
     settings: Arc<Settings>,
-    /// Made when the first program is needed.
+    /// The filter programs, created when the first one is needed.
     programs: Option<Programs>,
     current: Vec<u8>,
     next: Vec<u8>,
     warnings: Vec<Warning>,
-    /// Takes the warnings of several converters.
+    /// A shared collection of warnings.
     collected: Option<Arc<Warnings>>,
 }
 
-/// Reads the blob of the path in the index into a buffer; `false` if it has none.
+/// A callback that reads the blob of the path in the index into a buffer. Returns `false` if there is
+/// no blob.
 pub type InIndex<'a> = dyn FnMut(&mut Vec<u8>) -> Result<bool, Error> + 'a;
 
 impl ToGit {
-    /// `attributes` must select [`ATTRIBUTES`](super::ATTRIBUTES).
+    /// Creates a converter. `attributes` must select [`ATTRIBUTES`](super::ATTRIBUTES).
     pub fn new(attributes: Stack, settings: Arc<Settings>) -> Self {
         ToGit {
             attributes,
@@ -42,14 +44,14 @@ impl ToGit {
         }
     }
 
-    /// Passes the warnings about each file to `collected`.
+    /// Adds the warnings about each file to `collected`.
     #[must_use]
     pub fn with_collected(mut self, collected: Arc<Warnings>) -> Self {
         self.collected = Some(collected);
         self
     }
 
-    /// Uses `programs`, whose processes may run already.
+    /// Uses `programs`, whose processes may be running already.
     #[must_use]
     pub fn with_programs(mut self, programs: Option<Programs>) -> Self {
         self.programs = programs;
@@ -59,26 +61,28 @@ impl ToGit {
     /// Returns the conversion of `path`.
     ///
     /// # Errors
-    /// When an attributes file cannot be read.
+    /// Fails with [`ErrorKind::Patterns`] if an attributes file cannot be read.
     pub fn conversion(&mut self, path: &BStr) -> Result<Conversion, Error> {
         let states = self.attributes.states(path)?;
         Ok(self.settings.conversion(states))
     }
 
-    /// Whether the file `path` becomes a blob as it is, so that it may be digested while it is
-    /// read.
+    /// Returns whether the file `path` becomes a blob unchanged, so that its digest may be computed
+    /// while it is read.
     ///
     /// # Errors
-    /// When an attributes file cannot be read.
+    /// Fails with [`ErrorKind::Patterns`] if an attributes file cannot be read.
     pub fn keeps(&mut self, path: &BStr) -> Result<bool, Error> {
         Ok(self.conversion(path)?.keeps_towards_git(&self.settings))
     }
 
-    /// Returns the blob of the file `path` with the content `file`. `in_index` is called only if
-    /// `text=auto` must know whether the blob has CRLF already; return `Ok(false)` to renormalise.
+    /// Converts the content `file` of the file `path` to that of a blob. `in_index` is called only if
+    /// `text=auto` depends on whether the blob in the index has CRLF. Return `Ok(false)` from it to
+    /// renormalize (`--renormalize`).
     ///
     /// # Errors
-    /// A required program fails, or the content is not in its declared encoding.
+    /// Fails with [`ErrorKind::Filter`] if a required program fails, or the content is not valid in its
+    /// `working-tree-encoding`.
     pub fn convert<'a>(
         &'a mut self,
         path: &BStr,
@@ -89,11 +93,11 @@ impl ToGit {
         self.convert_as(path, &conversion, file, in_index)
     }
 
-    /// Does the same as [`convert`](Self::convert) with a [`conversion`](Self::conversion) of
-    /// `path` that the caller has already queried.
+    /// Does the same as [`convert`](Self::convert), with a [`conversion`](Self::conversion) of `path`
+    /// that the caller has already queried.
     ///
     /// # Errors
-    /// As [`convert`](Self::convert).
+    /// As for [`convert`](Self::convert).
     pub fn convert_as<'a>(
         &'a mut self,
         path: &BStr,
@@ -115,7 +119,7 @@ impl ToGit {
         Ok(Cow::Borrowed(if changed? { &self.current } else { file }))
     }
 
-    /// Converts `file` into the buffer. Returns `false` if it stays as it is.
+    /// Converts `file` into the buffer. Returns `false` if the content is unchanged.
     fn apply(
         &mut self,
         path: &BStr,
@@ -166,7 +170,7 @@ impl ToGit {
         Ok(matches!(asked?, Asked::Filtered))
     }
 
-    /// Decodes `file`, or what is in the buffer.
+    /// Decodes `file`, or the content of the buffer.
     fn decode(
         &mut self,
         path: &BStr,
@@ -214,7 +218,7 @@ impl ToGit {
         }
     }
 
-    /// Takes the warnings about the files so far.
+    /// Removes and returns the collected warnings.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
@@ -266,7 +270,7 @@ fn to_lf(
     Ok(converted)
 }
 
-/// `core.safecrlf`: warns if a checkout would not restore the present line endings.
+/// Warns if a checkout would not restore the line endings of the file (`core.safecrlf`).
 fn warn_of_line_endings(
     source: &[u8],
     converted: bool,

@@ -15,31 +15,32 @@ pub enum LineEnding {
     Crlf,
 }
 
-/// The reason for which content is not in its encoding.
+/// The reason for which content is not valid in its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodingFlaw {
-    /// The content starts with a byte order mark, though the name of the encoding has the byte order.
+    /// The content starts with a byte order mark, although the name of the encoding includes the byte
+    /// order.
     MarkProhibited,
-    /// The content does not start with a byte order mark, though the name of the encoding leaves the byte order open.
+    /// The content does not start with a byte order mark, although the name of the encoding does not
+    /// include the byte order.
     MarkRequired,
     /// The bytes are not valid in the encoding.
     Malformed,
 }
 
-/// A problem of a conversion that took place nevertheless.
-/// [`Display`](fmt::Display) gives Git's message.
+/// A problem of a conversion that does not stop the operation. [`Display`](fmt::Display) writes Git's
+/// message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The content cannot be encoded as the attribute `working-tree-encoding` says.
+    /// The content cannot be encoded in its `working-tree-encoding`.
     NotEncodable {
         /// The path from the top of the worktree.
         path: BString,
         /// The name of the encoding.
         encoding: BString,
     },
-    /// The content is not in the encoding that the attribute `working-tree-encoding` names, so that it is compared as it
-    /// is.
+    /// The content is not valid in its `working-tree-encoding`, so that it is compared unchanged.
     NotDecodable {
         /// The path from the top of the worktree.
         path: BString,
@@ -48,32 +49,32 @@ pub enum Warning {
         /// The reason.
         flaw: EncodingFlaw,
     },
-    /// The program of a filter ended with an exit code.
-    /// [`ProgramFailed`](Self::ProgramFailed) follows.
+    /// A filter program ended with an exit code other than 0. [`ProgramFailed`](Self::ProgramFailed) is
+    /// reported next.
     ProgramExited {
         /// The command of the program.
         command: BString,
         /// Its exit code.
         code: i64,
     },
-    /// The program of a filter failed.
+    /// A filter program failed.
     ProgramFailed {
         /// The command of the program.
         command: BString,
     },
-    /// A checkout would not restore the present line endings (`core.safecrlf`).
+    /// A checkout would not restore the line endings of the file (`core.safecrlf`).
     LineEndings {
         /// The path from the top of the worktree.
         path: BString,
-        /// The present line ending.
+        /// The line ending in the file.
         lost: LineEnding,
-        /// The one that replaces it.
+        /// The line ending that replaces it.
         kept: LineEnding,
     },
 }
 
 impl Warning {
-    /// Whether Git reports it as an error.
+    /// Returns whether Git reports the warning as an error.
     pub fn is_error(&self) -> bool {
         !matches!(self, Warning::LineEndings { .. })
     }
@@ -164,7 +165,8 @@ impl Warnings {
         );
     }
 
-    /// Takes the warnings so far, sorted by path. Equal ones about a file that was converted twice come once.
+    /// Removes and returns the collected warnings, sorted by path. Duplicates about a file that was
+    /// converted twice are removed.
     pub fn take(&self) -> Vec<Warning> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = std::mem::take(&mut *all);

@@ -1,4 +1,4 @@
-//! A pathspec.
+//! A single pathspec.
 
 use crate::glob::{self, How};
 use bstr::{BStr, BString, ByteSlice};
@@ -10,12 +10,12 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) original: BString,
-    /// The path or pattern from the top, without a slash at its end.
+    /// The path or pattern relative to the top, without a slash at its end.
     pub(super) text: BString,
-    /// Whether it ends with a slash, and so matches only a directory.
+    /// Whether the pathspec ends with a slash, so that it matches only directories.
     pub(super) is_directory: bool,
-    /// The length of the part of `text` that is the directory in which it was given. Case always
-    /// matters there.
+    /// The length of the part of `text` that comes from the current directory. This part is always
+    /// matched with regard to case.
     pub(super) prefix_len: usize,
     /// The length of the part of `text` without wildcards.
     pub(super) literal_len: usize,
@@ -28,11 +28,11 @@ pub(super) struct Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Relation {
     Outside,
-    /// All in the directory matches.
+    /// All paths in the directory match.
     Inside,
-    /// Something below it could match.
+    /// A path below the directory could match.
     Leading,
-    /// The directory itself matches a wildcard.
+    /// A wildcard matches the directory itself.
     Wildcard,
     Exact,
 }
@@ -40,9 +40,9 @@ pub(super) enum Relation {
 /// The extent to which a pathspec matches the content of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The directory itself, or something below it.
+    /// The directory itself, or some paths below it.
     Some,
-    /// Whatever is beside it, too.
+    /// Also all paths beside the directory.
     All,
 }
 
@@ -119,7 +119,7 @@ impl Item {
         if text.is_empty() {
             return true;
         }
-        // As a path, or as a directory that it is below of.
+        // The text matches as a path, or as a parent directory of the path.
         if path.len() >= text.len() && self.same(&path[..text.len()], text) {
             match path.get(text.len()) {
                 None if !self.is_directory || is_directory => return true,
@@ -133,7 +133,7 @@ impl Item {
             && self.wildmatch(path)
     }
 
-    /// Returns the relation to the directory `name`, which with a final slash is `path`.
+    /// Returns the relation to the directory `name`. `path` is the same path with a slash at its end.
     pub(super) fn relation(&self, name: &BStr, path: &BStr) -> Relation {
         let exact = name.len() == self.text.len() && self.same(name, &self.text);
         if exact && self.is_directory {
@@ -170,7 +170,7 @@ impl Item {
             return false;
         }
         if self.is_directory {
-            // The slash that was cut off stands for itself.
+            // The removed slash matches itself.
             return glob::matches(&[pattern, b"/"].concat(), rest, how);
         }
         glob::matches(pattern, rest, how)
@@ -184,8 +184,8 @@ impl Item {
         one[..cut] == two[..cut] && one[cut..].eq_ignore_ascii_case(&two[cut..])
     }
 
-    /// Returns the extent to which the directory at `path` (without a final slash) is matched in a
-    /// comparison of trees.
+    /// Returns the extent to which a comparison of trees matches the directory at `path` (without a
+    /// slash at its end).
     pub(super) fn reach(&self, path: &BStr, recursive: bool) -> Option<Reach> {
         let (above, name) = path.split_at(path.rfind_byte(b'/').map_or(0, |slash| slash + 1));
         let slash: &[u8] = if self.is_directory { b"/" } else { b"" };
@@ -223,7 +223,7 @@ impl Item {
         (has_wildcards && (recursive || self.wildmatch(path))).then_some(Reach::Some)
     }
 
-    /// Whether something below the directory `path` could match, which it does not itself.
+    /// Returns whether a path below the directory `path`, which does not match itself, could match.
     pub(super) fn may_match_below(&self, path: &BStr) -> bool {
         let literal = &self.text[..self.literal_len];
         let common = literal.len().min(path.len());
@@ -231,7 +231,7 @@ impl Item {
             return false;
         }
         if literal.len() <= path.len() {
-            // Only a wildcard can match below.
+            // Only a wildcard can match below the directory.
             return self.literal_len < self.text.len();
         }
         literal[path.len()] == b'/'

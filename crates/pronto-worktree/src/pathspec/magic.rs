@@ -1,4 +1,4 @@
-//! The magic in front of a pathspec.
+//! The magic at the start of a pathspec.
 
 use super::wrong;
 use crate::{Error, ErrorKind};
@@ -15,7 +15,7 @@ pub(super) struct Magic {
     pub(super) exclude: bool,
 }
 
-/// Takes the magic off the front of `spec`.
+/// Removes the magic from the start of `spec`.
 pub(super) fn parse_magic<'a>(spec: &'a BStr, magic: &mut Magic) -> Result<&'a BStr, Error> {
     let Some(rest) = spec.strip_prefix(b":") else {
         return Ok(spec);
@@ -55,7 +55,7 @@ pub(super) fn parse_magic<'a>(spec: &'a BStr, magic: &mut Magic) -> Result<&'a B
             b'/' => magic.top = true,
             b'!' | b'^' => magic.exclude = true,
             b':' => return Ok(rest[at + 1..].as_bstr()),
-            // What cannot be magic is where the path starts.
+            // A character that cannot be magic starts the path.
             byte if !byte.is_ascii_punctuation() || b"*?[\\._-+$()|{}".contains(&byte) => break,
             byte => {
                 return Err(wrong(format!(

@@ -1,4 +1,4 @@
-//! The definition of a sparse checkout, as it is set, listed and written.
+//! The definition of a sparse checkout, as `git sparse-checkout` sets, lists and writes it.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,16 @@ use crate::{Error, ErrorKind};
 /// The definition of a sparse checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Definition {
-    /// These directories with all that is in them, and the files of those above them.
+    /// Cone mode: these directories with their whole content, and the files in their parents.
     Directories(BTreeSet<BString>),
-    /// The patterns.
+    /// Patterns without cone mode.
     Patterns(Vec<BString>),
 }
 
 impl Definition {
-    /// Parses `info/sparse-checkout`. With `cone` it consists of directories; if it does not have
-    /// that form, the second value is the first other line, and it consists of patterns.
+    /// Parses `info/sparse-checkout`. With `cone` (`core.sparseCheckoutCone`) the lines are
+    /// directories. If a line does not have this form, the second value is the first such line, and all
+    /// lines are read as patterns.
     pub fn parse(text: &[u8], cone: bool) -> (Self, Option<BString>) {
         let mut unrecognized = None;
         if cone {
@@ -38,10 +39,10 @@ impl Definition {
         )
     }
 
-    /// Adds what `words` name: directories from the top, or patterns.
+    /// Adds `words`: directories relative to the top, or patterns.
     ///
     /// # Errors
-    /// [`ErrorKind::Patterns`] in Git's words for a directory outside of the worktree.
+    /// Fails with [`ErrorKind::Patterns`] and Git's message if a directory is outside of the worktree.
     pub fn add<'a>(&mut self, words: impl IntoIterator<Item = &'a BStr>) -> Result<(), Error> {
         match self {
             Definition::Patterns(patterns) => {
@@ -59,7 +60,8 @@ impl Definition {
         Ok(())
     }
 
-    /// The text of `info/sparse-checkout`. Directories within others of the set do not show.
+    /// Returns the text of `info/sparse-checkout`. Directories inside other directories of the set are
+    /// omitted.
     pub fn to_text(&self) -> BString {
         let mut text = BString::default();
         let directories = match self {
@@ -118,7 +120,7 @@ fn escape(path: &BString) -> Vec<u8> {
     out
 }
 
-/// A directory as the user named it, from the top and without slashes at its ends.
+/// Normalizes a directory that the user named: relative to the top, without slashes at its ends.
 fn normalise(word: &BStr) -> Result<BString, Error> {
     let trimmed = word.trim().as_bstr();
     let mut parts: Vec<&[u8]> = Vec::new();

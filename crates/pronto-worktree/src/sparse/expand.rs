@@ -1,4 +1,4 @@
-//! Expands a sparse index to one entry for each file.
+//! Expands sparse directory entries of an index.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -8,12 +8,13 @@ use crate::hostile::Protect;
 use crate::tree_walk::{Go, Step, walk};
 use crate::{Error, ErrorKind, Objects};
 
-/// Returns `index` with an entry for each file of those collapsed directories for which `wanted`
-/// returns true (by their path with a slash at its end). Reads their trees, each once, and copies
-/// all entries.
+/// Expands the sparse directory entries of `index` for which `wanted` returns true to an entry for each
+/// file. `wanted` gets the path with a slash at its end. Reads each of their trees once, and copies all
+/// entries.
 ///
 /// # Errors
-/// A tree is missing, corrupt or has a name that must never be written.
+/// Fails with [`ErrorKind::MissingObject`] or [`ErrorKind::CorruptObject`] if a tree is missing or
+/// malformed, or [`ErrorKind::HostilePath`] if it has a name that must never be written.
 pub fn expand(
     index: Index,
     objects: &dyn Objects,
@@ -61,7 +62,7 @@ fn fill(
                     pushed.map_err(|error| error.map_kind(|_| ErrorKind::Index))?;
                 }
             }
-            // There is no old tree to share anything with.
+            // There is no old tree, so that these steps do not occur.
             Step::Same(..) | Step::Unchanged | Step::Gone(..) => {}
         }
         Ok(Go::On)

@@ -1,29 +1,29 @@
-//! Paths that do not follow the patterns of a sparse checkout.
+//! Paths that a sparse checkout could not update.
 
 use std::fmt;
 
 use bstr::BString;
 
-/// Paths that do not follow the patterns, in order.
+/// The paths that a sparse checkout could not update, each list in index order.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leftover {
-    /// Files that would be lost.
+    /// Modified files outside of the patterns, which are kept.
     pub modified: Vec<BString>,
     /// Entries in conflict.
     pub unmerged: Vec<BString>,
-    /// Paths that obstruct new files, or directories above them.
+    /// Existing paths, or files in place of their parent directories, that obstruct new files.
     pub obstructed: Vec<BString>,
 }
 
 impl Leftover {
-    /// Whether everything follows the patterns.
+    /// Returns whether there are no such paths.
     pub fn is_empty(&self) -> bool {
         self.modified.is_empty() && self.unmerged.is_empty() && self.obstructed.is_empty()
     }
 }
 
-/// Git's message, in several lines; empty if everything follows the patterns.
+/// Writes Git's message of several lines; empty if there are no such paths.
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let groups = [

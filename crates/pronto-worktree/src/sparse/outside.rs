@@ -1,13 +1,13 @@
-//! Directories that are completely outside of a sparse checkout.
+//! Directories that are completely outside of the sparse-checkout patterns.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Cover, EntryRef, Flags, mode};
 
 use super::Sparse;
 
-/// The uppermost directories (without a slash at the end) of which nothing is to be in the
-/// worktree by a cone, and of which no entry of `entries` says otherwise; none if there are
-/// conflicts or the patterns are no cone.
+/// Returns the topmost directories (without a slash at the end) that a cone excludes completely and in
+/// which all of `entries` have the skip-worktree bit. Returns none if there are conflicts or the
+/// patterns are not in cone mode.
 pub fn outside(entries: &[EntryRef<'_>], sparse: &Sparse) -> Vec<BString> {
     let mut found = Vec::new();
     if sparse.is_cone() && entries.iter().all(|entry| entry.stage() == 0) {
@@ -16,11 +16,11 @@ pub fn outside(entries: &[EntryRef<'_>], sparse: &Sparse) -> Vec<BString> {
     found
 }
 
-/// A directory that the search is in.
+/// A directory that the search has entered.
 struct Level {
-    /// The position after its entries.
+    /// The position after its last entry.
     end: usize,
-    /// The length of its path with its slash.
+    /// The length of its path with a slash.
     prefix_len: usize,
 }
 

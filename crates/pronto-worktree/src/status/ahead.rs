@@ -1,9 +1,9 @@
 //! Lists a directory before its files are examined.
 //!
-//! On many network file systems a listing also returns the attributes of the files (`READDIRPLUS`),
-//! so examining them needs no further round trip. Whether it does so cannot be queried. It is tried
-//! in some directories and continued as long as it helps, and only if threads wait for the file
-//! system at all.
+//! On many network file systems a listing also returns the attributes of the files (`READDIRPLUS`), so
+//! that examining them needs no further round trip. A program cannot query whether a file system does
+//! so. Listing ahead is tried in some directories and continued while it is faster, and only if threads
+//! wait for the file system at all.
 
 use pronto_io::dir::{Directory, Listing, is_missing};
 use pronto_io::pool;
@@ -13,30 +13,30 @@ use bstr::BStr;
 use std::io;
 use std::ops::Range;
 
-/// Files from which it can pay: opening a directory to list it and reading it takes three calls.
+/// The smallest number of files for which listing ahead can be faster: opening, listing and closing a
+/// directory take three calls.
 const LEAST_FILES: usize = 4;
 
-/// The names of a directory that were read before its files are examined.
+/// The names of a directory that were listed before its files are examined.
 pub(super) struct Listed {
     pub(super) names: io::Result<Listing>,
-    /// Whether the attributes of the files are cached, as far as known.
+    /// Whether the attributes of the files are cached, according to the measurements so far.
     is_known: bool,
-    /// The number of files that had been examined at that time.
+    /// The number of files that had been examined at the last measurement.
     files: usize,
-    /// So often the thread had waited by then.
+    /// The number of waits of the thread up to the last measurement.
     waits: u64,
 }
 
 impl Scanner<'_> {
-    /// Returns whether the directory of `entries` is listed first, although its names are not
-    /// needed.
+    /// Returns whether the directory of `entries` is listed ahead although its names are not needed.
     pub(super) fn lists_ahead(&self, entries: &Range<usize>, prefix_len: usize) -> bool {
         self.pace.is_wide() && self.ahead.is_tried() && self.has_files(entries, prefix_len)
     }
 
-    /// Opens a directory with tracked files, and says whether it can be listed, if that is wanted: for
-    /// its names or `ahead`. If it cannot, tracked files are reached nevertheless, and what else is
-    /// below does not count.
+    /// Opens a directory with tracked files. It is opened for listing if its names are needed or it is
+    /// listed `ahead`. If it cannot be listed, tracked files are examined anyway, and untracked files
+    /// are not found.
     pub(super) fn open_tracked(
         &mut self,
         path: &BStr,
@@ -51,7 +51,7 @@ impl Scanner<'_> {
             Ok(directory) => Ok((directory, lists || ahead)),
             Err(error) if is_missing(&error) => Err(error),
             Err(error) => {
-                // Examining its files one by one would revalidate it each time.
+                // Examining its files one by one would revalidate the directory each time.
                 let directory = self.open(path)?;
                 if lists {
                     self.problem(path, error);
@@ -83,9 +83,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Records that `files` of the directory have been examined since it was listed. Returns
-    /// whether the others are cached as well, so that no other thread need help. A system may cache
-    /// only as many as fit into one answer.
+    /// Records that `files` of the directory were examined since it was listed. Returns whether the
+    /// attributes of the others are cached as well, so that no other thread needs to help. A system may
+    /// cache only as many as fit into one answer.
     pub(super) fn goes_on_alone(&self, listed: Option<&mut Listed>, files: usize) -> bool {
         let Some(listed) = listed else {
             return false;
@@ -94,7 +94,7 @@ impl Scanner<'_> {
             return listed.is_known;
         }
         let waits = pool::waits().unwrap_or_default();
-        // Other threads may be waited for now and then.
+        // An occasional wait for other threads is acceptable.
         listed.is_known = waits.saturating_sub(listed.waits) < (files - listed.files) as u64 / 2;
         if listed.files == 0 {
             self.ahead.vote(listed.is_known);

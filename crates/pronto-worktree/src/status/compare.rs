@@ -1,4 +1,4 @@
-//! Compares a file with its entry: by stat data, and by content where stat data do not decide.
+//! Compares a file with its entry: by stat data, and by content if stat data are not conclusive.
 
 use super::content::{FileToDigest, digest_file};
 use super::scan::Scanner;
@@ -13,7 +13,7 @@ use std::io;
 struct Examined<'a> {
     position: usize,
     entry: &'a EntryRef<'a>,
-    /// The mode it would be staged with.
+    /// The mode with which the file would be staged.
     mode: u32,
     metadata: &'a Metadata,
     stat: Stat,
@@ -22,7 +22,7 @@ struct Examined<'a> {
 }
 
 impl Scanner<'_> {
-    /// Reports the file of `entry` if it is not as the entry says.
+    /// Reports the file of `entry` if it differs from the entry.
     pub(super) fn compare(
         &mut self,
         directory: &Directory,
@@ -81,7 +81,8 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Compares the content if stat data do not decide, or only seem to.
+    /// Compares the content if the stat data differ, or if matching stat data are not conclusive
+    /// (racy).
     fn compare_content(&mut self, directory: &Directory, file: &Examined<'_>) {
         let Examined {
             position,
@@ -108,7 +109,8 @@ impl Scanner<'_> {
                 return;
             }
             Ok(_) if matches => {
-                // Only the content decides: leave a mark for the next reader.
+                // Only the content differs: a size of zero makes the next reader compare the content,
+                // too.
                 let trace = Stat {
                     size_bytes: 0,
                     ..entry.stat
@@ -124,15 +126,15 @@ impl Scanner<'_> {
         self.report(position, Some(Change::Modified), file.mode, clean);
     }
 
-    /// Returns whether stat data other than nanoseconds, which Git ignores here, differ.
+    /// Returns whether the stat data differ. As in Git, nanoseconds are ignored here.
     fn stat_differs(&self, entry: &EntryRef<'_>, now: Stat) -> bool {
         let rules = self.job.options.rules;
         !entry.stat.matches(&now.without_nanoseconds(), rules)
             || (entry.stat.size_bytes == 0 && !self.is_empty_blob(entry))
     }
 
-    /// Returns whether a file whose stat data differ, or are not sufficient, counts as modified
-    /// without reading its content.
+    /// Returns whether a file with different or inconclusive stat data counts as modified without
+    /// reading its content.
     fn is_settled(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> bool {
         let recorded_size = entry.stat.size_bytes;
         let size = Stat::recorded_size(metadata.size_bytes);
@@ -145,14 +147,14 @@ impl Scanner<'_> {
         entry.id == pronto_hash::ObjectId::empty_blob(self.job.index.kind())
     }
 
-    /// The mode the file would be staged with; `None` if a directory or something special is in
-    /// its place.
+    /// Returns the mode with which the file would be staged; `None` if the path is a directory or a
+    /// special file.
     pub(super) fn staged_mode(&self, entry: &EntryRef<'_>, metadata: &Metadata) -> Option<u32> {
         let options = &self.job.options;
         if metadata.is_symlink() {
             Some(mode::SYMLINK)
         } else if !metadata.is_directory() {
-            // A device or a pipe counts as a file that differs.
+            // A device or a pipe counts as a modified file.
             let kind = entry.mode & mode::TYPE;
             if kind == mode::SYMLINK && !options.has_symlinks {
                 return Some(mode::SYMLINK);

@@ -5,20 +5,20 @@ use pronto_hash::{Digester, Kind, ObjectId, oid};
 use pronto_io::dir::{Directory, Metadata};
 use std::io::{self, Read};
 
-/// From the contents of a file to those of a blob, as `.gitattributes` and configuration want.
+/// The conversion of file contents to those of blobs, according to `.gitattributes` and configuration.
 pub trait Conversion: Sync {
-    /// Whether the file at `path` is stored as it is.
+    /// Returns whether the file at `path` is stored unchanged.
     fn is_identity(&self, path: &BStr) -> bool;
 
-    /// Returns the id under which `content` of the file at `path` would be stored. `staged` is the
-    /// id in the index (null without an entry).
+    /// Returns the content of the blob for `content` of the file at `path`. `staged` is the id in the
+    /// index (null without an entry).
     ///
     /// # Errors
-    /// What keeps it from being converted.
+    /// Fails if the content cannot be converted.
     fn to_git(&self, path: &BStr, content: Vec<u8>, staged: &oid) -> io::Result<Vec<u8>>;
 }
 
-/// Every file is stored as it is.
+/// A conversion that stores every file unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unconverted;
 
@@ -32,28 +32,30 @@ impl Conversion for Unconverted {
     }
 }
 
-/// Bytes of a file that are read and digested at a time.
+/// The number of bytes of a file that are read and digested at a time.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// A file that is to be digested.
+/// A file whose blob id is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct FileToDigest<'a> {
-    /// Its directory.
+    /// The directory of the file.
     pub directory: &'a Directory,
-    /// Its name there.
+    /// The name of the file in its directory.
     pub name: &'a [u8],
-    /// Its metadata.
+    /// The metadata of the file.
     pub metadata: &'a Metadata,
-    /// Its path from the top of the worktree.
+    /// The path of the file from the top of the worktree.
     pub path: &'a BStr,
-    /// The object in the index, null if there is none.
+    /// The object id in the index; null without an entry.
     pub staged: &'a oid,
 }
 
-/// The id of the blob that `file` would be stored as. Links are stored as their target.
+/// Computes the id of the blob as which `file` would be stored. A symbolic link is stored as its
+/// target.
 ///
 /// # Errors
-/// Those of reading and converting; `InvalidData` if the file changed meanwhile.
+/// Fails if the file cannot be read or converted, and with `InvalidData` if its size changed in the
+/// meantime.
 pub fn digest_file(
     file: &FileToDigest<'_>,
     conversion: &dyn Conversion,

@@ -1,4 +1,4 @@
-//! Ignore files shared by threads: each is read once.
+//! Ignore files that threads share. Each is read once.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::ignore::Reader;
 
-/// Ignore files that were read, by directory. Any thread may use it.
+/// The ignore files that were read, by directory. Any thread may use the value.
 pub(super) struct IgnoreFiles<'a> {
     read: &'a Reader<'a>,
     known: RwLock<HashMap<BString, Option<Vec<u8>>>>,
@@ -21,7 +21,8 @@ impl<'a> IgnoreFiles<'a> {
         }
     }
 
-    /// The ignore file of `directory`. Two threads that ask for it at the same moment read it both.
+    /// Returns the ignore file of `directory`. Two threads that request it at the same time both read
+    /// it.
     pub(super) fn get(&self, directory: &BStr) -> Option<Vec<u8>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(content) = known.get(directory.as_bytes().as_bstr()) {

@@ -1,5 +1,5 @@
-//! The guarantees of a file system monitor: entries that are not examined, and parts of the
-//! untracked cache that are used unchanged.
+//! The use of a file system monitor (`core.fsmonitor`): entries that need not be examined, and parts of
+//! the untracked cache that are used unchanged.
 
 use super::Untracked;
 use super::recorded::each_recorded;
@@ -9,15 +9,15 @@ use bstr::BStr;
 use pronto_index::UntrackedDirectory;
 use std::ops::Range;
 
-/// The entries that a monitor does not vouch for.
+/// The entries whose files may have changed according to a file system monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Monitored {
-    /// Their positions, sorted; `None` if it vouches for nothing.
+    /// The sorted positions of the entries; `None` if all files may have changed.
     pub dirty: Option<Vec<u32>>,
 }
 
 impl Monitored {
-    /// Returns whether an entry of `entries` must be examined. Logarithmic.
+    /// Returns whether an entry of `entries` must be examined. The cost is logarithmic.
     fn touches(&self, entries: &Range<usize>) -> bool {
         self.dirty.as_ref().is_none_or(|dirty| {
             let first = dirty.partition_point(|&at| (at as usize) < entries.start);
@@ -29,8 +29,8 @@ impl Monitored {
 }
 
 impl<'a> Remembered<'a> {
-    /// Records that a monitor was queried, and the paths it named are marked as invalid in the
-    /// cache: the rest is used unchanged. Linear.
+    /// Records that a monitor was queried and that the paths in its answer are marked as invalid in the
+    /// cache. The rest of the cache is used unchanged. The cost is linear.
     pub fn vouch(&mut self) {
         let count = |wanted: &dyn Fn(&UntrackedDirectory<'a>) -> bool| {
             let mut total = 0;
@@ -58,7 +58,7 @@ impl Scanner<'_> {
             .is_none_or(|monitored| monitored.touches(entries))
     }
 
-    /// The directory at `place` in the cache, if the monitor vouches for it.
+    /// Returns the directory at `place` in the cache, if the monitor reports no change of it.
     pub(super) fn vouched(&self, place: Place, check_only: bool) -> Option<usize> {
         let remembered = self.job.remembered?;
         let node = place.node.filter(|_| place.is_trusted)?;
@@ -68,7 +68,8 @@ impl Scanner<'_> {
         is_vouched.then_some(node)
     }
 
-    /// The same for a directory with tracked files and all below.
+    /// Returns the directory at `place` in the cache, if the monitor reports no change of it and of all
+    /// directories below.
     fn vouched_tree(&self, place: Place) -> Option<usize> {
         let remembered = self.job.remembered?;
         let node = self.vouched(place, false)?;
@@ -81,7 +82,7 @@ impl Scanner<'_> {
         (none(&counts.invalid) && is_simple).then_some(node)
     }
 
-    /// Passes over the directory of `entries` if the monitor vouches for all of it.
+    /// Skips the directory of `entries` if the monitor reports no change in it.
     pub(super) fn pass_over(&mut self, entries: &Range<usize>, path: &BStr, lists: bool) -> bool {
         if self.must_look(entries) {
             return false;
@@ -92,8 +93,8 @@ impl Scanner<'_> {
         self.recall_vouched(path)
     }
 
-    /// Names what is untracked in the untracked directory at hand and below, if the monitor vouches
-    /// for all of it.
+    /// Lists the untracked files in the current untracked directory and below from the cache, if the
+    /// monitor reports no change in it.
     pub(super) fn recall_vouched(&mut self, path: &BStr) -> bool {
         let node = self.here.and_then(|place| self.vouched_tree(place));
         if let Some((node, remembered)) = node.zip(self.job.remembered) {

@@ -1,6 +1,6 @@
-//! The states of untracked directories, which depend on those of the directories below. The
-//! directories that the walk is in are on a stack on the heap: they are nested deeper than the
-//! stacks of threads permit.
+//! The states of untracked directories, which depend on those of their subdirectories. The directories
+//! that the walk has entered are on an explicit stack, because nested directories could overflow the
+//! stack of a thread.
 
 use super::remembered::{Place, Seen};
 use super::scan::Scanner;
@@ -8,29 +8,29 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_index::UntrackedCache;
 use pronto_io::dir::{Directory, Listing};
 
-/// Directories nested deeper are taken to be untracked as a whole.
+/// The depth below which directories are listed as untracked as a whole.
 const DEEPEST: usize = 1000;
 
-/// The state of a directory without tracked files, the strongest last.
+/// The state of a directory without tracked files, in ascending precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
-    /// Nothing to name: empty, or only what does not count.
+    /// The directory is not listed: it is empty, or has only content that is never listed.
     Nothing,
-    /// Nothing but ignored files.
+    /// The directory has only ignored files.
     Ignored,
-    /// At least one untracked file.
+    /// The directory has at least one untracked file.
     Untracked,
 }
 
 /// Options for examining an untracked directory.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
-    /// Only its state is wanted, none of the names in it.
+    /// Whether only the state is needed, and no names are listed.
     pub(super) check_only: bool,
-    /// Any file settles its state.
+    /// Whether the first file determines the state.
     pub(super) stop_at_first: bool,
     pub(super) depth: usize,
-    /// The position of the directory in the untracked cache, if there is one.
+    /// The position of the directory in the untracked cache, if a cache is in use.
     pub(super) place: Option<Place>,
 }
 
@@ -40,15 +40,15 @@ pub(super) enum Step<T> {
     Enter(T),
 }
 
-/// A directory to be examined before its name can be judged.
+/// A directory that must be examined before its name is listed.
 pub(super) struct Entered {
-    /// Its path, with a slash at the end.
+    /// The path of the directory, with a slash at its end.
     pub(super) full: BString,
     pub(super) name_start: usize,
     pub(super) inside: Inside,
 }
 
-/// The options for examining a directory, and the numbers of names in the result before.
+/// The options for examining a directory, and the number of listed names before.
 pub(super) struct Inside {
     pub(super) look: Look,
     pub(super) ignored_before: usize,
@@ -63,41 +63,41 @@ pub(super) enum Level {
 
 /// A directory whose names are read.
 pub(super) struct Reading {
-    /// Ends with a slash.
+    /// The path of the directory, with a slash at its end.
     path: BString,
     look: Look,
     directory: Directory,
     listing: Listing,
     /// The position of the next name.
     next: usize,
-    /// The state by the names so far.
+    /// The state according to the names so far.
     state: State,
     has_news: bool,
-    /// The directory in it that is being examined.
+    /// The subdirectory that is being examined.
     entered: Option<Entered>,
 }
 
-/// A directory that is as the cache says, but for those below.
+/// A directory that matches the cache, while its subdirectories are examined.
 pub(super) struct Recalling {
-    /// Ends with a slash.
+    /// The path of the directory, with a slash at its end.
     pub(super) path: BString,
-    /// Its position in the cache.
+    /// The position of the directory in the cache.
     pub(super) node: usize,
     pub(super) look: Look,
     pub(super) seen: Option<Seen>,
-    /// The position in the cache of the next directory in it.
+    /// The position in the cache of the next subdirectory.
     pub(super) next: usize,
     pub(super) below: Below,
-    /// The path of the directory in it that is being examined.
+    /// The path of the subdirectory that is being examined.
     pub(super) entered: BString,
 }
 
-/// The present state of the directories directly in a directory of the cache.
+/// The current state of the subdirectories of a directory in the cache.
 #[derive(Default)]
 pub(super) struct Below {
-    /// Names of those with untracked files, each with a slash.
+    /// The names of subdirectories with untracked files, each with a slash at its end.
     pub(super) untracked: Vec<BString>,
-    /// The cache says otherwise.
+    /// Whether the states differ from the cache.
     pub(super) differs: bool,
 }
 
@@ -106,7 +106,7 @@ impl Reading {
         self.state = self.state.max(state);
     }
 
-    /// Whether further names do not change the state.
+    /// Returns whether further names cannot change the state.
     fn is_settled(&self) -> bool {
         let stops = self.look.stop_at_first && self.state >= State::Ignored;
         self.look.check_only && (stops || self.state == State::Untracked)
@@ -122,7 +122,7 @@ impl Recalling {
 }
 
 impl Below {
-    /// Records the state of the directory `name` in the one at `node`.
+    /// Records the state of the subdirectory `name` of the directory at `node`.
     pub(super) fn add(
         &mut self,
         cache: &UntrackedCache<'_>,
@@ -157,7 +157,7 @@ impl Scanner<'_> {
         self.finish(step)
     }
 
-    /// Determines the state that `step` begins with.
+    /// Determines the state, starting with `step`.
     pub(super) fn finish(&mut self, step: Step<Level>) -> State {
         let mut level = match step {
             Step::Known(state) => return state,
@@ -187,7 +187,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Records the state of the directory in `level` that was examined.
+    /// Records the state of the subdirectory of `level` that was examined.
     fn receive(&mut self, mut level: Level, state: State) -> Level {
         match &mut level {
             Level::Read(reading) => {
@@ -219,8 +219,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Starts to read the directory at `full`. Names are read up to the first untracked file if
-    /// only the state is needed.
+    /// Starts to read the directory at `full`. If only the state is needed, names are read up to the
+    /// first untracked file.
     pub(super) fn begin_read(
         &mut self,
         full: &BString,
@@ -255,7 +255,7 @@ impl Scanner<'_> {
         }))
     }
 
-    /// Judges the names that follow. Returns the next directory that must be entered.
+    /// Processes the following names. Returns the next directory that must be entered.
     fn continue_read(&mut self, reading: &mut Reading) -> Option<Level> {
         while !reading.is_settled() {
             let (name, kind) = reading.listing.get(reading.next)?;

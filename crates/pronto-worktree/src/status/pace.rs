@@ -7,11 +7,11 @@ use pronto_io::pool::{Clock, Tuner};
 /// The number of calls before a thread first reads the clock.
 const CALLS_PER_LAP: u64 = 16;
 
-/// Counts the calls of one thread to the file system, and lets its tuner know how long they take.
+/// Counts the file system calls of one thread, and reports their duration to its tuner.
 pub(super) struct Pace<'a> {
-    /// Only when the number of threads adapts.
+    /// The tuner, if the number of threads is adaptive.
     tuner: Option<&'a Tuner>,
-    /// Whether threads wait, so that even the files of one directory are shared between them.
+    /// Whether threads wait for the file system, so that they share even the files of one directory.
     is_wide: &'a AtomicBool,
     clock: Option<Clock>,
     calls: u64,
@@ -33,7 +33,7 @@ impl<'a> Pace<'a> {
         self.is_wide.load(Relaxed)
     }
 
-    /// Starts the clock. Earlier time does not count: the thread waited for a task.
+    /// Starts the clock. The time before, in which the thread waited for a task, is not counted.
     pub(super) fn start(&mut self) {
         match &mut self.clock {
             Some(clock) => clock.go_on(),
@@ -42,7 +42,7 @@ impl<'a> Pace<'a> {
         self.calls = 0;
     }
 
-    /// A call has been answered.
+    /// Records the end of a call.
     #[inline]
     pub(super) fn step(&mut self) {
         self.calls += 1;

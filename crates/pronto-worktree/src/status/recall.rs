@@ -11,8 +11,8 @@ use pronto_io::dir::Directory;
 use std::io;
 
 impl Scanner<'_> {
-    /// Compares an open directory with tracked files with the cache, if there is one, and starts
-    /// to note what is in it if it has to be read.
+    /// Compares an open directory that has tracked files with the cache, if a cache is in use. Starts
+    /// to record its content if it must be read.
     pub(super) fn see(&mut self, directory: &Directory, path: &BStr, lists: bool) -> Option<Seen> {
         let place = self.here.filter(|_| lists)?;
         let own = || directory.own_metadata();
@@ -33,8 +33,8 @@ impl Scanner<'_> {
         seen
     }
 
-    /// Whether the directory `path` with tracked files is ignored, and its place in the cache. The
-    /// cache knows those that are not.
+    /// Returns whether the directory `path` with tracked files is ignored, and its position in the
+    /// cache. The cache contains only directories that are not ignored.
     pub(super) fn place_of(
         &mut self,
         seen: &Seen,
@@ -51,7 +51,7 @@ impl Scanner<'_> {
         (ignored, Some(place))
     }
 
-    /// Names what is untracked in a directory with tracked files that is as it was.
+    /// Lists the untracked files of an unchanged directory with tracked files.
     pub(super) fn recall(
         &mut self,
         directory: &Directory,
@@ -92,7 +92,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Does the same as [`recall`](Self::recall) where every untracked file is named.
+    /// Does the same as [`recall`](Self::recall) if every untracked file is listed.
     fn recall_all(
         &mut self,
         directory: &Directory,
@@ -132,7 +132,8 @@ impl Scanner<'_> {
             }
             found.push(name.as_bytes());
             if cache.child(node, name).is_some() {
-                // It has become a repository: what was known of it as a directory does not hold.
+                // The directory has become a repository, so its cached content as a directory is
+                // invalid.
                 self.note_gone(full.as_bstr());
                 converted = true;
             }
@@ -164,8 +165,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns the tracked directories of `tracked` that the cache does not know, without ignored
-    /// ones.
+    /// Returns the directories of `tracked` that are not in the cache, without ignored ones.
     fn unknown_directories<'n>(
         &mut self,
         path: &BStr,
@@ -195,7 +195,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Starts to determine the state of an untracked directory that has not changed.
+    /// Starts to determine the state of an unchanged untracked directory.
     pub(super) fn begin_recall(
         &mut self,
         full: &BString,
@@ -208,8 +208,8 @@ impl Scanner<'_> {
         };
         let known = &remembered.cache.directory(node).untracked;
         let has_files = known.iter().any(|name| !name.ends_with(b"/"));
-        // Data recorded beside a monitor's answer are used unchanged from then on, so everything
-        // must be examined.
+        // Results that are recorded with the answer of a monitor are used unchanged later, so
+        // everything must be examined.
         let will_be_vouched =
             self.records() && self.job.monitored.is_some() && remembered.vouched.is_none();
         if has_files && !will_be_vouched {
@@ -226,7 +226,7 @@ impl Scanner<'_> {
         }))
     }
 
-    /// Looks at the directories below. Returns the next one that must be entered.
+    /// Examines the subdirectories. Returns the next one that must be entered.
     pub(super) fn continue_recall(&mut self, recalling: &mut Recalling) -> Option<Level> {
         let cache = &self.job.remembered?.cache;
         while recalling.next < cache.end(recalling.node) {
@@ -247,7 +247,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// Returns the state, after a look at all directories below, or reads the directory again.
+    /// Returns the state after all subdirectories were examined, or starts to read the directory again.
     pub(super) fn end_recall(&mut self, recalling: Recalling) -> Step<Level> {
         let Some(remembered) = self.job.remembered else {
             return Step::Known(State::Nothing);
@@ -259,8 +259,8 @@ impl Scanner<'_> {
         let files = known.iter().filter(|name| !name.ends_with(b"/"));
         let has_files = files.clone().next().is_some();
         if !has_files && below.untracked.is_empty() && !known.is_empty() {
-            // It was read up to the first non-empty directory, which is empty now. Its other
-            // content is unknown.
+            // The directory was read up to the first subdirectory that was not empty, which is empty
+            // now. The rest of its content is unknown.
             return self.begin_read(full, recalling.look, recalling.seen.as_ref());
         }
         if below.differs {
@@ -279,7 +279,7 @@ impl Scanner<'_> {
         })
     }
 
-    /// Which untracked directories directly in the directory `path`, which has tracked files, have
+    /// Returns which untracked subdirectories of the directory `path`, which has tracked files, have
     /// untracked files.
     fn look_below(
         &mut self,
@@ -306,7 +306,7 @@ impl Scanner<'_> {
         below
     }
 
-    /// Starts to determine the state of the untracked directory that is at `node` of the cache.
+    /// Starts to determine the state of the untracked directory at `node` of the cache.
     fn look_again(&mut self, full: &BString, node: usize, depth: usize) -> Step<Level> {
         let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
         let place = Place {
@@ -320,10 +320,10 @@ impl Scanner<'_> {
         if let Some(node) = seen.valid {
             return self.begin_recall(full, node, look, Some(seen));
         }
-        // It may have become a repository.
+        // The directory may have become a repository.
         let git = [bare.as_bytes(), b"/.git"].concat();
         if self.root.metadata(&git).is_ok() && self.is_repository(full.as_bstr()) {
-            // What was known of it as a directory does not hold any more.
+            // The cached content of the directory is invalid.
             self.note_gone(full.as_bstr());
             return Step::Known(State::Untracked);
         }
@@ -331,7 +331,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Returns the path of the directory `name` of the directory `path`. Both end with a slash.
+/// Returns the path of the subdirectory `name` of the directory `path`. Both paths end with a slash.
 fn path_below(path: &BStr, name: &BStr) -> BString {
     BString::from([path.as_bytes(), name, b"/"].concat())
 }

@@ -1,4 +1,4 @@
-//! The untracked names that a cache holds, without a walk.
+//! The untracked names in an untracked cache, without a walk.
 
 use super::Untracked;
 use crate::names::{Name, SortKey, compare};
@@ -7,11 +7,11 @@ use pronto_hash::{Kind, TrailerDigester};
 use pronto_index::{Index, NamesDigest, UntrackedCache, UntrackedDirectory, mode};
 use std::ops::Range;
 
-/// Returns the untracked names that `cache` holds, sorted. `None` unless everything in it is valid
-/// and it lists what `untracked` asks for. Linear in the directories and names.
+/// Returns the untracked names in `cache`, sorted. Returns `None` unless the whole cache is valid and
+/// lists the files that `untracked` requests. The cost is linear in the directories and names.
 pub fn recorded(cache: &UntrackedCache<'_>, untracked: Untracked) -> Option<Vec<BString>> {
     let is_all = cache.flags == UntrackedCache::ALL;
-    // Without names of directories both kinds of caches hold the same.
+    // Without names of directories both kinds of caches have the same content.
     let has_directories = |directory: &UntrackedDirectory<'_>| {
         let mut names = directory.untracked.iter();
         directory.check_only || names.any(|name| name.ends_with(b"/"))
@@ -33,8 +33,8 @@ pub fn recorded(cache: &UntrackedCache<'_>, untracked: Untracked) -> Option<Vec<
     Some(names)
 }
 
-/// Calls `each` with the untracked names of the directory at `node`, whose path is `path`, and of
-/// all below it, in order.
+/// Calls `each` with the untracked names of the directory at `node`, whose path is `path`, and of all
+/// directories below, in order.
 pub(super) fn each_recorded(
     cache: &UntrackedCache<'_>,
     node: usize,
@@ -77,7 +77,7 @@ pub(super) fn each_recorded(
 /// A directory of a cache whose names are listed.
 struct Level<'a> {
     names: std::vec::IntoIter<Recorded<'a>>,
-    /// The length of the path of the directory above.
+    /// The length of the path of the parent directory.
     outer_len: usize,
 }
 
@@ -88,7 +88,7 @@ fn names<'a>(cache: &'a UntrackedCache<'_>, node: usize) -> Vec<Recorded<'a>> {
         is_directory: true,
         child: Some(child),
     });
-    // Directories are judged by what is known of them, if it is.
+    // Subdirectories with their own data in the cache are listed by these data.
     let names = cache.directory(node).untracked.iter().map(Recorded::of);
     let names = names.filter(|it| !it.is_directory || cache.child(node, it.name).is_none());
     let mut all: Vec<Recorded<'a>> = children.chain(names).collect();
@@ -101,7 +101,7 @@ struct Recorded<'a> {
     /// The name without a slash.
     name: &'a BStr,
     is_directory: bool,
-    /// Its position in the cache, if it is a known directory.
+    /// The position in the cache, if the name is a directory with its own data.
     child: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    /// An untracked name, which ends with a slash if it is a directory.
+    /// Creates the value for an untracked name, which ends with a slash if it is a directory.
     fn of(name: &'a BStr) -> Self {
         let bare = name.strip_suffix(b"/");
         Recorded {
@@ -125,9 +125,9 @@ impl<'a> Recorded<'a> {
 }
 
 /// Returns a digest of the tracked names of each directory of `cache`, with the content of tracked
-/// ignore files. While a digest stays the same, a change of the index does not change what is
-/// untracked in that directory. Zeros stand for directories without tracked files. Linear in the
-/// entries.
+/// ignore files. While the digest is unchanged, changes of the index do not affect the untracked files
+/// of the directory. Directories without tracked files have a digest of zeros. The cost is linear in
+/// the entries.
 pub fn tracked_names(index: &Index, cache: &UntrackedCache<'_>) -> Vec<NamesDigest> {
     let mut digests = vec![NamesDigest::default(); cache.len()];
     if !cache.is_empty() {
@@ -160,14 +160,14 @@ struct Digesting<'a> {
 struct Tracked {
     /// The position in the cache.
     node: usize,
-    /// The entries of the index.
+    /// The range of its index entries.
     entries: Range<usize>,
-    /// The length of its path with its slash.
+    /// The length of its path with a slash.
     prefix_len: usize,
 }
 
 impl Digesting<'_> {
-    /// Digests the names in a directory, and adds the directories below it to `todo`.
+    /// Computes the digest of the names in a directory, and adds its subdirectories to `todo`.
     fn directory(&mut self, directory: Tracked, todo: &mut Vec<Tracked>) {
         let Tracked {
             node,

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-/// A directory that changed so recently may change again without a difference in its stat data.
+/// The age of a change below which a directory may change again without a difference in its stat data.
 const TICK: Duration = Duration::from_millis(20);
 
 impl Scanner<'_> {
-    /// The top of the cache, if there is one.
+    /// Returns the position of the top in the cache, if a cache is in use.
     pub(super) fn top_place(job: &super::Job<'_>) -> Option<Place> {
         let remembered = job.remembered?;
         Some(Place {
@@ -34,7 +34,7 @@ impl Scanner<'_> {
         self.job.remembered.is_some_and(|it| it.records)
     }
 
-    /// The place of the directory `name` below `place`.
+    /// Returns the position of the subdirectory `name` of the directory at `place`.
     pub(super) fn place_below(&self, place: Place, name: &BStr) -> Place {
         let cache = self.job.remembered.map(|it| &it.cache);
         Place {
@@ -46,7 +46,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Compares the directory at `path` (slash at its end, or empty for the top) with the cache.
+    /// Compares the directory at `path` (with a slash at its end, or empty for the top) with the cache.
     pub(super) fn examine(
         &mut self,
         place: Place,
@@ -77,7 +77,7 @@ impl Scanner<'_> {
         let null = self.job.index.kind().null();
         let mut place = place;
         let mut exclude_id = null;
-        // Without a change of the directory, no ignore file has come.
+        // If the directory is unchanged, no ignore file was added to it.
         if !fresh || known.is_some_and(|known| !known.exclude_id.is_null()) {
             let directory = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
             exclude_id = self.exclude_id(directory, known.map(|known| known.exclude_id));
@@ -94,8 +94,8 @@ impl Scanner<'_> {
         })
     }
 
-    /// Whether the directories below the one at `path` that are known by nothing but their name are
-    /// repositories, as they were: nothing about the directory itself would tell.
+    /// Returns whether the subdirectories of `path` that the cache lists only by name are still
+    /// repositories. The stat data of the directory itself do not show such a change.
     fn are_repositories(&self, node: usize, path: &BStr) -> bool {
         let Some(cache) = self.job.remembered.map(|it| &it.cache) else {
             return false;
@@ -113,9 +113,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns the id of the ignore file of `directory` in the cache: as in Git, either the blob of
-    /// its entry or the digest of its content with one more line feed. `known` is returned if it is
-    /// one of both.
+    /// Returns the id of the ignore file of `directory` for the cache. As in Git, this is either the
+    /// blob of its entry or the digest of its content with an additional line feed. If `known` equals
+    /// one of both, it is returned.
     fn exclude_id(&self, directory: &BStr, known: Option<ObjectId>) -> ObjectId {
         let kind = self.job.index.kind();
         let Some(content) = self.job.ignore_files.and_then(|read| read(directory)) else {
@@ -142,7 +142,7 @@ impl Scanner<'_> {
         blob(b"\n")
     }
 
-    /// Starts to note what is in a directory that has to be read.
+    /// Starts to record the content of a directory that must be read.
     pub(super) fn start_news(&mut self, path: &BStr, seen: &Seen, check_only: bool) {
         if !self.records() {
             return;
@@ -153,7 +153,7 @@ impl Scanner<'_> {
                 seen.stat.mtime.nanoseconds,
             );
         let age = SystemTime::now().duration_since(modified);
-        // A monitor that was asked before names what changes from now on.
+        // A monitor that was queried before reports later changes.
         let is_monitored = (self.job.monitored).is_some_and(|monitored| monitored.dirty.is_some());
         self.noting.push(News {
             path: path.strip_suffix(b"/").unwrap_or(path).into(),
@@ -167,7 +167,7 @@ impl Scanner<'_> {
         });
     }
 
-    /// Notes that a directory with tracked files is not there.
+    /// Records that a directory with tracked files does not exist.
     pub(super) fn note_gone(&mut self, path: &BStr) {
         if self.records() && self.here.is_some() && !path.is_empty() {
             self.outcome.news.push(News {
@@ -183,7 +183,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Starts to note what has changed in the result of a directory that is itself as it was.
+    /// Starts to record the changed result of a directory whose stat data are unchanged.
     pub(super) fn start_copy(&mut self, path: &BStr, node: usize) {
         if !self.records() {
             return;
@@ -210,7 +210,7 @@ impl Scanner<'_> {
         self.noting.push(news);
     }
 
-    /// Notes an untracked name in the directory at hand.
+    /// Records an untracked name in the current directory.
     pub(super) fn note_untracked(&mut self, name: &[u8], is_directory: bool) {
         if let Some(news) = self.noting.last_mut() {
             let mut name = BString::from(name);
@@ -221,14 +221,14 @@ impl Scanner<'_> {
         }
     }
 
-    /// Records a directory that is examined below the current one.
+    /// Records a subdirectory of the current directory that is examined.
     pub(super) fn note_below(&mut self, name: &[u8]) {
         if let Some(news) = self.noting.last_mut() {
             news.below.push(name.into());
         }
     }
 
-    /// Ends what was started last; `keep` it, or not.
+    /// Ends the most recent recording, and adds it to the results if `keep`.
     pub(super) fn end_news(&mut self, keep: bool) {
         if let Some(news) = self.noting.pop()
             && keep
@@ -238,13 +238,13 @@ impl Scanner<'_> {
     }
 }
 
-/// The blob that `content` with `more` at its end would be.
+/// Returns the id of a blob with `content` followed by `more`.
 pub fn blob_id(kind: Kind, content: &[u8], more: &[u8]) -> ObjectId {
     let header = format!("blob {}\0", content.len() + more.len());
     pronto_hash::digest(kind, &[header.as_bytes(), content, more]).unwrap_or(kind.null())
 }
 
-/// Returns the cache with `news` replacing the data of those directories.
+/// Returns the cache with the data of directories in `news` replaced.
 pub fn renew<'a>(cache: &UntrackedCache<'a>, news: Vec<News>) -> UntrackedCache<'a> {
     let mut renewal = Renewal {
         old: cache,
@@ -265,12 +265,12 @@ struct Renewal<'o, 'a> {
     new: UntrackedCache<'a>,
 }
 
-/// A directory of the new cache, to which those below are added.
+/// A directory of the new cache to which its subdirectories are added.
 struct Level<'a> {
     position: usize,
-    /// The directories that are not added yet, with their positions in the old cache.
+    /// The subdirectories that are not added yet, with their positions in the old cache.
     below: std::vec::IntoIter<(Cow<'a, BStr>, Option<usize>)>,
-    /// The length of the path of the directory above.
+    /// The length of the path of the parent directory.
     outer_len: usize,
 }
 
@@ -305,7 +305,7 @@ impl<'a> Renewal<'_, 'a> {
         }
     }
 
-    /// Adds a directory. Returns it unless it was copied with all below it.
+    /// Adds a directory. Returns the directory unless it was copied with everything below.
     fn directory(
         &mut self,
         old: Option<usize>,

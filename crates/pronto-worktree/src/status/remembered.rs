@@ -1,22 +1,22 @@
-//! The untracked cache and what the walk knows of it.
+//! The untracked cache of a status walk, and the state of its use.
 
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_index::{Stat, UntrackedCache};
 
-/// An untracked cache to be used.
+/// An untracked cache for use in a status walk (`core.untrackedCache`).
 #[derive(Debug)]
 pub struct Remembered<'a> {
-    /// The cache, which holds for this place and these exclude files.
+    /// The cache, which is valid for this worktree and these exclude files.
     pub cache: UntrackedCache<'a>,
-    /// Whether new results are recorded in [`Outcome::news`](super::Outcome::news). This requires
-    /// that the walk looks for the untracked files that the cache is for.
+    /// Whether new results are recorded in [`Outcome::news`](super::Outcome::news). This requires that
+    /// the walk lists the same untracked files as the cache.
     pub records: bool,
     pub(super) vouched: Option<Vouched>,
 }
 
 impl<'a> Remembered<'a> {
-    /// Uses `cache`; `records` says whether new results are recorded.
+    /// Uses `cache`. `records` is whether new results are recorded.
     pub fn new(cache: UntrackedCache<'a>, records: bool) -> Remembered<'a> {
         Remembered {
             cache,
@@ -26,19 +26,19 @@ impl<'a> Remembered<'a> {
     }
 }
 
-/// The result for a directory that was not in the cache or has changed.
+/// The new result for a directory that was not in the cache or has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News {
-    /// Its path; empty for the top.
+    /// The path of the directory; empty for the top.
     pub path: BString,
-    /// Whether the directory does not exist any more; then nothing else counts.
+    /// Whether the directory does not exist any more. The other fields have no meaning then.
     pub(super) is_gone: bool,
-    /// Its stat data before it was read.
+    /// The stat data of the directory before it was read.
     pub(super) stat: Stat,
     pub(super) is_valid: bool,
     pub(super) check_only: bool,
     pub(super) untracked: Vec<BString>,
-    /// The directories below that were examined.
+    /// The subdirectories that were examined.
     pub(super) below: Vec<BString>,
     pub(super) exclude_id: ObjectId,
 }
@@ -46,17 +46,17 @@ pub struct News {
 /// The position of the walk in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// The position in the cache, if the directory is known there.
+    /// The position in the cache, if the cache has the directory.
     pub(super) node: Option<usize>,
-    /// The ignore files above are what they were.
+    /// Whether the ignore files of the parent directories are unchanged.
     pub(super) is_trusted: bool,
 }
 
 /// The comparison of a directory with its entry in the cache.
 pub(super) struct Seen {
-    /// The position in the cache of what still holds.
+    /// The position in the cache of a directory whose data are valid.
     pub(super) valid: Option<usize>,
-    /// For those below.
+    /// The position from which subdirectories are looked up.
     pub(super) place: Place,
     pub(super) stat: Stat,
     pub(super) exclude_id: ObjectId,
@@ -66,6 +66,6 @@ pub(super) struct Seen {
 #[derive(Debug)]
 pub(super) struct Vouched {
     pub(super) invalid: Vec<u32>,
-    /// Or have untracked directories in them.
+    /// The directories that must be examined or that have untracked subdirectories.
     pub(super) with_directories: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! The part of the walk that one thread does.
+//! The part of a status walk in one thread.
 
 use super::pace::Pace;
 use super::remembered::{News, Place};
@@ -19,18 +19,18 @@ pub(super) struct Scanner<'a> {
     pub(super) stack: Stack<'a>,
     pub(super) outcome: Outcome,
     pub(super) index_time: Time,
-    /// Directories that are being read, for the untracked cache: each within the one before.
+    /// The directories whose content is recorded for the untracked cache, outermost first.
     pub(super) noting: Vec<News>,
-    /// The place in the untracked cache of the directory at hand.
+    /// The position of the current directory in the untracked cache.
     pub(super) here: Option<Place>,
-    /// Listings that are not in use, for the next directory.
+    /// Reusable listings.
     spare: Vec<Listing>,
-    /// The number of changed and untracked files that were reported.
+    /// The numbers of changed and untracked files that were reported.
     told: (usize, usize),
     pub(super) pace: Pace<'a>,
     pub(super) ahead: &'a Ahead,
-    /// The top once more, for this thread alone: threads that share an open directory wait for
-    /// each other's counting of who uses it. Only on a local file system.
+    /// A separate handle of the top for this thread: threads that share an open directory contend for
+    /// its reference count. Used only on a local file system.
     pub(super) own_top: Option<Rc<Directory>>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Starts the clock. Earlier time does not count: the thread waited for a task.
+    /// Starts the clock. The time before, in which the thread waited for a task, is not counted.
     pub(super) fn start_clock(&mut self) {
         self.pace.start();
     }
@@ -114,12 +114,13 @@ impl<'a> Scanner<'a> {
         self.job.options.ignored != Ignored::No
     }
 
-    /// Opens the directory at `path` (slash at its end, or empty for the top) to reach what is in it.
+    /// Opens the directory at `path` (with a slash at its end, or empty for the top) to access its
+    /// entries.
     pub(super) fn open(&mut self, path: &BStr) -> std::io::Result<Directory> {
         self.open_by(path, Directory::open_beneath)
     }
 
-    /// Opens the directory at `path` to [list](Self::list) it, too.
+    /// Opens the directory at `path` to access and [list](Self::list) its entries.
     pub(super) fn open_to_list(&mut self, path: &BStr) -> std::io::Result<Directory> {
         self.open_by(path, Directory::open_readable_beneath)
     }
@@ -135,7 +136,7 @@ impl<'a> Scanner<'a> {
         opened
     }
 
-    /// The names in `directory`. The listing should be given [back](Self::put_back).
+    /// Lists the names in `directory`. Return the listing with [`put_back`](Self::put_back) after use.
     pub(super) fn list(&mut self, directory: &Directory) -> std::io::Result<Listing> {
         let mut listing = self.spare.pop().unwrap_or_default();
         let read = directory.read_once(&mut listing);
@@ -162,7 +163,7 @@ impl<'a> Scanner<'a> {
         });
     }
 
-    /// Records that an entry is as it was, if there is a monitor to vouch for it from now on.
+    /// Records that an entry is unchanged, if there is a file system monitor.
     pub(super) fn verify(&mut self, position: usize) {
         if self.job.monitored.is_some() {
             self.outcome.verified.push(position as u32);
@@ -174,14 +175,16 @@ impl<'a> Scanner<'a> {
         self.outcome.problems.push(super::Problem { path, error });
     }
 
-    /// Returns whether the file of `entry` is ignored, whatever its state.
+    /// Returns whether the file of `entry` is not examined: its entry is assume-unchanged or
+    /// skip-worktree.
     pub(super) fn is_exempt(&self, entry: &EntryRef<'_>) -> bool {
         (entry.flags.contains(Flags::ASSUME_VALID) && !self.job.options.looks_at_assumed)
             || (entry.flags.contains(Flags::SKIP_WORKTREE)
                 && !self.job.options.notice_present_sparse)
     }
 
-    /// The kind of the entry `name` of `directory`, asked for only if the listing did not say.
+    /// Returns the kind of the entry `name` of `directory`. Queries the file system only if the listing
+    /// does not contain the kind.
     pub(super) fn kind(
         &mut self,
         directory: &Directory,
@@ -196,8 +199,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Returns whether the index has an entry of exactly this name (without a trailing slash): such
-    /// a path is not untracked, whatever its state.
+    /// Returns whether the index has an entry with exactly this path (without a slash at its end). Such
+    /// a path is not untracked, regardless of its state.
     pub(super) fn is_in_index(&self, path: &BStr) -> bool {
         let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
         match self.job.index.find(path, 0) {

@@ -1,8 +1,8 @@
-//! Distributes the directories of a worktree to threads. Each works depth first on directories that
-//! it found, and gives away the widest part when another thread is idle.
+//! Distributes the directories of a worktree to threads. Each thread works depth first on the
+//! directories that it found, and gives away the widest part if another thread is idle.
 //!
-//! At first there is one thread for each processor. If threads mostly wait (a network file system,
-//! a cold disk), more are added, as long as throughput rises.
+//! Initially there is one thread for each processor. If threads mostly wait (a network file system, a
+//! cold disk), more threads are started while throughput rises.
 
 use super::ignore_files::IgnoreFiles;
 use super::pace::Pace;
@@ -22,14 +22,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::Scope;
 
-/// Entries of an index that are worth a thread.
+/// The number of index entries that justify a thread.
 const ENTRIES_PER_THREAD: usize = 2000;
 
-/// Threads that wait for a slow file system, at most.
+/// The largest number of threads that wait for a slow file system.
 const MOST_THREADS: usize = 64;
 
-/// Returns the number of threads that pay for an index of `entries` entries, or for an unknown
-/// number of untracked files if it is small.
+/// Returns a suitable number of threads for an index of `entries` entries: one for a small index, and
+/// at most the number of processors.
 pub fn default_threads(entries: usize) -> usize {
     match entries / ENTRIES_PER_THREAD {
         0 => 1,
@@ -42,16 +42,16 @@ struct Walk<'a> {
     job: &'a Job<'a>,
     tell: Option<&'a Tell<'a>>,
     root: &'a Directory,
-    /// The file system is one of this machine.
+    /// Whether the file system is local.
     is_local: bool,
     ignore_files: Option<&'a Reader<'a>>,
     shared: Shared,
     /// The number of running threads.
     alive: AtomicUsize,
-    /// Only when their number follows how fast they get on.
+    /// The tuner, if the number of threads depends on the measured throughput.
     tuner: Option<Tuner>,
-    /// More threads than processors: the file system lets them wait, and even the files of one
-    /// directory are shared between them.
+    /// Whether there are more threads than processors: they wait for the file system, and share even
+    /// the files of one directory.
     is_wide: AtomicBool,
     ahead: Ahead,
     ended: Mutex<Vec<Result<Outcome, Error>>>,
@@ -60,7 +60,7 @@ struct Walk<'a> {
 struct Shared {
     given: Mutex<Given>,
     wake: Condvar,
-    /// Threads that wait: read without the lock by those that have work to give.
+    /// The number of waiting threads. Threads with work to give away read it without the lock.
     hungry: AtomicUsize,
     stop: AtomicBool,
 }
@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
                     let Some(task) = self.shared.take() else {
                         return Ok(());
                     };
-                    // Waiting for a task is not waiting for the file system.
+                    // The wait for a task is not a wait for the file system.
                     scanner.start_clock();
                     task
                 }
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
             let first = own.len();
             scanner.scan(task, &mut own)?;
             scanner.tell(self.tell);
-            // Found in order; the next one is taken from the end.
+            // Tasks were found in order; the next one is taken from the end.
             own[first..].reverse();
             if own.len() > 1 && self.shared.hungry.load(Ordering::Relaxed) > 0 {
                 self.shared.give(&mut own);
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Opens the top again for a thread that only examines files, if that is faster.
+    /// Opens a separate handle of the top for a thread that only examines files, if that is faster.
     fn own_top(&self) -> Option<Rc<Directory>> {
         let helps = self.job.options.untracked == Untracked::No && self.is_local;
         let opened = helps.then(|| self.root.open_beneath(b""));
@@ -209,8 +209,8 @@ impl<'a> Walk<'a> {
         Pace::new(self.tuner.as_ref(), &self.is_wide)
     }
 
-    /// Runs the periodic review in the calling thread: reads the measurements and sets the thread
-    /// count.
+    /// Performs the periodic review in the calling thread: reads the measurements and sets the number
+    /// of threads.
     fn review<'scope>(&'scope self, tuner: &Tuner, scope: &'scope Scope<'scope, '_>) {
         let Some(target) = tuner.review() else {
             return;
@@ -222,7 +222,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether this thread is one too many; if so, it counts itself out.
+    /// Returns whether this thread exceeds the number of threads. The thread is not counted any more
+    /// then.
     fn leaves(&self, target: usize) -> bool {
         let fewer = |alive| (alive > target).then(|| alive - 1);
         self.alive
@@ -232,7 +233,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Shared {
-    /// For one thread so far.
+    /// Creates the state for one thread.
     fn new(task: Task) -> Shared {
         Shared {
             given: Mutex::new(Given {
@@ -245,7 +246,7 @@ impl Shared {
         }
     }
 
-    /// Waits for a task; `None` when everyone waits.
+    /// Waits for a task. Returns `None` if all threads wait.
     fn take(&self) -> Option<Task> {
         let mut given = self.lock();
         if let Some(task) = given.tasks.pop() {
@@ -254,7 +255,7 @@ impl Shared {
         given.working -= 1;
         self.hungry.fetch_add(1, Ordering::Relaxed);
         loop {
-            // First of all: the last one that worked may have left tasks behind.
+            // The last thread that worked may have left tasks behind.
             if let Some(task) = given.tasks.pop() {
                 given.working += 1;
                 self.hungry.fetch_sub(1, Ordering::Relaxed);
@@ -278,7 +279,7 @@ impl Shared {
         self.wake.notify_all();
     }
 
-    /// Ends a worker. The others take its remaining tasks.
+    /// Ends a worker. Other workers take its remaining tasks.
     fn leave(&self, own: &mut Vec<Task>) {
         let mut given = self.lock();
         given.working -= 1;
@@ -286,7 +287,7 @@ impl Shared {
         self.wake.notify_all();
     }
 
-    /// A worker ends before the work does.
+    /// Ends a worker before all work is done.
     fn finish(&self) {
         let mut given = self.lock();
         given.working -= 1;
@@ -299,7 +300,7 @@ impl Shared {
     }
 }
 
-/// A worker that panics must not leave the others waiting for it.
+/// A guard that stops the walk if a worker panics, so that other workers do not wait for it.
 struct StopOnPanic<'a>(&'a Shared);
 
 impl Drop for StopOnPanic<'_> {

@@ -1,12 +1,12 @@
-//! A directory with few tracked files, of which nothing else needs to be known.
+//! The walk of a directory with few tracked files, if its untracked files are not needed.
 //!
-//! It is not opened: `openat2` and `close` cost as much as examining three files. Its files are
-//! examined by their paths from the top of the worktree, after the directory itself, which must not
-//! be a link; those above were examined before. A file whose content must be read is opened as in
-//! any other directory.
+//! The directory is not opened: `openat2` and `close` cost as much as examining three files. Its files
+//! are examined by their paths from the top of the worktree, after the directory itself, which must not
+//! be a symbolic link; its parents were examined before. A file whose content must be read is opened as
+//! in any other directory.
 //!
-//! This is done only on local file systems, where resolving a path costs almost nothing. Over a
-//! network each component can cost a round trip.
+//! Only local file systems are accessed in this way, because resolving a path costs almost nothing
+//! there. Over a network each component can cost a round trip.
 
 use super::Untracked;
 use super::scan::Scanner;
@@ -18,11 +18,13 @@ use pronto_io::dir::Directory;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Entries of a directory, all below it counted, up to which it is better not opened.
+/// The largest number of entries in a directory, including those below, for which the directory is not
+/// opened.
 const MOST_ENTRIES: usize = 16;
 
 impl<'a> Scanner<'a> {
-    /// From where to look at the files of the directory of `entries`, if that is better not opened.
+    /// Returns the directory from which the files of the directory of `entries` are examined, if that
+    /// directory should not be opened.
     pub(super) fn top_if_small(
         &self,
         entries: &Range<usize>,
@@ -54,8 +56,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Examines the files of the directory at `path`, and returns the directories in it; `None` if
-    /// it does not exist.
+    /// Examines the files of the directory at `path`, and returns its subdirectories. Returns `None` if
+    /// the directory does not exist.
     fn scan_from(
         &mut self,
         top: &Directory,

@@ -1,4 +1,4 @@
-//! A piece of the walk.
+//! The units of work of a status walk.
 
 use super::remembered::Place;
 use bstr::BString;
@@ -6,35 +6,35 @@ use pronto_io::dir::Directory;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A directory to look at.
+/// A directory to examine.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// One with tracked files: their positions, and the length of its path with the slash.
+    /// A directory with tracked files.
     Tracked {
-        /// The entries below.
+        /// The index entries in the directory and below.
         entries: Range<usize>,
-        /// The length of the directory's part of their paths.
+        /// The length of the path of the directory with a slash.
         prefix_len: usize,
-        /// Whether the directory is ignored. Untracked files in it count only if ignored files are
-        /// listed.
+        /// Whether the directory is ignored. Its untracked files are then listed only if ignored files
+        /// are listed.
         ignored: bool,
-        /// The position in the untracked cache, if there is one.
+        /// The position in the untracked cache, if a cache is in use.
         place: Option<Place>,
     },
-    /// More files of a directory, among them entries further below that do not count.
+    /// Some files of a directory. Entries in subdirectories among them are skipped.
     Files {
-        /// The directory, open.
+        /// The open directory.
         directory: Arc<Directory>,
-        /// The entries.
+        /// The index entries of the files.
         entries: Range<usize>,
-        /// The length of the directory's part of their paths.
+        /// The length of the path of the directory with a slash.
         prefix_len: usize,
     },
-    /// One without tracked files, whose files are named one by one.
+    /// A directory without tracked files, whose files are listed one by one.
     Untracked {
-        /// Its path with a slash at its end.
+        /// The path of the directory with a slash at its end.
         path: BString,
-        /// Its place in a cache of all files, if there is one.
+        /// The position in a cache of all files, if a cache is in use.
         place: Option<Place>,
     },
 }

@@ -1,9 +1,9 @@
-//! A directory with tracked files.
+//! The walk of a directory with tracked files.
 //!
-//! Cost for each name of a directory in which nothing has changed: one pass over the bytes of its
-//! entry, one `fstatat` with the name as it lies in the index, one comparison of numbers, and one
-//! step through the listing. Nothing is allocated or copied for a file. The absence of untracked
-//! files is shown by counting, see [`Scanner::has_only`].
+//! The cost for each name in an unchanged directory: one pass over the bytes of its index entry, one
+//! `fstatat` with the name in the index, one comparison of numbers, and one step in the listing. No
+//! memory is allocated or copied for a file. The absence of untracked files is shown by counting, see
+//! [`Scanner::has_only`].
 
 use super::scan::Scanner;
 use super::task::Task;
@@ -18,29 +18,29 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The names in a directory after its tracked files have been examined.
+/// The names in a directory after its tracked files were examined.
 #[derive(Default)]
 pub(super) struct Met<'a> {
-    /// Tracked directories.
+    /// The subdirectories with tracked files.
     pub(super) directories: Vec<Name<'a>>,
-    /// The number of tracked files that exist, as something other than a directory.
+    /// The number of existing tracked files that are not directories.
     present: usize,
-    /// Parts of the entries whose files are left to other threads.
+    /// The ranges of entries that other threads examine.
     left: Vec<Range<usize>>,
 }
 
-/// The number of files of a directory that one thread takes at a time when threads wait for the
-/// file system.
+/// The number of files of a directory that one thread takes at a time if threads wait for the file
+/// system.
 const FILES_PER_PART: usize = 8;
 
-/// Returns whether the path of `entry` is below the directory whose path takes `prefix_len` bytes
-/// of it.
+/// Returns whether the path of `entry` is in a subdirectory of the directory whose path has
+/// `prefix_len` bytes.
 fn is_below(entry: &EntryRef<'_>, prefix_len: usize) -> bool {
     let slash = entry.path[prefix_len..].position_of(b'/');
     slash.is_some_and(|slash| slash > 0)
 }
 
-/// The mode as which a file that has not changed is staged, wherever modes can be relied on.
+/// Returns the mode with which an unchanged file is staged, if the file system has reliable modes.
 #[inline]
 fn own_mode(metadata: &Metadata) -> Option<u32> {
     match metadata.kind() {
@@ -123,7 +123,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// The files of these entries, those further below aside.
+    /// Examines the files of these entries, except for those in subdirectories.
     pub(super) fn scan_files(
         &mut self,
         directory: &Directory,
@@ -141,8 +141,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Processes the name at `at`, in a directory whose entries end at `end`: returns its entry and
-    /// stages, if it is a file to be examined; a directory is added to `below`.
+    /// Processes the name at `at`, in a directory whose entries end at `end`. Returns the entry and its
+    /// stages for a file to examine; adds a subdirectory to `below`.
     pub(super) fn next_file(
         &self,
         at: &mut usize,
@@ -163,7 +163,7 @@ impl<'a> Scanner<'a> {
         self.counts(&entry, &stages).then_some((entry, stages))
     }
 
-    /// The stages of the path of `entry`, which is at `at`.
+    /// Returns the stages of the path of `entry`, which is at `at`.
     fn stages(&self, entry: &EntryRef<'_>, at: usize, end: usize) -> Range<usize> {
         match entry.stage() {
             0 => at..at + 1,
@@ -181,8 +181,8 @@ impl<'a> Scanner<'a> {
             && self.job.pathspec.matches(entry.path, entry.is_submodule())
     }
 
-    /// A task for each part of a directory that was left to other threads. Where the directory
-    /// cannot be shared with them, this one does it.
+    /// Creates a task for each part of a directory that other threads should examine. If the directory
+    /// cannot be shared, this thread examines the files.
     fn hand_out(
         &mut self,
         directory: &Directory,
@@ -207,7 +207,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Adds a task for each directory with tracked files that must be examined.
+    /// Adds a task for each subdirectory with tracked files that must be examined.
     pub(super) fn go_below(
         &mut self,
         met: &Met<'_>,
@@ -243,7 +243,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Everything in the listing of a directory with tracked files.
+    /// Processes all names in the listing of a directory with tracked files.
     fn meet_all(
         &mut self,
         listed: io::Result<Listing>,
@@ -271,11 +271,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether nothing is in the directory but what is tracked: every directory is, and of all
-    /// else there is as much as was found by its tracked name.
+    /// Returns whether the directory contains only tracked names: every subdirectory is tracked, and
+    /// the number of other names equals that of the tracked files that were found.
     fn has_only(&self, listing: &Listing, met: &Met<'_>) -> bool {
         if !met.left.is_empty() {
-            // It is not known how many of those exist.
+            // The number of existing files among those is not known.
             return false;
         }
         let mut others = 0;
@@ -285,7 +285,7 @@ impl<'a> Scanner<'a> {
                     let is_directory = true;
                     let wanted = SortKey { name, is_directory };
                     let find = |known: &Name<'_>| compare(known.key(), wanted);
-                    // Nothing of that name counts, wherever it is.
+                    // This name is never listed, in any directory.
                     if name != b".git" && met.directories.binary_search_by(find).is_err() {
                         return false;
                     }
@@ -297,7 +297,7 @@ impl<'a> Scanner<'a> {
         others == met.present
     }
 
-    /// Handles a name in the listing of a directory with tracked files; tracked names are skipped.
+    /// Processes a name in the listing of a directory with tracked files. Tracked names are skipped.
     fn meet(
         &mut self,
         directory: &Directory,
@@ -316,7 +316,7 @@ impl<'a> Scanner<'a> {
         let kind = self.kind(directory, name, kind);
         let is_directory = kind == EntryKind::Directory;
         if is_directory {
-            // A directory that contains entries is a separate task.
+            // A directory with entries is a separate task.
             if find(true).is_some() {
                 return;
             }
@@ -341,9 +341,9 @@ impl<'a> Scanner<'a> {
         self.meet_untracked(directory, path, name, kind, tasks);
     }
 
-    /// Whether nothing untracked in the directory `path` can count, because it is ignored: then it
-    /// need not be read. Without a cache asked only at the top, where it costs little and says
-    /// most.
+    /// Returns whether the directory `path` is ignored, so that its untracked files are not listed and
+    /// it need not be read. Without a cache this is checked only at the top, where the check is cheap
+    /// and most useful.
     pub(super) fn is_hidden(&mut self, path: &BStr) -> bool {
         if !self.wants_untracked() || self.wants_ignored() {
             return false;
@@ -353,7 +353,7 @@ impl<'a> Scanner<'a> {
         self.stack.is_ignored(path, true)
     }
 
-    /// The directory of these entries is not there: so are their files.
+    /// Reports the files of these entries as missing, because their directory does not exist.
     pub(super) fn all_missing(
         &mut self,
         entries: Range<usize>,
@@ -387,9 +387,9 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Compares the file of `entries` (stages of one path, of which `entry` is the first) in
-    /// `directory` with its entry, or finds its mode if it is in conflict. Whether something is
-    /// there that is not a directory.
+    /// Compares the file of `entries` (the stages of one path; `entry` is the first) in `directory`
+    /// with its entry, or determines its mode if it is in conflict. Returns whether the path exists and
+    /// is not a directory.
     pub(super) fn check(
         &mut self,
         directory: &Directory,
@@ -416,8 +416,7 @@ impl<'a> Scanner<'a> {
         self.pace.step();
     }
 
-    /// Returns the entry at `at`, if its file is to be examined here, and the entry is an ordinary
-    /// one.
+    /// Returns the entry at `at`, if its file is in this directory and the entry is a regular one.
     #[inline]
     pub(super) fn plain(&self, at: usize, prefix_len: usize) -> Option<Plain<'a>> {
         let job = self.job;
@@ -428,7 +427,7 @@ impl<'a> Scanner<'a> {
         job.index.plain(at, prefix_len)
     }
 
-    /// [`check`](Self::check) of an entry that is as most are, and whose file mostly has not changed.
+    /// Does the same as [`check`](Self::check) for a regular entry, whose file is usually unchanged.
     #[inline]
     fn check_plain(
         &mut self,
@@ -445,7 +444,7 @@ impl<'a> Scanner<'a> {
         self.settle(looked, directory, at..at + 1, &entry)
     }
 
-    /// Whether a file that was `looked` at with this result is certainly what its entry says.
+    /// Returns whether a file with the metadata `looked` certainly matches its entry.
     #[inline]
     pub(super) fn is_certain(&self, plain: &Plain<'_>, looked: &io::Result<Metadata>) -> bool {
         looked.as_ref().is_ok_and(|metadata| {
@@ -454,8 +453,8 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Applies the result of examining a file to its entries (stages of one path, of which `entry`
-    /// is the first). Returns whether something other than a directory exists.
+    /// Applies the metadata of a file to its entries (the stages of one path; `entry` is the first).
+    /// Returns whether the path exists and is not a directory.
     fn settle(
         &mut self,
         looked: io::Result<Metadata>,
@@ -483,7 +482,7 @@ impl<'a> Scanner<'a> {
         }
         let is_there = !metadata.is_directory();
         if entry.stage() != 0 {
-            // Git uses the mode of our side if the file system has no modes.
+            // If the file system has no modes, Git uses the mode of our side.
             let ours = entries
                 .map(|at| job.index.entry(at))
                 .find(|e| e.stage() == 2);

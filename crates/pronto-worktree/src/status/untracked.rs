@@ -12,7 +12,7 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use std::path::{Path, PathBuf};
 
 impl Scanner<'_> {
-    /// A name that the index does not know, in a directory that it knows.
+    /// Processes a name without index entries in a directory with tracked files.
     pub(super) fn meet_untracked(
         &mut self,
         directory: &Directory,
@@ -33,8 +33,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Names every file in an untracked directory. Its place in a cache of all files, if there is
-    /// one, is the place at hand.
+    /// Lists every file in an untracked directory. The current cache position is that of the directory
+    /// in a cache of all files, if such a cache is in use.
     pub(super) fn scan_untracked(&mut self, path: &BString, tasks: &mut Vec<Task>) {
         let path = path.as_bstr();
         if self.recall_vouched(path) {
@@ -65,9 +65,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Decides about one name, adds it to the result unless only a state is wanted, and returns its
-    /// contribution to the state of its directory. That of a directory is to be determined by a
-    /// look at it; [`leave`](Self::leave) does the rest then. Directories that must be walked
+    /// Determines the state of one name, adds the name to the result unless only a state is needed, and
+    /// returns its contribution to the state of its directory. A directory must be entered to determine
+    /// its state; [`leave`](Self::leave) completes the work afterwards. Directories that must be walked
     /// completely become tasks.
     pub(super) fn judge(
         &mut self,
@@ -123,8 +123,8 @@ impl Scanner<'_> {
         Step::Known(self.conclude(full, path.len(), look, state))
     }
 
-    /// Adds the path `full`, whose name starts at `name_start`, to the result unless only a state
-    /// is wanted. Returns its state.
+    /// Adds the path `full`, whose last component starts at `name_start`, to the result unless only a
+    /// state is needed. Returns the state.
     fn conclude(&mut self, full: BString, name_start: usize, look: Look, state: State) -> State {
         if state == State::Untracked {
             let bare = full.strip_suffix(b"/");
@@ -141,15 +141,14 @@ impl Scanner<'_> {
         state
     }
 
-    /// Does for a directory, which was found to have the state `state`, what
-    /// [`judge`](Self::judge) does for other names.
+    /// Completes [`judge`](Self::judge) for a directory that was found to have the state `state`.
     pub(super) fn leave(&mut self, entered: Entered, look: Look, state: State) -> State {
         let state = self.leave_directory(&entered.inside, state);
         self.conclude(entered.full, entered.name_start, look, state)
     }
 
-    /// Removes from the result what an entered directory stands for. Returns its contribution to
-    /// the state of the directory above.
+    /// Removes the names that the name of an entered directory replaces from the result. Returns the
+    /// contribution of the directory to the state of its parent.
     pub(super) fn leave_directory(&mut self, inside: &Inside, state: State) -> State {
         let mut state = state;
         if state == State::Ignored {
@@ -221,8 +220,8 @@ impl Scanner<'_> {
         })
     }
 
-    /// Names every file in the directory, now or as a task. `place` is where it is in a cache of all
-    /// files.
+    /// Lists every file in the directory, immediately or as a task. `place` is the position in a cache
+    /// of all files.
     fn go_through(
         &mut self,
         full: &BString,
@@ -251,15 +250,15 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether the directory `name` of `parent` is the top of another repository.
+    /// Returns whether the directory `name` of `parent` is the top of another repository.
     fn has_repository(&mut self, parent: &Directory, full: &BString, name: &[u8]) -> bool {
         let mut git = name.to_vec();
         git.extend_from_slice(b"/.git");
-        // One look that almost always says no.
+        // This lookup almost always finds no file.
         parent.metadata(&git).is_ok() && self.is_repository(full.as_bstr())
     }
 
-    /// Whether there is a repository other than the one at hand in the directory at `path`.
+    /// Returns whether the directory at `path` contains a repository other than this one.
     pub(super) fn is_repository(&self, path: &BStr) -> bool {
         use std::os::unix::ffi::OsStrExt;
         let directory = self.job.work_tree.join(std::ffi::OsStr::from_bytes(path));
@@ -274,7 +273,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The repository whose worktree `directory` looks to be the top of.
+/// Returns the repository for which `directory` appears to be the top of the worktree.
 fn repository_at(directory: &Path) -> Option<PathBuf> {
     let read = |file: &Path| untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES);
     let git = directory.join(".git");

@@ -1,13 +1,13 @@
-//! Whether listing a directory before its files are examined pays.
+//! The decision whether listing directories before examining their files is faster.
 
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// The level at which reading ahead is not tried any more.
+/// The level at which listing ahead is not tried any more.
 const LOST: i32 = -2;
-/// The level that one more directory cannot raise.
+/// The highest level.
 const MOST: i32 = 8;
 
-/// The results of the threads.
+/// The measurements of all threads.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     votes: AtomicI32,
@@ -22,7 +22,7 @@ impl Ahead {
         self.votes.load(Relaxed) > 0
     }
 
-    /// Whether in one more directory it was `worth` it.
+    /// Records whether listing ahead was faster in one directory.
     pub(super) fn vote(&self, worth: bool) {
         let count = |votes: i32| match worth {
             true => Some((votes + 1).min(MOST)),

@@ -1,5 +1,5 @@
-//! The entries of a tree object, in index order. Trees made by others may have another order, and
-//! duplicate names.
+//! The entries of a tree object in index order. Malformed trees may have another order and duplicate
+//! names.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::TreeRefIter;
@@ -11,8 +11,8 @@ use super::TreeId;
 use crate::tree_list::TreeEntry;
 use crate::{Error, ErrorKind};
 
-/// The entries of one tree, with a look at the next. It owns the content of the tree, so that a
-/// walk can keep the trees that it is in on a stack of its own.
+/// An iterator over the entries of one tree with a lookahead. It owns the content of the tree, so that
+/// a walk can keep trees on an explicit stack.
 pub(super) struct Entries {
     bytes: Vec<u8>,
     tree: TreeId,
@@ -21,9 +21,9 @@ pub(super) struct Entries {
 }
 
 enum Source {
-    /// As stored: the position of the next entry.
+    /// The entries as stored, with the position of the next one.
     AsStored(usize),
-    /// Stored in another order. Git reads such trees, so they are put in order.
+    /// The sorted entries. Git reads trees in another order, so they are sorted.
     Sorted(std::vec::IntoIter<Located>),
 }
 
@@ -36,7 +36,7 @@ struct Located {
 }
 
 impl Entries {
-    /// Those of the tree `bytes`.
+    /// Iterates over the entries of the tree `bytes` as stored.
     pub(super) fn as_stored(bytes: Vec<u8>, tree: TreeId) -> Self {
         Self::new(bytes, tree, Source::AsStored(0))
     }
@@ -50,11 +50,12 @@ impl Entries {
         }
     }
 
-    /// Those of the tree `bytes`, which is at `path`, in order. Costs a pass over the bytes; memory
-    /// only where they are stored in another order.
+    /// Iterates over the entries of the tree `bytes`, which is at `path`, in order. Costs a pass over
+    /// the bytes, and memory only if they are stored in another order.
     ///
     /// # Errors
-    /// Two entries have the same name, be they a file and a directory: only one could be written.
+    /// Fails with [`ErrorKind::HostilePath`] if two entries have the same name, even if one is a file
+    /// and the other a directory, or [`ErrorKind::CorruptObject`] if the tree is malformed.
     pub(super) fn checked(bytes: Vec<u8>, tree: TreeId, path: &BStr) -> Result<Self, Error> {
         match look_over(&bytes, kind(tree).len_in_bytes()) {
             Names::Ordered => return Ok(Self::as_stored(bytes, tree)),
@@ -71,10 +72,11 @@ impl Entries {
         Ok(Self::new(bytes, tree, Source::Sorted(sorted.into_iter())))
     }
 
-    /// Like [`checked`](Self::checked), but of entries with the same name only the first counts.
+    /// Does the same as [`checked`](Self::checked), but skips all except the first of entries with the
+    /// same name.
     ///
     /// # Errors
-    /// The tree is out of order and cannot be read.
+    /// Fails with [`ErrorKind::CorruptObject`] if the tree is out of order and malformed.
     pub(super) fn in_order(bytes: Vec<u8>, tree: TreeId) -> Result<Self, Error> {
         if look_over(&bytes, kind(tree).len_in_bytes()) == Names::Ordered {
             return Ok(Self::as_stored(bytes, tree));
@@ -85,7 +87,7 @@ impl Entries {
         Ok(Self::new(bytes, tree, Source::Sorted(sorted.into_iter())))
     }
 
-    /// The next entry, which stays the next.
+    /// Returns the next entry without removing it.
     pub(super) fn next(&mut self) -> Result<Option<EntryRef<'_>>, Error> {
         if self.peeked.is_none() {
             self.peeked = match &mut self.source {
@@ -96,12 +98,12 @@ impl Entries {
         Ok(self.peek())
     }
 
-    /// The entry that [`next`](Self::next) has shown, if it was not taken.
+    /// Returns the entry that [`next`](Self::next) has returned, if it was not removed.
     pub(super) fn peek(&self) -> Option<EntryRef<'_>> {
         Some(self.peeked?.entry(&self.bytes, self.tree))
     }
 
-    /// Takes the entry that [`next`](Self::next) has shown.
+    /// Removes the entry that [`next`](Self::next) has returned.
     pub(super) fn take(&mut self) {
         self.peeked = None;
     }
@@ -127,7 +129,7 @@ impl Located {
     }
 }
 
-/// Parses the entry at `at`, and moves `at` behind it. `None` at the end.
+/// Parses the entry at `at`, and advances `at` past it. Returns `None` at the end.
 fn locate(bytes: &[u8], at: &mut usize, tree: TreeId) -> Result<Option<Located>, Error> {
     let mut rest = TreeRefIter::from_bytes(&bytes[*at..], kind(tree));
     let entry = rest.next().transpose();
@@ -143,10 +145,11 @@ fn locate(bytes: &[u8], at: &mut usize, tree: TreeId) -> Result<Option<Located>,
     }))
 }
 
-/// Sorts the entries of `tree`; `prefix` is its path with a slash at the end.
+/// Sorts the entries of `tree`, whose path is `prefix` with a slash at its end.
 ///
 /// # Errors
-/// Two entries have the same name, or a name is not a single component.
+/// Fails with [`ErrorKind::HostilePath`] if two entries have the same name, or a name is not a single
+/// component.
 pub(crate) fn put_in_order(
     entries: &mut [TreeEntry],
     tree: ObjectId,
@@ -183,7 +186,7 @@ fn kind(tree: TreeId) -> pronto_hash::Kind {
     tree.map_or(pronto_hash::Kind::Sha1, |id| id.kind())
 }
 
-/// All entries in the order of the index.
+/// Returns all entries in index order.
 fn sorted(bytes: &[u8], tree: TreeId) -> Result<Vec<Located>, Error> {
     let (mut entries, mut at) = (Vec::new(), 0);
     while let Some(entry) = locate(bytes, &mut at, tree)? {
@@ -224,7 +227,7 @@ fn twice(name: &BStr, tree: TreeId, path: &BStr) -> Error {
     }
 }
 
-/// The names of a tree.
+/// The result of checking the names of a tree.
 #[derive(Debug, PartialEq, Eq)]
 enum Names<'a> {
     Ordered,
@@ -234,7 +237,7 @@ enum Names<'a> {
     NoMode,
 }
 
-/// Checks only names, as far as they can be parsed. Reading the entries reports malformed ones.
+/// Checks the names, as far as they can be parsed. Reading the entries reports malformed ones.
 fn look_over(mut bytes: &[u8], id_len: usize) -> Names<'_> {
     let mut names = Beginnings::default();
     let mut last: Option<(&BStr, bool)> = None;
@@ -266,13 +269,13 @@ fn is_tree(mode: &[u8]) -> bool {
     mode.iter().fold(0, octal) & 0o170_000 == 0o40_000
 }
 
-/// The names so far that a later name of an ordered tree may begin with, each the beginning of the
-/// next: a directory may follow the file of its name at some distance (`a`, `a.b`, `a/`).
+/// The preceding names of an ordered tree that may be a prefix of a later name; each is a prefix of the
+/// next. A directory may follow a file of the same name at a distance (`a`, `a.b`, `a/`).
 #[derive(Default)]
 struct Beginnings<'a>(Vec<&'a BStr>);
 
 impl<'a> Beginnings<'a> {
-    /// Whether `name`, which is not before any that was asked for, was there already.
+    /// Returns whether `name` occurred before. Names must be passed in order.
     fn has(&mut self, name: &'a BStr) -> bool {
         while self.0.last().is_some_and(|last| !name.starts_with(last)) {
             self.0.pop();

@@ -1,4 +1,4 @@
-//! Computes the cached trees of the new index from those of the old one and a walk over trees.
+//! Computes the cached trees of the new index from those of the old index and a walk over trees.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -7,14 +7,14 @@ use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Index};
 use super::TreeId;
 use crate::tree_walk::{Step, Subtree};
 
-/// Follows a walk. A directory of the new index makes the tree that the new tree has there if the
-/// old index made the old tree there: then nothing local is kept in it.
+/// Follows a walk over two trees. If the cached tree of a directory in the old index equals the old
+/// tree, the directory has no local changes, and its cached tree in the new index is the new tree.
 pub(super) struct Trees<'a> {
     builder: CachedTreeBuilder,
     index: &'a Index,
     top: Option<CachedDirectory<'a>>,
-    /// For each directory that the walk is in: what was cached for it, and whether the index made
-    /// the old tree there.
+    /// For each directory that the walk has entered: its old cached tree, and whether that equals the
+    /// old tree.
     levels: Vec<(Option<CachedDirectory<'a>>, bool)>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// The two trees are the same: everything stays.
+    /// Records that both trees are equal, so that all cached trees are kept.
     pub(super) fn same_top(&mut self) {
         if let Some(top) = self.top {
             self.builder.copy(top);
@@ -64,7 +64,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Records a directory that stays a single entry.
+    /// Records a directory that stays a sparse directory entry.
     pub(super) fn stands(&mut self, subtree: &Subtree<'_>) {
         self.builder.enter(subtree.name(), subtree.new);
         self.builder.add_entries(1);
@@ -84,7 +84,7 @@ impl<'a> Trees<'a> {
         self.levels.push((cached, clean));
     }
 
-    /// A directory that stays as it is.
+    /// Records an unchanged directory.
     fn copy(&mut self, name: &BStr, id: ObjectId, cached: Option<CachedDirectory<'_>>) {
         self.builder.enter(name, id);
         match cached {

@@ -10,11 +10,14 @@ use crate::sparse::Sparse;
 use crate::tree_walk::{Go, Step, walk};
 use crate::{Error, Objects};
 
-/// A plan that writes everything in `tree`, but for what `sparse` leaves out: that has an entry
-/// in the index only.
+/// Plans to write all files in `tree`, except those that `sparse` excludes. Excluded files only get an
+/// index entry.
 ///
 /// # Errors
-/// When a tree is missing or corrupt, or has a name that must never be written.
+/// Fails with [`ErrorKind::MissingObject`](crate::ErrorKind::MissingObject) or
+/// [`ErrorKind::CorruptObject`](crate::ErrorKind::CorruptObject) if a tree is missing or malformed, or
+/// [`ErrorKind::HostilePath`](crate::ErrorKind::HostilePath) if it has a name that must never be
+/// written.
 pub fn all(
     tree: ObjectId,
     objects: &dyn Objects,
@@ -41,7 +44,7 @@ pub fn all(
                     unpacked.change(change.path.as_bstr(), Some(entry), None);
                 }
             }
-            // There is no old tree to share anything with.
+            // There is no old tree, so that these steps do not occur.
             Step::Same(..) | Step::Unchanged | Step::Gone(..) => {}
         }
         Ok(Go::On)
@@ -50,11 +53,11 @@ pub fn all(
     Ok(unpacked)
 }
 
-/// Calls `visit` for everything in `tree` that is not a directory, in index order, except in
-/// directories that `enter` rejects.
+/// Calls `visit` for each path in `tree` that is not a directory, in index order. Directories that
+/// `enter` rejects are skipped.
 ///
 /// # Errors
-/// A tree is missing or corrupt, or has a name that must never be written.
+/// As for [`all`].
 pub fn files(
     tree: ObjectId,
     objects: &dyn Objects,

@@ -1,4 +1,4 @@
-//! Checks all paths of a plan at once for content that would be lost.
+//! Checks all paths of a plan for content that would be lost.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
@@ -14,18 +14,18 @@ use super::refusal::Refusals;
 use super::worktree_view::{Comparison, Look, Looker, WorktreeView, is_absence};
 use crate::{Error, ErrorKind};
 
-/// The entries of the index whose files are unchanged, with their current stat data; those without
-/// a file; and those with a changed file.
+/// The result of comparing files with entries: unchanged files with their current stat data, obstructed
+/// entries, and modified files.
 #[derive(Default)]
 pub(super) struct Compared {
     pub(super) same: Vec<(usize, Stat)>,
     pub(super) missing: Vec<usize>,
-    /// Something that is no directory is where a directory above them should be.
+    /// The entries with a parent that is not a directory.
     pub(super) obstructed: Vec<usize>,
     pub(super) modified: Vec<usize>,
 }
 
-/// Compares the files of the entries at `positions` (in order) with them.
+/// Compares the files of the entries at `positions`, which are sorted, with the entries.
 pub(super) fn compare(view: &WorktreeView<'_>, positions: &[usize]) -> Result<Compared, Error> {
     let _region = pronto_io::region!("checkout", "verify");
     let gathered = std::array::from_fn(|_| Gather::default());
@@ -80,14 +80,14 @@ pub(super) fn compare(view: &WorktreeView<'_>, positions: &[usize]) -> Result<Co
     })
 }
 
-/// Returns whether the entry is marked so that its file is not examined. The file may have unknown
-/// content, which is the only content that a reset does not overwrite.
+/// Returns whether the entry is assume-unchanged or skip-worktree, so that its file is not examined.
+/// The file may have unknown content, which is the only content that a reset does not overwrite.
 pub(super) fn is_unseen(entry: &EntryRef<'_>) -> bool {
     entry.flags.contains(Flags::ASSUME_VALID) || entry.flags.contains(Flags::SKIP_WORKTREE)
 }
 
-/// Refuses files of the entries at `positions` (in order) that are not as the entries say.
-/// Submodules may be at any commit.
+/// Refuses modified files of the entries at `positions`, which are sorted. Submodules may be at any
+/// commit.
 pub(super) fn refuse_modified(
     view: &WorktreeView<'_>,
     positions: &[usize],
@@ -104,8 +104,9 @@ pub(super) fn refuse_modified(
     Ok(())
 }
 
-/// Files that are to go, and in whose places directories are: what counts then is, as in Git,
-/// whether anything in them would be lost. `goes` says which of the modified files are to go.
+/// Handles removed files in whose place a directory exists. As in Git, such a directory is refused only
+/// if it contains files that would be lost. `goes` returns whether a modified file is removed by the
+/// plan.
 pub(super) fn tell_directories(
     view: &WorktreeView<'_>,
     goes: &dyn Fn(&BStr) -> bool,
@@ -126,7 +127,8 @@ pub(super) fn tell_directories(
     Ok(())
 }
 
-/// Refuses to put a file at `path`, or to take it away, if the user is in a directory there.
+/// Refuses to write or remove a file at `path` if it is the current directory of the user or a parent
+/// of it.
 pub(super) fn refuse_current_directory(
     view: &WorktreeView<'_>,
     path: &BStr,
@@ -137,7 +139,7 @@ pub(super) fn refuse_current_directory(
     }
 }
 
-/// Those of the entries at `positions` at whose paths something is.
+/// Returns the entries of `positions` at whose paths a file or directory exists.
 pub(super) fn occupied_entries(
     view: &WorktreeView<'_>,
     positions: &[usize],
@@ -151,17 +153,18 @@ pub(super) fn occupied_entries(
     Ok(found.map(|(at, look)| (positions[at], look)).collect())
 }
 
-/// A path that is to be there, or not, of which the index knows nothing.
+/// A path that the plan writes or removes and that has no index entry.
 pub(super) struct Free<'a> {
     pub(super) path: &'a BStr,
-    /// The new mode: `None` if the path must not exist.
+    /// The new mode; `None` if the path must not exist.
     pub(super) mode: Option<u32>,
 }
 
-/// Says whether an untracked path (and whether it is a directory) is ignored, and so may go.
+/// A callback that returns whether an untracked path is ignored, so that it may be overwritten. The
+/// second argument is whether the path is a directory.
 pub type MayGo<'a> = dyn FnMut(&BStr, bool) -> Result<bool, Error> + 'a;
 
-/// Refuses what is untracked in the places of `free` (in order). `leaving` are the tracked paths
+/// Refuses untracked files at the paths of `free`, which are sorted. `leaving` are the tracked paths
 /// that the plan removes.
 pub(super) fn refuse_untracked(
     view: &WorktreeView<'_>,
@@ -183,7 +186,7 @@ pub(super) fn refuse_untracked(
             Look::There(_) if leaving.contains(free.path) => None,
             Look::There(_) if may_go(free.path, false)? => None,
             Look::There(_) => {
-                // Git looks no further then.
+                // As in Git, files below are not examined then.
                 if free.mode.is_some() {
                     refusals.forget_below(free.path);
                 }
@@ -198,7 +201,7 @@ pub(super) fn refuse_untracked(
     Ok(())
 }
 
-/// Returns those of `free` whose paths exist, examined by many threads.
+/// Returns those of `free` whose paths exist. Several threads examine them.
 fn occupied(view: &WorktreeView<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Look)>, Error> {
     let found = Gather::default();
     let failed: Mutex<Option<Error>> = Mutex::new(None);
@@ -236,7 +239,7 @@ fn occupied(view: &WorktreeView<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Lo
     Ok(found)
 }
 
-/// The first component above `path` that is no directory, if it may not go.
+/// Returns the first component above `path` that is not a directory, if it may not be removed.
 fn obstacle(
     looker: &mut Looker<'_>,
     path: &BStr,
@@ -255,7 +258,7 @@ fn obstacle(
     Ok(None)
 }
 
-/// A directory in place of a file: everything in it must be tracked and leave, or be ignored.
+/// Checks a directory in place of a file: everything in it must be removed by the plan or be ignored.
 fn refuse_directory(
     view: &WorktreeView<'_>,
     free: &Free<'_>,
@@ -263,7 +266,7 @@ fn refuse_directory(
     may_go: &mut MayGo<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
-    // A submodule may be where it always was, and nothing is removed where nothing is made.
+    // A submodule may already exist, and nothing is removed if nothing is written.
     if free.mode.is_none_or(|mode| mode == mode::GITLINK) || leaving.contains(free.path) {
         return Ok(());
     }

@@ -1,7 +1,6 @@
-//! Merges up to three trees and the index into a new index, path by path: `read-tree -m` and its
-//! variants.
+//! Merges up to three trees and the index into a new index, path by path (`git read-tree -m`).
 //!
-//! Unlike [`two_way`](super::two_way) it compares stat data only, as Git's plumbing does.
+//! Unlike [`two_way`](super::two_way), this compares only stat data, as Git's plumbing does.
 //! Directories that are equal in all trees and in the cached trees of the index are not read.
 
 use std::collections::HashSet;
@@ -34,38 +33,38 @@ mod rules;
 pub use bind::bind;
 pub use rules::Rule;
 
-/// The trees and the index to merge, and the rules.
+/// The trees and options of a merge.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The trees, as many as the rule takes.
+    /// The trees, in the number that the rule requires.
     pub trees: &'a [ObjectId],
     /// The rule for each path.
     pub rule: Rule,
-    /// Local changes do not count.
+    /// Discard local changes (`--reset`).
     pub reset: bool,
-    /// The worktree follows.
+    /// Update the worktree (`-u`).
     pub update: bool,
-    /// Whether files are examined; otherwise only the index counts.
+    /// Whether files are examined. Otherwise only the index matters (the opposite of `-i`).
     pub look: bool,
 }
 
 /// The result of a merge.
 #[derive(Debug)]
 pub enum MergeDecision {
-    /// Nothing is lost by this.
+    /// The plan, which loses no content.
     Plan(Merged),
-    /// Something would be lost.
+    /// The plan would lose content.
     Refused(Refusals),
 }
 
-/// The new index, and what is to be done in the worktree.
+/// The new index, and the plan for the worktree.
 #[derive(Debug, Default)]
 pub struct Merged {
-    /// For the worktree.
+    /// The plan for the worktree.
     pub plan: Plan,
     /// The cached trees of the new index.
     pub cached_tree: Option<CachedTree>,
-    /// Some path is in conflict.
+    /// Whether a path is in conflict.
     pub has_conflicts: bool,
     parts: Vec<Part>,
 }
@@ -79,7 +78,7 @@ enum Part {
 }
 
 impl Merged {
-    /// Copies the stat data of the written files into the entries.
+    /// Copies the stat data of the written files into the new entries.
     pub fn record(&mut self, outcome: &Outcome) {
         for part in &mut self.parts {
             let Part::New(entry, Some(item)) = part else {
@@ -89,7 +88,7 @@ impl Merged {
         }
     }
 
-    /// The entries of the new index; `index` is the old one.
+    /// Returns the entries of the new index. `index` is the old one.
     pub fn entries<'a>(&'a self, index: &'a Index) -> Vec<EntryRef<'a>> {
         let mut entries = Vec::with_capacity(index.len());
         for part in &self.parts {
@@ -102,11 +101,14 @@ impl Merged {
     }
 }
 
-/// Merges trees and index. `may_go` says which untracked files may be overwritten.
+/// Merges trees and index. `may_go` returns which untracked files may be overwritten.
 ///
 /// # Errors
-/// A tree is missing, corrupt or hostile; a file cannot be examined; it is interrupted;
-/// [`Unsupported`](crate::ErrorKind::Unsupported) if files and directories change places in the
+/// Fails with [`MissingObject`](crate::ErrorKind::MissingObject),
+/// [`CorruptObject`](crate::ErrorKind::CorruptObject) or [`HostilePath`](crate::ErrorKind::HostilePath)
+/// if a tree is unusable, with [`Io`](crate::ErrorKind::Io) if a file cannot be examined, with
+/// [`Interrupted`](crate::ErrorKind::Interrupted), or with
+/// [`Unsupported`](crate::ErrorKind::Unsupported) if files and directories replace each other in the
 /// index.
 pub fn merge(
     request: &Request<'_>,
@@ -129,27 +131,27 @@ pub fn merge(
 struct Walk<'a, 's> {
     request: &'a Request<'a>,
     view: &'a WorktreeView<'s>,
-    /// The cached trees, if there is one tree that the index becomes.
+    /// The builder of the cached trees, if the index becomes equal to a single tree.
     builder: Option<CachedTreeBuilder>,
     merged: Merged,
     refusals: Refusals,
-    /// Entries whose files must be as they say.
+    /// The entries whose files must be unmodified.
     present: Vec<usize>,
-    /// Entries that stay while their files may have to be restored.
+    /// The kept entries whose files may have to be restored.
     same: Vec<usize>,
-    /// Paths where nothing untracked may be, and what comes there.
+    /// The paths that must have no untracked file, with their new mode.
     free: Vec<(BString, Option<u32>)>,
-    /// Entries that do not stay as they are.
+    /// The entries that are changed or removed.
     gone: HashSet<usize>,
     changed: Vec<BString>,
-    /// For each tree: whether a file stands where this directory is.
+    /// For each tree, whether it has a file with the path of this directory.
     blocked: [bool; 3],
-    /// The number of directories that the walk is in.
+    /// The number of directories that the walk has entered.
     depth: usize,
 }
 
-/// A directory that is being merged. They are on a stack on the heap, because trees are nested
-/// deeper than the stacks of threads permit.
+/// A directory that is being merged. Levels are on an explicit stack, because nested trees could
+/// overflow the stack of a thread.
 struct Level<'c> {
     lists: Vec<Vec<TreeEntry>>,
     /// The position of the next entry in each list.
@@ -160,7 +162,7 @@ struct Level<'c> {
     outer: Outer,
 }
 
-/// The state of the walk above a directory.
+/// The state of the parent directory.
 #[derive(Clone, Copy, Default)]
 struct Outer {
     prefix_len: usize,
@@ -234,7 +236,7 @@ impl<'a, 's> Walk<'a, 's> {
         Ok(())
     }
 
-    /// The directory `prefix`; `None` if it stays as it is.
+    /// Opens the directory `prefix`. Returns `None` if the directory is unchanged.
     fn level<'c>(
         &mut self,
         trees: &[TreeId],
@@ -270,8 +272,8 @@ impl<'a, 's> Walk<'a, 's> {
         }))
     }
 
-    /// Enters the directory `next` of `above`, whose path without a slash is `prefix`. Returns it
-    /// if it does not stay as it is.
+    /// Enters the subdirectory `next` of `above`, whose path without a slash is `prefix`. Returns the
+    /// level unless the directory is unchanged.
     fn below<'c>(
         &mut self,
         above: &mut Level<'c>,
@@ -408,8 +410,8 @@ impl<'a, 's> Walk<'a, 's> {
         }
     }
 
-    /// Whether a reset would put a file in place of a directory, if there is one, or take it
-    /// away. As in Git that does not count where a tracked file should be already.
+    /// Returns whether a reset replaces a directory by a file, or removes it. As in Git, this is not
+    /// checked if the index has an entry for the file already.
     fn takes_directory(&self, verdict: Verdict, has_entry: bool) -> bool {
         let request = self.request;
         request.reset
@@ -436,7 +438,8 @@ impl<'a, 's> Walk<'a, 's> {
             self.free.push((path.to_owned(), Some(side.mode)));
         }
         let mut entry = new_entry(path, side);
-        // The mark stays, but without patterns of a sparse checkout it keeps no file away.
+        // The skip-worktree bit is kept, but without sparse-checkout patterns the file is written
+        // anyway.
         if stays_out || (skipped && sparse.is_none()) {
             entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
         }
@@ -473,8 +476,8 @@ impl<'a, 's> Walk<'a, 's> {
 }
 
 impl Level<'_> {
-    /// Returns the next name of the directory, whose path takes `prefix_len` bytes with its slash.
-    /// Takes its entries of the index.
+    /// Returns the next name of the directory, whose path has `prefix_len` bytes with a slash, and
+    /// removes its index entries from the level.
     fn next(&mut self, index: &Index, prefix_len: usize) -> Option<Next> {
         let Range { start, end } = self.entries;
         let child = (start < end).then(|| Name::at(index, start, end, prefix_len));

@@ -1,4 +1,4 @@
-//! Makes index and worktree equal to a tree, discarding changes: `checkout -f`, `reset --hard`.
+//! Makes index and worktree equal to a tree and discards changes (`checkout -f`, `reset --hard`).
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
@@ -12,19 +12,20 @@ use crate::Error;
 use crate::checkout::Removal;
 use crate::tree_walk::{Change, Go, Step, Subtree, walk};
 
-/// Computes a plan that makes index and worktree equal to `tree`. A plan is refused because of the
-/// current directory of the user, files that were changed although their entries are marked
-/// assume-unchanged or skip-worktree, and untracked files: with `may_go` those for which it returns
-/// false, otherwise none.
+/// Computes a plan that makes index and worktree equal to `tree`. The plan is refused because of the
+/// current directory of the user, modified files of assume-unchanged or skip-worktree entries, and
+/// untracked files. With `may_go`, untracked files are refused if it returns false; without it, no
+/// untracked file is refused.
 ///
-/// Files whose stat data differ from their entries are written again, so their bytes are those of a
-/// checkout. Entries of a sparse index that stand for directories of the tree get the tree's id
-/// there and stay single entries. Trees that the index is known to match, by its cached trees, are
-/// not read.
+/// Files whose stat data differ from their entries are written again, so that their content is that of
+/// a checkout. Sparse directory entries get the id of the tree and are not expanded. Trees that match a
+/// valid cached tree are not read.
 ///
 /// # Errors
-/// A required tree is missing, corrupt or hostile, a file cannot be examined, or the operation is
-/// interrupted.
+/// Fails with [`MissingObject`](crate::ErrorKind::MissingObject),
+/// [`CorruptObject`](crate::ErrorKind::CorruptObject) or [`HostilePath`](crate::ErrorKind::HostilePath)
+/// if a tree is unusable, with [`Io`](crate::ErrorKind::Io) if a file cannot be examined, or with
+/// [`Interrupted`](crate::ErrorKind::Interrupted).
 pub fn one_way(
     tree: ObjectId,
     view: &WorktreeView<'_>,
@@ -81,13 +82,13 @@ fn refuse_untracked(
 
 struct Reset<'a, 's> {
     view: &'a WorktreeView<'s>,
-    /// The next entry of the index.
+    /// The position of the next index entry.
     next: usize,
-    /// The entries that are as the tree says; their files may not be.
+    /// The entries that match the tree. Their files may be modified.
     same: Vec<usize>,
-    /// Entries that do not stay, whose files must be as they say.
+    /// The changed or removed entries whose files must be unmodified.
     unseen: Vec<usize>,
-    /// Directories become files, whatever is in them.
+    /// Whether files may replace directories, regardless of their content.
     takes_directories: bool,
     refusals: Refusals,
     unpacked: Unpacked,
@@ -161,7 +162,7 @@ impl Reset<'_, '_> {
         let skipped = clean.is_some() && self.is_skipped(stages.start);
         let wanted = self.is_wanted(change.path);
         if !wanted {
-            // What the user has there is not discarded unseen.
+            // Local content of such files is not discarded without a comparison.
             if clean.is_some_and(|entry| entry.flags.contains(Flags::ASSUME_VALID)) {
                 self.verify(stages.start);
             }
@@ -180,7 +181,7 @@ impl Reset<'_, '_> {
         }
     }
 
-    /// An entry that is as the tree says.
+    /// Handles an entry that matches the tree.
     fn same(&mut self, position: usize, entry: &EntryRef<'_>) {
         let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
         let side = || super::Side {
@@ -189,15 +190,15 @@ impl Reset<'_, '_> {
         };
         match (self.is_wanted(entry.path), skipped) {
             (true, false) => self.same.push(position),
-            // Without patterns of a sparse checkout the mark is the user's own.
+            // Without sparse-checkout patterns the user has set the bit.
             (true, true) if self.view.sparse.is_none() => {}
             (true, true) => self.unpacked.write(entry.path, side(), false),
             (false, _) => self.leave_out(entry.path, side(), !skipped),
         }
     }
 
-    /// Whether the entries below `path` make `tree`, as is known of the directory; then it is dealt
-    /// with, and what is known stays so.
+    /// Returns whether the entries below `path` match `tree` according to their cached tree. The
+    /// directory is then completed, and its cached tree is kept.
     fn stays(
         &mut self,
         known: Option<CachedDirectory<'_>>,
@@ -231,7 +232,8 @@ impl Reset<'_, '_> {
         true
     }
 
-    /// Whether one entry stands for the whole directory, which becomes what the tree has there.
+    /// Returns whether a sparse directory entry covers the directory. The entry gets the id of the
+    /// tree.
     fn directory(&mut self, subtree: &Subtree<'_>) -> bool {
         let index = self.view.index;
         let Some(position) = standing_for(index, subtree.path) else {
@@ -261,14 +263,15 @@ impl Reset<'_, '_> {
         flags.contains(Flags::SKIP_WORKTREE)
     }
 
-    /// The file of a removed entry must match the entry, if it was not examined before.
+    /// Requires that the file of a changed or removed entry is unmodified, if the entry's bits exclude
+    /// it from other comparisons.
     fn verify(&mut self, position: usize) {
         if guard::is_unseen(&self.view.index.entry(position)) {
             self.unseen.push(position);
         }
     }
 
-    /// An entry for a path that is not to be in the worktree.
+    /// Adds an entry for a path outside of the sparse-checkout patterns.
     fn leave_out(&mut self, path: &BStr, side: super::Side, remove: bool) {
         if remove {
             self.unpacked.plan.remove.push(Removal {
@@ -281,7 +284,7 @@ impl Reset<'_, '_> {
         self.unpacked.change(path, Some(entry), None);
     }
 
-    /// Entries that sort before `path` are not in the tree.
+    /// Removes the entries that sort before `path`, which are not in the tree.
     fn drop_before(&mut self, path: Option<&BStr>) {
         let view = self.view;
         let index = view.index;
@@ -310,7 +313,7 @@ impl Reset<'_, '_> {
         }
     }
 
-    /// Adds the files that differ from their entries, and newer stat data of those that do not.
+    /// Adds the files that differ from their entries, and updated stat data of the others.
     fn finish(self) -> Result<Unpacked, Error> {
         let (view, mut unpacked) = (self.view, self.unpacked);
         let index = view.index;
@@ -319,7 +322,7 @@ impl Reset<'_, '_> {
             let is_symlink = mode & mode::TYPE == mode::SYMLINK;
             view.protect.check_path(path, is_symlink)
         };
-        // What was written out of the index alone came from no tree whose names were checked.
+        // Paths from the index alone come from no tree whose names were checked.
         if view.sparse.is_some() {
             for item in &unpacked.plan.write {
                 check(item.path.as_bstr(), item.mode)?;
@@ -363,7 +366,7 @@ impl Reset<'_, '_> {
 }
 
 impl Unpacked {
-    /// Items follow the order of the index again, and the changes know them by their new numbers.
+    /// Sorts the items in index order, and updates the item numbers in the changes.
     pub(super) fn put_items_in_order(&mut self) {
         let mut items = Vec::with_capacity(self.plan.write.len());
         for change in &mut self.changes {

@@ -1,43 +1,43 @@
-//! The reasons for which a plan is refused: content that it would lose.
+//! The paths because of which a plan is refused.
 
 use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// The obstructing paths, by reason, each list in index order.
+/// The obstructing paths by reason, each list in index order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// Entries of the index that are neither as in the old tree nor as in the new.
+    /// Index entries that match neither the old nor the new tree.
     pub staged: Vec<BString>,
-    /// Files that are not as the index says.
+    /// Files that differ from their index entries.
     pub modified: Vec<BString>,
-    /// Directories that hold untracked files and would become files.
+    /// Directories with untracked files that would become files.
     pub directories: Vec<BString>,
-    /// The directory where the user is, which would become a file.
+    /// The current directory of the user, which would become a file.
     pub current_directory: Vec<BString>,
-    /// Untracked files in place of new ones.
+    /// Untracked files that new files would overwrite.
     pub overwritten: Vec<BString>,
-    /// Untracked files in place of removed ones.
+    /// Untracked files at paths that the plan removes.
     pub removed: Vec<BString>,
-    /// Entries in place of those of a tree that is read into a directory.
+    /// Index entries that a tree which is read into a directory would overwrite.
     pub overlapping: Vec<BString>,
 }
 
 impl Refusals {
-    /// Returns whether there is no obstruction.
+    /// Returns whether there are no obstructing paths.
     pub fn is_empty(&self) -> bool {
         *self == Refusals::default()
     }
 
-    /// Removes the modified files below `path` from the list, because something else is in the way
-    /// there.
+    /// Removes the modified files below `path` from the list, because another reason for refusal
+    /// applies there.
     pub(super) fn forget_below(&mut self, path: &BStr) {
         self.modified
             .retain(|modified| !is_below(modified.as_bstr(), path));
     }
 
-    /// Of the modified files below `path` keeps the first only, as Git, which looks no further;
-    /// whether there is one.
+    /// Keeps only the first modified file below `path`, because Git stops there. Returns whether there
+    /// is such a file.
     pub(super) fn keep_one_below(&mut self, path: &BStr) -> bool {
         let below = self.modified.iter();
         let below = below.filter(|modified| is_below(modified.as_bstr(), path));
@@ -64,7 +64,7 @@ impl Refusals {
         }
     }
 
-    /// Returns the first path in the order of the index.
+    /// Returns the first obstructing path in index order.
     pub fn first(&self) -> Option<Refusal> {
         type Wrap = fn(BString) -> Refusal;
         let lists: [(&[BString], Wrap); 7] = [
@@ -84,23 +84,23 @@ impl Refusals {
     }
 }
 
-/// An obstructing path. [`Display`](fmt::Display) gives the message of Git's plumbing.
+/// An obstructing path. [`Display`](fmt::Display) writes the message of Git's plumbing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// An entry of the index that is neither as in the old tree nor as in the new.
+    /// An index entry that matches neither the old nor the new tree.
     Staged(BString),
-    /// A file that is not as the index says.
+    /// A file that differs from its index entry.
     Modified(BString),
-    /// A directory that holds untracked files and would become a file.
+    /// A directory with untracked files that would become a file.
     Directory(BString),
-    /// The directory where the user is, which would become a file.
+    /// The current directory of the user, which would become a file.
     CurrentDirectory(BString),
-    /// An untracked file in place of a new one.
+    /// An untracked file that a new file would overwrite.
     Overwritten(BString),
-    /// An untracked file in place of a removed one.
+    /// An untracked file at a path that the plan removes.
     Removed(BString),
-    /// An entry in place of one of a tree that is read into a directory.
+    /// An index entry that a tree which is read into a directory would overwrite.
     Overlapping(BString),
 }
 

@@ -1,8 +1,8 @@
-//! Applies the patterns of a sparse checkout to entries and files, as far as nothing is lost.
+//! Applies sparse-checkout patterns to entries and files, as far as no content is lost.
 //!
-//! Costs: one check of the patterns for each entry (one for each directory in cone mode), and one
-//! `lstat` for each file that appears or disappears. Files that are present in spite of the
-//! skip-worktree bit have lost it when the index was read.
+//! The costs are one check of the patterns for each entry (one for each directory in cone mode), and
+//! one `lstat` for each file that is added or removed. Files that exist despite their skip-worktree bit
+//! have lost the bit when the index was read.
 
 use bstr::{BStr, BString};
 use pronto_index::{EntryRef, Flags, mode};
@@ -13,11 +13,12 @@ use super::{Side, Unpacked};
 use crate::Error;
 use crate::checkout::Removal;
 
-/// Computes a plan that makes entries and files follow the patterns of the view, which must
-/// have some. No object changes.
+/// Computes a plan that makes entries and files match the patterns of the view, which must have
+/// patterns (`git sparse-checkout reapply`). No object id changes.
 ///
 /// # Errors
-/// A file cannot be examined, or it is interrupted.
+/// Fails with [`Io`](crate::ErrorKind::Io) if a file cannot be examined, or with
+/// [`Interrupted`](crate::ErrorKind::Interrupted).
 pub fn sparsity(view: &WorktreeView<'_>) -> Result<Unpacked, Error> {
     let _region = pronto_io::region!("unpack_trees", "update_sparsity");
     let mut unpacked = Unpacked {
@@ -28,7 +29,7 @@ pub fn sparsity(view: &WorktreeView<'_>) -> Result<Unpacked, Error> {
     Ok(unpacked)
 }
 
-/// Entries that no change of `unpacked` touches follow the patterns, too.
+/// Applies the patterns to entries that no change of `unpacked` covers.
 pub(super) fn follow(unpacked: &mut Unpacked, view: &WorktreeView<'_>) -> Result<(), Error> {
     if view.sparse.is_none() {
         return Ok(());
@@ -45,12 +46,12 @@ pub(super) fn follow(unpacked: &mut Unpacked, view: &WorktreeView<'_>) -> Result
     Ok(())
 }
 
-/// Positions of entries that may change.
+/// The positions of entries that may change.
 #[derive(Default)]
 struct Moves {
-    /// The files that have to appear.
+    /// The entries whose files must be written.
     coming: Vec<usize>,
-    /// The files that have to disappear.
+    /// The entries whose files must be removed.
     going: Vec<usize>,
     unmerged: Vec<BString>,
 }
@@ -104,7 +105,7 @@ fn come(unpacked: &mut Unpacked, view: &WorktreeView<'_>, coming: &[usize]) -> R
             unpacked.write(entry.path, Side { id, mode }, false);
             continue;
         }
-        // Whatever is there is what the user has, and shows as such.
+        // An existing file is content of the user and is reported as such.
         let obstacle = looker.obstacle(entry.path)?;
         unpacked.leftover.obstructed.push(obstacle.to_owned());
         mark(unpacked, &entry, false);
@@ -126,7 +127,7 @@ fn go(unpacked: &mut Unpacked, view: &WorktreeView<'_>, going: &[usize]) -> Resu
         }
         mark(unpacked, &entry, true);
     }
-    // An obstructed file shows as deleted.
+    // An obstructed file is reported as deleted.
     let mut left: Vec<usize> = compared.modified;
     left.extend(compared.obstructed);
     left.sort_unstable();
@@ -138,7 +139,7 @@ fn go(unpacked: &mut Unpacked, view: &WorktreeView<'_>, going: &[usize]) -> Resu
     Ok(())
 }
 
-/// Marks `entry` as one that is not to be there, or takes the mark away, unless it is so.
+/// Sets or clears the skip-worktree bit of `entry`, unless it has the value already.
 fn mark(unpacked: &mut Unpacked, entry: &EntryRef<'_>, skip: bool) {
     if entry.flags.contains(Flags::SKIP_WORKTREE) == skip {
         return;

@@ -1,7 +1,7 @@
-//! Moves from one tree to another, as when switching branches. Local changes stay where the trees
-//! agree. Elsewhere the plan is refused if a local change would be lost.
+//! Moves from one tree to another, for a branch switch. Local changes are kept at paths where both
+//! trees are equal. At other paths the plan is refused if a local change would be lost.
 //!
-//! The rules are the table of git-read-tree(1), "Two Tree Merge".
+//! The rules are those of the table in git-read-tree(1), "Two Tree Merge".
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,38 +18,41 @@ use crate::Error;
 use crate::checkout::Removal;
 use crate::tree_walk::{Change, Go, Side, Step, walk};
 
-/// The decision for a path.
+/// The result for a path.
 struct Verdict {
     path: BString,
-    /// Its entry in the index.
+    /// The position of its index entry.
     position: Option<usize>,
     new: Option<Side>,
     standing: Standing,
 }
 
-/// The relation of a path to others.
+/// The relation of a path to other changed paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// On its own.
+    /// The path has no conflicts with others.
     Alone,
-    /// A staged file where a directory of the new tree shall be: it goes only if nothing is there
-    /// any more.
+    /// A staged file in place of a directory of the new tree. It is removed only if it does not exist
+    /// in the worktree any more.
     Above,
-    /// A staged file in a directory where a file of the new tree shall be: it stays.
+    /// A staged file in a directory that a file of the new tree replaces. It is kept.
     Below,
-    /// A file of the new tree where a directory with staged files is: it does not come.
+    /// A file of the new tree in place of a directory with staged files. It is not written.
     Yields,
 }
 
-/// Computes a plan that leads from the tree `old` (`None`: nothing) to the tree `new`.
+/// Computes a plan that leads from the tree `old` (`None` for the empty tree) to the tree `new`.
 ///
-/// Untracked files may be overwritten if `may_go` reports them as ignored. Entries of a sparse
-/// index stay single entries for their directories, none of which may exist; [`Decision::Expand`]
-/// requests one entry for each file if something else was staged in one.
+/// Untracked files may be overwritten if `may_go` reports them as ignored. Sparse directory entries are
+/// not expanded, and their directories must not exist. The result is [`Decision::Expand`] if a change
+/// is staged inside such a directory, which requires an expanded index.
 ///
 /// # Errors
-/// A tree is missing, corrupt or hostile, a file cannot be examined, or the operation is
-/// interrupted. A loss of content is not an error: see [`Decision::Refused`].
+/// Fails with [`MissingObject`](crate::ErrorKind::MissingObject),
+/// [`CorruptObject`](crate::ErrorKind::CorruptObject) or [`HostilePath`](crate::ErrorKind::HostilePath)
+/// if a tree is unusable, with [`Io`](crate::ErrorKind::Io) if a file cannot be examined, or with
+/// [`Interrupted`](crate::ErrorKind::Interrupted). A loss of content is not an error: see
+/// [`Decision::Refused`].
 pub fn two_way(
     old: Option<ObjectId>,
     new: ObjectId,
@@ -59,7 +62,7 @@ pub fn two_way(
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let mut refusals = Refusals::default();
     let mut verdicts = Vec::new();
-    // Whether a sparse index has all that has to be known.
+    // Whether the sparse index is sufficient.
     let mut is_told = true;
     let cached = view.index.cached_tree();
     let mut trees = Trees::new(new, old, cached.as_ref(), view.index);
@@ -118,8 +121,8 @@ pub fn two_way(
     Ok(Decision::Plan(unpacked))
 }
 
-/// A directory on which the trees differ; nothing unless one entry stands for it. That becomes what
-/// the new tree has, if it is what either has: then it is true.
+/// Handles a directory that differs between the trees, if a sparse directory entry covers it. The entry
+/// gets the new tree if it matches the old or the new tree; the result is true then.
 fn directory(
     path: &BStr,
     old: TreeId,
@@ -146,7 +149,7 @@ fn directory(
     Some(is(old))
 }
 
-/// One path on which the trees differ.
+/// Determines the result for one path that differs between the trees.
 fn decide(
     change: &Change<'_>,
     view: &WorktreeView<'_>,
@@ -157,7 +160,7 @@ fn decide(
     let mut refuse = || refusals.staged.push(change.path.to_owned());
     let position = match index.find(change.path, 0) {
         Ok(position) => Some(position),
-        // A conflict is never overwritten.
+        // An entry in conflict is never overwritten.
         Err(_) if !index.stages(change.path).is_empty() => return refuse(),
         Err(_) => None,
     };
@@ -166,15 +169,15 @@ fn decide(
         _ => false,
     };
     match (position, change.old, change.new) {
-        // It has the new state already.
+        // The entry matches the new tree already.
         (Some(_), _, Some(_)) if is(change.new) => {}
-        // It is unchanged: it gets the new state, or is removed.
+        // The entry is unchanged: it is updated or removed.
         (Some(_), Some(_), _) if is(change.old) => {}
-        // It is new here only, or was changed here.
+        // The entry was added or changed locally.
         (Some(_), ..) => return refuse(),
-        // It was removed here, and shall be something else.
+        // The path was removed locally, and changes in the new tree.
         (None, Some(_), Some(_)) => return refuse(),
-        // It is new, or gone here as there.
+        // The path is new, or removed on both sides.
         (None, ..) => {}
     }
     if is(change.new) {
@@ -188,8 +191,8 @@ fn decide(
     });
 }
 
-/// New paths take the place of entries that stand where their directories, or what is in them,
-/// are: those go, if nothing is lost by it.
+/// Removes entries that obstruct new paths, as files in place of directories or the reverse, if no
+/// content is lost.
 fn give_way(view: &WorktreeView<'_>, verdicts: &mut Vec<Verdict>) {
     let index = view.index;
     let known: BTreeSet<BString> = verdicts
@@ -204,7 +207,7 @@ fn give_way(view: &WorktreeView<'_>, verdicts: &mut Vec<Verdict>) {
         }
         let below = index.below(verdict.path.as_bstr());
         let staged = below.filter(|position| !known.contains(index.path(*position)));
-        // Where the old tree had a directory, all of it goes; else the staged files stay.
+        // If the old tree had a directory, all of it is removed; otherwise staged files are kept.
         if had_directory(&known, verdict.path.as_bstr()) {
             more.extend(staged.map(|position| (position, Standing::Alone)));
         } else {
@@ -249,7 +252,7 @@ fn had_directory(changed: &BTreeSet<BString>, path: &BStr) -> bool {
     next.is_some_and(|next| next.starts_with(&below))
 }
 
-/// Looks whether anything would be lost.
+/// Checks whether content would be lost.
 fn guard(
     view: &WorktreeView<'_>,
     verdicts: &[Verdict],
@@ -290,8 +293,8 @@ fn guard(
     guard::refuse_untracked(view, &free, &leaving, may_go, refusals)
 }
 
-/// Returns whether `entry` has no file because of the sparse checkout. Without one, a file with the mark is
-/// a file like others, as in Git.
+/// Returns whether `entry` has no file because of the sparse checkout. As in Git, without
+/// sparse-checkout patterns the skip-worktree bit has no effect.
 fn is_kept_away(view: &WorktreeView<'_>, entry: &EntryRef<'_>) -> bool {
     view.sparse.is_some() && entry.flags.contains(Flags::SKIP_WORKTREE)
 }

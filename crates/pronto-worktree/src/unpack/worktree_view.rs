@@ -1,4 +1,4 @@
-//! The state before a plan is made: the index, the worktree, and how to compare them.
+//! The state before a plan: the index, the worktree, and the rules for comparing them.
 
 use std::io;
 
@@ -27,25 +27,26 @@ pub struct WorktreeView<'a> {
     pub objects: &'a dyn Objects,
     /// The top of the worktree.
     pub top: &'a Directory,
-    /// Names that must never be written.
+    /// The names that must never be written (`core.protectNTFS`, `core.protectHFS`).
     pub protect: Protect,
-    /// The rules for comparing stat data.
+    /// The rules for comparing stat data (`core.trustCtime`, `core.checkStat`).
     pub rules: Rules,
-    /// Whether a file with other stat data counts as changed without comparing its content.
+    /// Whether different stat data mean a modified file, without a comparison of the content.
     pub stat_decides: bool,
-    /// `core.fileMode`.
+    /// Compare the executable bit of files (`core.fileMode`).
     pub file_mode: bool,
-    /// `core.symlinks`.
+    /// Expect symbolic links as links (`core.symlinks`).
     pub symlinks: bool,
-    /// Makes converters, one per thread, for files whose stat data differ from the recorded ones.
+    /// A callback that creates converters, one for each thread, for files whose stat data differ from
+    /// their entries.
     pub to_git: &'a (dyn Fn() -> ToGit + Sync),
-    /// Which paths are to be in the worktree; `None`: all.
+    /// The sparse-checkout patterns; `None` if all paths are in the worktree.
     pub sparse: Option<&'a Sparse>,
     /// The number of threads that examine files.
     pub workers: Workers,
-    /// The directory where the user is, which may not become a file.
+    /// The current directory of the user, which must not become a file.
     pub keep_directory: Option<&'a BString>,
-    /// Checked between files.
+    /// The interrupt that is checked between files.
     pub interrupt: &'a Interrupt,
 }
 
@@ -53,24 +54,24 @@ pub struct WorktreeView<'a> {
 pub(super) enum Comparison {
     /// There is no file.
     Missing,
-    /// Something that is neither a directory nor a link is where a directory above it should be.
+    /// A parent of the path is neither a directory nor a symbolic link.
     Obstructed,
-    /// The file matches the entry; these are its current stat data.
+    /// The file matches the entry and has these stat data.
     Same(Stat),
-    /// The file is different.
+    /// The file differs from the entry.
     Modified,
 }
 
-/// Examines files, one after another; cheapest if those of a directory are consecutive. One per
-/// thread.
+/// Examines files, one after another. Consecutive files in the same directory are cheapest. Each thread
+/// has its own value.
 pub(super) struct Looker<'a> {
     view: WorktreeView<'a>,
-    /// The last directory.
+    /// The directory that was opened last.
     open: Option<(BString, Opened)>,
-    /// A missing directory: nothing below it need be examined. Paths come in order, so one is
-    /// enough.
+    /// A missing directory, below which no path need be examined. Paths are examined in order, so that
+    /// one directory is sufficient.
     missing: Option<BString>,
-    /// The existing directory in which a missing one was last looked up.
+    /// The existing directory in which a missing one was looked up last.
     present: BString,
     to_git: Option<ToGit>,
     content: Vec<u8>,
@@ -85,14 +86,14 @@ fn is_at_or_below(path: &BStr, directory: &BStr) -> bool {
 enum Opened {
     Yes(Directory),
     Missing,
-    /// Something above or in its place is no directory.
+    /// The path, or a parent of it, is not a directory.
     Obstructed,
 }
 
-/// The kind of thing at a path.
+/// The kind of file at a path.
 pub(super) enum Look {
     Nothing,
-    /// Something above it is no directory.
+    /// A parent of the path is not a directory.
     Obstructed,
     There(Metadata),
 }
@@ -109,7 +110,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// Returns the kind of thing at `path`.
+    /// Returns the kind of file at `path`.
     pub(super) fn look(&mut self, path: &BStr) -> Result<Look, Error> {
         let (directory, name) = split(path);
         let directory = match self.directory(directory)? {
@@ -136,7 +137,7 @@ impl<'a> Looker<'a> {
         Ok(path)
     }
 
-    /// The directory at `path`, or what that says of everything in it.
+    /// Opens the directory at `path`. If that is not possible, returns the result for everything in it.
     fn directory(&mut self, path: &BStr) -> Result<Result<&Directory, Look>, Error> {
         if path.is_empty() {
             return Ok(Ok(self.view.top));
@@ -170,8 +171,8 @@ impl<'a> Looker<'a> {
         })
     }
 
-    /// Returns the topmost missing directory above `path`, which is missing, too. One call for each
-    /// missing directory, and one for the directory above them unless it was met before.
+    /// Returns the topmost missing parent of `path`, which is missing itself. Costs one call for each
+    /// missing directory, and one for their parent unless it was looked up before.
     fn uppermost_missing<'p>(&mut self, path: &'p BStr) -> &'p BStr {
         let mut missing = path;
         loop {
@@ -189,7 +190,8 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// Compares the file of `entry` with it, by content if stat data do not decide.
+    /// Compares the file of `entry` with the entry: by stat data, or by content if these are not
+    /// conclusive.
     pub(super) fn compare(&mut self, entry: &EntryRef<'_>) -> Result<Comparison, Error> {
         let metadata = match self.look(entry.path)? {
             Look::There(metadata) => metadata,
@@ -204,7 +206,7 @@ impl<'a> Looker<'a> {
         };
         let now = recorded(&metadata);
         if entry.mode == mode::GITLINK {
-            // Submodules may be at any commit, and what is recorded of their directory stays.
+            // A submodule may be at any commit, and the recorded stat data are kept.
             return Ok(if metadata.is_directory() {
                 Comparison::Same(entry.stat)
             } else {
@@ -230,9 +232,9 @@ impl<'a> Looker<'a> {
         })
     }
 
-    /// Returns whether the stat data of an unchanged file say nothing about its content. Where they
-    /// decide, whole seconds count, as in Git: scripts change attributes and then reset in the
-    /// second of a checkout, and expect its files to be converted again.
+    /// Returns whether matching stat data are not conclusive (racy). With `stat_decides`, as in Git,
+    /// whole seconds are compared: scripts change attributes, reset within the second of the checkout,
+    /// and expect files to be converted again.
     fn is_racy(&self, recorded: &Stat) -> bool {
         let index_time = self.view.index.timestamp();
         if self.view.stat_decides {
@@ -284,7 +286,7 @@ impl<'a> Looker<'a> {
             let digested = digest_file(&file, &Unconverted, kind);
             self.content = content;
             return match digested {
-                // It changed after it was examined, so it does not match the entry.
+                // The file changed after it was examined, so it does not match the entry.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(kind.null()),
                 digested => digested.context(ErrorKind::Io, "cannot read", unreadable()),
             };
@@ -305,24 +307,25 @@ impl<'a> Looker<'a> {
     }
 }
 
-/// Finds files that were changed without a difference in their stat data.
+/// Finds files that were modified without a difference in their stat data.
 pub struct Checker<'a>(Looker<'a>);
 
 impl<'a> Checker<'a> {
-    /// Creates a checker. Examines nothing yet.
+    /// Creates a checker. No file is examined yet.
     pub fn new(view: &WorktreeView<'a>) -> Self {
         Checker(Looker::new(view))
     }
 
-    /// Returns whether the stat data of the file match while its content differs from `entry`.
+    /// Returns whether the stat data of the file match `entry` although its content differs.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read.
     pub fn is_quietly_modified(&mut self, entry: &EntryRef<'_>) -> Result<bool, Error> {
         let Look::There(metadata) = self.0.look(entry.path)? else {
             return Ok(false);
         };
-        // To the second: a Git that knows no more must not take the file for unchanged later.
+        // Whole seconds are compared: a Git without nanoseconds must not treat the file as unchanged
+        // later.
         let is_same = entry
             .stat
             .without_nanoseconds()
@@ -331,19 +334,19 @@ impl<'a> Checker<'a> {
         Ok(is_same && self.0.digest(entry, &metadata)?.as_ref() != entry.id)
     }
 
-    /// Returns whether something exists at `path`, without following links.
+    /// Returns whether a file exists at `path`, without following symbolic links.
     ///
     /// # Errors
-    /// It cannot be determined.
+    /// Fails with [`ErrorKind::Io`] if the path cannot be examined.
     pub fn is_there(&mut self, path: &BStr) -> Result<bool, Error> {
         Ok(matches!(self.0.look(path)?, Look::There(_)))
     }
 
-    /// Returns whether a file with the recorded stat data exists. If these cannot decide, its
-    /// content does.
+    /// Returns whether a file with the recorded stat data exists. If the stat data are not conclusive,
+    /// the content is compared.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read.
     pub fn has_facts_of(&mut self, entry: &EntryRef<'_>) -> Result<bool, Error> {
         let Look::There(metadata) = self.0.look(entry.path)? else {
             return Ok(false);
@@ -361,11 +364,10 @@ impl<'a> Checker<'a> {
         Ok(!is_racy || self.0.digest(entry, &metadata)?.as_ref() == entry.id)
     }
 
-    /// Returns the current stat data of the file if it matches `entry`, by stat data or else by
-    /// content.
+    /// Returns the current stat data of the file if it matches `entry`, by stat data or by content.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails with [`ErrorKind::Io`] if the file cannot be read.
     pub fn facts_if_unchanged(&mut self, entry: &EntryRef<'_>) -> Result<Option<Stat>, Error> {
         Ok(match self.0.compare(entry)? {
             Comparison::Same(stat) => Some(stat),
@@ -386,7 +388,7 @@ fn blob_id(kind: pronto_hash::Kind, content: &[u8]) -> Result<ObjectId, Error> {
         .map_err(|collision| Error::new(ErrorKind::CorruptObject, collision.to_string()))
 }
 
-/// The directory of a path and the last component.
+/// Splits a path into its directory and its last component.
 pub(super) fn split(path: &BStr) -> (&BStr, &BStr) {
     match path.rfind_byte(b'/') {
         Some(slash) => (path[..slash].as_bstr(), path[slash + 1..].as_bstr()),
@@ -394,7 +396,8 @@ pub(super) fn split(path: &BStr) -> (&BStr, &BStr) {
     }
 }
 
-/// Whether the error says that there is nothing at a path, or nothing that a path can go through.
+/// Returns whether the error means that no file exists at the path, or that a parent is not a
+/// directory.
 pub(super) fn is_absence(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,5 +1,5 @@
-//! The first message of a clone: printed when it is certain that the clone is not handed over, and
-//! before any other message or question.
+//! The first message of a clone ("Cloning into …"). The message is printed when it is certain that
+//! the clone is not handed over to git, and before any other message or prompt.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,17 +9,18 @@ use pronto_io::watch::Watch;
 use pronto_wire::transport::http::{Credentials, Secret};
 use pronto_wire::url::Url;
 
-/// A line that waits to be said. What is reported through it comes behind the line.
+/// The first line of output, held back until something else is reported. Progress that is reported
+/// through this type follows the line.
 pub(crate) struct Announcement {
     progress: Arc<dyn Progress>,
-    /// Whether `progress` is that of the caller.
+    /// Whether `progress` is a shared handle of the caller's progress.
     is_shared: bool,
     line: Mutex<Option<String>>,
 }
 
 impl Announcement {
-    /// Returns the announcement of `line` to the progress of `watch`. If that is not shared, nobody
-    /// can hold the line back, and it is reported at once.
+    /// Returns the announcement of `line` to the progress of `watch`. If the progress is not
+    /// shared, the line cannot be held back and is reported at once.
     pub(super) fn new(watch: &Watch<'_>, line: String) -> Arc<Self> {
         let (progress, line) = match watch.shared_progress() {
             Some(progress) => (progress, Some(line)),
@@ -36,7 +37,7 @@ impl Announcement {
         })
     }
 
-    /// Returns `watch` with progress that follows the line.
+    /// Returns `watch` with progress that is reported after the line.
     pub(super) fn watch<'a>(&'a self, watch: &Watch<'a>) -> Watch<'a> {
         match self.is_shared {
             true => watch.clone().with_progress(self),
@@ -44,7 +45,7 @@ impl Announcement {
         }
     }
 
-    /// Says the line, unless it has been said.
+    /// Reports the line, unless it was reported before.
     pub(super) fn say(&self) {
         let line = self
             .line
@@ -56,7 +57,8 @@ impl Announcement {
         }
     }
 
-    /// Wraps credentials so that the line precedes them: the user may be prompted.
+    /// Wraps `inner` so that the line is reported before credentials are looked up, because the
+    /// user may be prompted.
     pub(crate) fn before(self: &Arc<Self>, inner: Box<dyn Credentials>) -> Box<dyn Credentials> {
         let announcement = self.clone();
         Box::new(Announced {

@@ -1,4 +1,4 @@
-//! Bundles to start from, which the user or the server names.
+//! Downloads the bundles that the user (`--bundle-uri`) or the server names before the fetch.
 
 use bstr::{BString, ByteSlice};
 use pronto_wire::client::Client;
@@ -10,12 +10,13 @@ use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
 
 impl Work<'_> {
-    /// Takes the bundles that the user named, or else those that the server names, if the user accepts
-    /// that (`transfer.bundleURI`).
+    /// Downloads the bundles of `--bundle-uri`, or else those that the server advertises if
+    /// `transfer.bundleURI` allows them.
     ///
     /// # Errors
-    /// The operation was interrupted, the connection broke, a setting is malformed, or the setting of later
-    /// fetches cannot be written.
+    /// Fails if the operation is interrupted, the connection breaks, a setting is malformed, or the
+    /// settings for later fetches (`fetch.bundleURI`, `fetch.bundleCreationToken`) cannot be
+    /// written.
     pub(super) fn take_bundles(&self, client: &mut Client, repository: &Repository) -> Result<()> {
         match &self.options.bundle_uri {
             Some(uri) => self.take_named(uri, repository),

@@ -1,4 +1,4 @@
-//! The first checkout, after fetching the objects that a partial clone needs for it.
+//! The first checkout, preceded by a fetch of the objects that a partial clone needs for it.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use crate::remote::from_store;
 use crate::{ErrorKind, Repository, Result};
 use pronto_object::TreeEntries;
 
-/// Writes the files of `commit` into the worktree of the repository, then the index. `head` is
-/// the full name of the branch, or `HEAD`.
+/// Writes the files of `commit` into the worktree of the repository, then the index. `head` is the
+/// full name of the branch, or `HEAD` if it is detached.
 pub(super) fn check_out(
     work: &Work<'_>,
     head: &BString,
@@ -34,7 +34,7 @@ pub(super) fn check_out(
             outcome.checkout_failed = !done.failed.is_empty();
             outcome.checkout = done;
         }
-        // The repository can be read, and something else can be checked out.
+        // The repository is complete, and the user can check out another commit.
         Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
             outcome.checkout_failed = true;
             outcome.checkout_error = Some(error);
@@ -44,7 +44,7 @@ pub(super) fn check_out(
     Ok(())
 }
 
-/// Fetches in one go the contents that were left out and are needed now.
+/// Fetches, in one request, the blobs that the filter left out and that the checkout needs.
 fn fetch_contents(
     work: &Work<'_>,
     commit: ObjectId,
@@ -56,11 +56,11 @@ fn fetch_contents(
     let (mut seen, mut files) = (HashSet::new(), Vec::new());
     let mut content = Vec::new();
     while let Some((id, path)) = trees.pop() {
-        // What is to be there of a tree depends on where it is.
+        // With sparse patterns, the needed entries of a tree depend on its path.
         if sparse.is_none() && !seen.insert(id) {
             continue;
         }
-        // Trees may be omitted, too; then their contents are fetched later.
+        // The filter may have left out trees, too. Their blobs are fetched later.
         if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
             objects::fetch_exactly(work, vec![id], repository)?;
             if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {

@@ -1,4 +1,4 @@
-//! Selects the refs to take, their local names, and the branch to check out.
+//! Selects the refs to fetch, their local names, and the branch to check out.
 
 use std::collections::HashSet;
 
@@ -19,30 +19,30 @@ pub(super) struct Mapped<'a> {
     pub(super) ours: Option<RefName>,
 }
 
-/// The choice.
+/// The selected refs and the branch or commit to check out.
 pub(super) struct Heads<'a> {
     pub(super) refs: &'a [RemoteRef],
     pub(super) mapped: Vec<Mapped<'a>>,
-    /// The `HEAD` of the other side.
+    /// The `HEAD` of the remote.
     pub(super) remote_head: Option<&'a RemoteRef>,
-    /// The branch that the `HEAD` of the other side stands for.
+    /// The branch that the `HEAD` of the remote points to.
     pub(super) remote_branch: Option<&'a RemoteRef>,
-    /// The reference to check out.
+    /// The ref to check out.
     pub(super) chosen: Option<&'a RemoteRef>,
-    /// A commit that is to be checked out though no reference names it.
+    /// A commit to check out that no ref points to (`--revision` with an object id).
     pub(super) exact: Option<ObjectId>,
-    /// The name by which that commit was asked for.
+    /// The text by which the user named `exact`.
     pub(super) exact_name: Option<BString>,
-    /// The full name of the branch that `HEAD` stands for while it has no commit.
+    /// The full name of the unborn branch that `HEAD` points to.
     pub(super) unborn: Option<RefName>,
     pub(super) is_empty: bool,
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Returns the references to request from the other side.
+/// Returns the refs to request from the remote.
 ///
 /// # Errors
-/// A configured refspec is not well formed.
+/// Fails if a configured refspec is malformed.
 pub(super) fn request(work: &Work<'_>) -> Result<LsRefs> {
     let options = work.options;
     let mut prefixes: Vec<BString> = Vec::new();
@@ -73,7 +73,8 @@ pub(super) fn request(work: &Work<'_>) -> Result<LsRefs> {
     })
 }
 
-/// The refspecs that the user's configuration, or `-c`, has for the new remote.
+/// The refspecs that the user's configuration or `-c` sets for the new remote
+/// (`remote.NAME.fetch`).
 fn configured(work: &Work<'_>) -> Result<Vec<Refspec>> {
     let options = work.options;
     if options.takes_one_branch() || options.revision.is_some() {
@@ -143,7 +144,7 @@ impl<'a> Heads<'a> {
         Ok(())
     }
 
-    /// A remote without a `HEAD` that leads anywhere.
+    /// Chooses the unborn branch if the remote has no `HEAD` that resolves to a commit.
     fn choose_unborn(&mut self, head: Option<&RemoteRef>, work: &Work<'_>) -> Result<()> {
         if self.is_empty {
             self.warnings.push(Warning::EmptyRepository);
@@ -164,8 +165,8 @@ impl<'a> Heads<'a> {
         Ok(())
     }
 
-    /// The branch that the remote `HEAD` stands for. Old servers do not tell: then it is one that
-    /// has the same commit.
+    /// The branch that the remote `HEAD` points to. If an old server does not advertise the target,
+    /// a branch with the same commit is guessed.
     fn guess_branch(&self, work: &Work<'_>) -> Result<Option<&'a RemoteRef>> {
         let Some(head) = self.remote_head else {
             return Ok(None);
@@ -228,7 +229,7 @@ impl<'a> Heads<'a> {
                     RefName::new([work.branch_top().as_slice(), branch].concat()).ok()
                 })
             };
-            // The other side's `HEAD` is wanted whether or not a branch stands for it.
+            // The remote `HEAD` is requested even if no branch has the same commit.
             let is_head = name == "HEAD" && !(one_branch && options.branch.is_some());
             if ours.is_some() || is_head {
                 self.mapped.push(Mapped { theirs, id, ours });
@@ -236,7 +237,7 @@ impl<'a> Heads<'a> {
         }
     }
 
-    /// Adds the refs that configured refspecs match, under unused names.
+    /// Adds the refs that match configured refspecs, if their local names are unused.
     fn map_configured(&mut self, work: &Work<'_>) -> Result<()> {
         let specs = configured(work)?;
         let mut taken: HashSet<RefName> = match specs.is_empty() {
@@ -263,14 +264,14 @@ impl<'a> Heads<'a> {
         Ok(())
     }
 
-    /// The refspec that later fetches use.
+    /// The refspec for later fetches (`remote.NAME.fetch`).
     pub(super) fn refspec(&self, work: &Work<'_>) -> Option<BString> {
         let options = work.options;
         if options.revision.is_some() || (options.is_bare() && !options.mirror) {
             return None;
         }
         let top = work.branch_top();
-        // As in Git, later fetches take just `HEAD` if no branch stands for it.
+        // As in Git, later fetches fetch only `HEAD` if it is detached.
         let is_detached = self.chosen.is_none() && self.remote_head.is_some();
         if options.takes_one_branch() && is_detached && !options.mirror {
             return None;
@@ -296,7 +297,7 @@ impl<'a> Heads<'a> {
         Some([b"+", name, b":", &destination].concat().into())
     }
 
-    /// The branch that `HEAD` will stand for, without `refs/heads/`.
+    /// The name, without `refs/heads/`, of the branch that `HEAD` will point to.
     pub(super) fn branch(&self) -> Option<&BStr> {
         let full = match self.chosen {
             Some(chosen) => chosen.name.as_bstr(),
@@ -306,7 +307,8 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// The local name that `spec` gives to a ref of the remote, if it matches and has a destination.
+/// The local name that `spec` gives to a ref of the remote, if the refspec matches and has a
+/// destination.
 fn destination(spec: &Refspec, theirs: &RemoteRef) -> Option<BString> {
     if spec.is_pattern() {
         return spec.expand(theirs.name.as_bstr())?;
@@ -317,20 +319,20 @@ fn destination(spec: &Refspec, theirs: &RemoteRef) -> Option<BString> {
     Some(local_name(ours.as_bstr()))
 }
 
-/// Returns whether the other side states which refs are symbolic. In that case all other refs are
-/// not.
+/// Returns whether the remote advertises which refs are symbolic. If so, all other refs are not
+/// symbolic.
 fn head_is_told(refs: &[RemoteRef]) -> bool {
     refs.iter().any(|found| found.symref_target.is_some())
 }
 
-/// Whether a name that the other side advertises is one that a reference can have.
+/// Whether an advertised ref name is valid.
 pub(super) fn is_usable(name: &BStr) -> bool {
     name == "HEAD"
         || (name.starts_with(b"refs/") && refs::name::is_valid(name, refs::name::Form::Full))
 }
 
 impl Work<'_> {
-    /// Returns the prefix of a branch in the new repository.
+    /// Returns the namespace of branches in the new repository.
     pub(super) fn branch_top(&self) -> Vec<u8> {
         if self.options.mirror {
             b"refs/".to_vec()

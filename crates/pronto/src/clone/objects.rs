@@ -24,7 +24,7 @@ use crate::remote::{Cuts, FetchedTips, incomplete, require, unusable};
 use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Files that are on their way to the disk.
+/// Threads that flush received files to disk.
 pub(super) struct Received(Vec<JoinHandle<Result<()>>>);
 
 impl Received {
@@ -40,7 +40,7 @@ impl Received {
         Received(threads.collect())
     }
 
-    /// Waits until all is on the disk.
+    /// Waits until all files are flushed.
     pub(super) fn wait_for_disk(self) -> Result<()> {
         for thread in self.0 {
             thread
@@ -51,14 +51,14 @@ impl Received {
     }
 }
 
-/// The objects of the new repository, and of those that it points to.
+/// Opens the objects of the new repository and of its alternates.
 pub(super) fn open(repository: &Repository) -> Result<Store> {
     let mut options = pronto_odb::Options::default();
     options.kind = repository.object_hash();
     Store::open(repository.objects_dir(), options).map_err(crate::remote::from_store)
 }
 
-/// Fetches all that is wanted; nothing if nothing is.
+/// Fetches the objects of the selected refs. Requests nothing if no ref is selected.
 pub(super) fn fetch(
     work: &Work<'_>,
     mut client: Client,
@@ -90,11 +90,12 @@ pub(super) fn fetch(
     let request = Request {
         wants,
         deepen: match client.bundle() {
-            // As in Git, a bundle ignores it.
+            // As in Git, depth limits do not apply to a bundle.
             Some(_) => Deepen::default(),
             None => work.options.deepen.clone(),
         },
-        // As in Git, although only a clone from bundles has anything that deltas may be against.
+        // As in Git, although only a clone that starts from bundles has base objects for a thin
+        // pack.
         thin_pack: true,
         include_tag: work.options.takes_one_branch(),
         no_progress: !work.options.show_progress,
@@ -107,7 +108,7 @@ pub(super) fn fetch(
     Ok(Some(received))
 }
 
-/// Returns what the refs of bundles point to, from which this clone starts.
+/// Returns the objects that the refs of downloaded bundles (`refs/bundles/`) point to.
 fn bundled_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     let mut tips = Vec::new();
     repository.refs().for_each("refs/bundles/", |found| {
@@ -162,7 +163,7 @@ fn receive(
         }
     }
     let links = Links::new(repository.object_hash(), &cut);
-    // What is left out on purpose cannot be asked for.
+    // Objects that the filter leaves out must not be reported as missing.
     let inspect: Option<&dyn Inspect> = match request.filter {
         None => Some(&links),
         Some(_) => None,
@@ -173,7 +174,7 @@ fn receive(
         &Receive {
             directory: &directory,
             repository,
-            // The pack of a bundle may need what is borrowed.
+            // The pack of a bundle may need objects of the alternates.
             existing: (is_bundle || !offered.is_empty()).then_some(&store),
             inspect,
             promisor: request.filter.as_ref().map(|_| promised(heads)),
@@ -197,7 +198,7 @@ fn receive(
     ]))
 }
 
-/// Records where the history is cut off, if it is.
+/// Records the shallow boundary in the `shallow` file, if there is one.
 fn write_cut(cut: &BTreeSet<ObjectId>, repository: &Repository) -> Result<()> {
     if cut.is_empty() {
         return Ok(());
@@ -207,7 +208,7 @@ fn write_cut(cut: &BTreeSet<ObjectId>, repository: &Repository) -> Result<()> {
     written.context(ErrorKind::Io, "could not write", &file)
 }
 
-/// Fails with the name of a missing object, if an object is missing.
+/// Checks that all objects reachable from the fetched refs exist, and names the first missing one.
 fn check(
     links: Links<'_>,
     request: &Request,
@@ -234,7 +235,7 @@ fn check(
     }
 }
 
-/// The text of a `.promisor` file: what was asked for.
+/// The content of the `.promisor` file: the refs that were requested.
 fn promised(heads: &Heads<'_>) -> Vec<u8> {
     let lines = heads
         .mapped
@@ -243,7 +244,8 @@ fn promised(heads: &Heads<'_>) -> Vec<u8> {
     lines.collect::<String>().into_bytes()
 }
 
-/// Fetches the objects `ids` by themselves, from a side that leaves them out otherwise.
+/// Fetches exactly the objects `ids` from the promisor remote, without the objects reachable from
+/// them.
 pub(super) fn fetch_exactly(
     work: &Work<'_>,
     ids: Vec<ObjectId>,

@@ -12,54 +12,57 @@ use crate::repository::RefStorage;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Whether the repository has no worktree.
+    /// Make a bare repository, without a worktree (`--bare`).
     pub bare: bool,
-    /// Whether all refs keep their names, also in later fetches; implies `bare`.
+    /// Copy all refs under their own names, now and in later fetches (`--mirror`). Implies `bare`.
     pub mirror: bool,
-    /// Whether files are checked out.
+    /// Check out `HEAD` after the clone. False means `--no-checkout`.
     pub checkout: bool,
-    /// The branch or tag to check out.
+    /// The branch or tag to check out instead of the remote `HEAD` (`--branch`).
     pub branch: Option<BString>,
-    /// Fetches only this ref or commit, and detaches `HEAD` there.
+    /// The only ref or commit to fetch. `HEAD` is detached at it (`--revision`).
     pub revision: Option<BString>,
-    /// The name of the remote.
+    /// The name of the new remote (`--origin`, `clone.defaultRemoteName`).
     pub origin: Option<BString>,
-    /// The limits of a shallow history.
+    /// The limits of a shallow clone (`--depth`, `--shallow-since`, `--shallow-exclude`).
     pub deepen: Deepen,
-    /// Whether only one branch is fetched. The default is true for a shallow clone.
+    /// Fetch only one branch (`--single-branch`). The default is true for a shallow clone.
     pub single_branch: Option<bool>,
-    /// Whether tags are fetched.
+    /// Fetch tags. False means `--no-tags`.
     pub tags: bool,
-    /// Whether only files at the top are checked out.
+    /// Check out only the files of the top directory (`--sparse`).
     pub sparse: bool,
-    /// The filter of a partial clone.
+    /// The object filter of a partial clone (`--filter`).
     pub filter: Option<BString>,
     /// Local repositories that become alternates (`--reference`, `--reference-if-able`).
     pub references: Vec<ReferenceRepository>,
     /// Whether the objects of a local repository are used in place instead of copied.
     pub shared: bool,
-    /// Whether object files of a local repository are linked or copied.
+    /// Link or copy the object files of a local repository instead of fetching a pack (`--local`,
+    /// `--no-local`). Unset, this is done if the source is a path.
     pub local: Option<bool>,
-    /// Whether these files may be hard links.
+    /// Use hard links for the object files of a local repository. False means `--no-hardlinks`.
     pub hardlinks: bool,
-    /// Settings for the new repository, `key=value`.
+    /// Settings for the new repository, as `key=value` (`--config`).
     pub config: Vec<BString>,
-    /// The directory of templates; an empty path means none.
+    /// The template directory (`--template`). An empty path means no templates.
     pub template: Option<PathBuf>,
-    /// The directory for the repository, if it is not in the worktree.
+    /// The path of the git directory, if it is outside of the worktree (`--separate-git-dir`).
     pub separate_git_dir: Option<PathBuf>,
-    /// The storage of refs. The default comes from environment and configuration, and is files
-    /// otherwise.
+    /// The ref storage format (`--ref-format`). Unset, the environment (`GIT_DEFAULT_REF_FORMAT`)
+    /// and the configuration (`init.defaultRefFormat`) decide; otherwise the format is `files`.
     pub ref_storage: Option<RefStorage>,
-    /// Whether a shallow source is refused.
+    /// Refuse to clone a shallow repository (`--reject-shallow`). Unset, `clone.rejectShallow`
+    /// decides.
     pub reject_shallow: Option<bool>,
-    /// Settings of the connection.
+    /// The settings of the connection, such as `--upload-pack`.
     pub settings: Settings,
-    /// The address of a bundle, or of a list of bundles, to start from.
+    /// The URL of a bundle or a bundle list to download first (`--bundle-uri`).
     pub bundle_uri: Option<BString>,
-    /// Values for the hooks of the other side.
+    /// Protocol-specific values for the server (`--server-option`).
     pub server_options: Vec<BString>,
-    /// Whether progress is shown; if not, the other side need not send its own.
+    /// Show progress (`--progress`). If false, the server is asked not to send its own progress
+    /// (`--quiet`).
     pub show_progress: bool,
 }
 
@@ -104,7 +107,7 @@ impl Options {
     }
 
     pub(super) fn takes_tags(&self) -> bool {
-        // As in Git, all tags come where one branch of several is checked out by name.
+        // As in Git, all tags are fetched if a branch is named without `--single-branch`.
         let by_name = self.branch.is_some() && !self.takes_one_branch();
         (self.tags || by_name) && !self.mirror && self.revision.is_none()
     }

@@ -13,34 +13,34 @@ use crate::{Error, Repository, Result, hooks};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The repository.
+    /// The new repository.
     pub repository: Repository,
-    /// The commit at which `HEAD` is detached, if it is.
+    /// The commit at which `HEAD` is detached; `None` if `HEAD` points to a branch.
     pub detached: Option<ObjectId>,
     /// Whether the checked out tree contains submodules.
     pub has_submodules: bool,
     /// Whether object files were linked or copied.
     pub was_local: bool,
-    /// Warnings.
+    /// The warnings, in order.
     pub warnings: Vec<Warning>,
-    /// Optional reference repositories that do not exist, or are not local.
+    /// Reference repositories of `--reference-if-able` that do not exist or are not local.
     pub missing_references: Vec<PathBuf>,
-    /// The result of writing the files. Empty if none were written.
+    /// The result of the checkout. Empty if no files were written.
     pub checkout: checkout_tree::Outcome,
-    /// The error that stopped the writing of files: a path is hostile, or an object is missing.
+    /// The error that stopped the checkout: a path is unsafe, or an object is missing.
     pub checkout_error: Option<Error>,
-    /// Whether files could not be checked out. The repository is complete nevertheless.
+    /// Whether the checkout failed. The repository itself is complete.
     pub checkout_failed: bool,
     /// The commit that was checked out.
     pub checked_out: Option<ObjectId>,
 }
 
 impl Outcome {
-    /// Runs the hooks `post-index-change` and `post-checkout` if files were checked out. Returns the exit
-    /// code of the latter, if it failed.
+    /// Runs the hooks `post-index-change` and `post-checkout` if files were checked out. Returns
+    /// the exit code of `post-checkout` if that hook failed.
     ///
     /// # Errors
-    /// A hook cannot be started.
+    /// Fails with `ErrorKind::Hook` if a hook cannot be started.
     pub fn run_hooks(&self) -> Result<Option<i32>> {
         match self.checked_out {
             Some(id) if !self.checkout_failed => {
@@ -52,7 +52,8 @@ impl Outcome {
     }
 }
 
-/// Runs the hook `post-index-change`: files were written, and no entry left out or taken in.
+/// Runs the hook `post-index-change` with the arguments for a written index: the worktree was
+/// updated, and no skip-worktree bit changed.
 fn tell_of_index(repository: &Repository) -> Result<()> {
     let call = hooks::Call {
         arguments: vec!["1".as_ref(), "0".as_ref()],
@@ -76,7 +77,7 @@ fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The source is not a path, so that [`local`](super::Options::local) has no effect.
+    /// The source is a URL, so that [`local`](super::Options::local) has no effect.
     LocalIgnored,
     /// The source is shallow, so that its files are not linked or copied.
     ShallowSource,
@@ -84,17 +85,17 @@ pub enum Warning {
     OptionIgnored(&'static str),
     /// The source has no refs.
     EmptyRepository,
-    /// There is no such directory of templates.
+    /// The template directory does not exist.
     MissingTemplates(PathBuf),
-    /// `init.defaultRefFormat` is no known storage.
+    /// The value of `init.defaultRefFormat` is not a known ref storage format.
     UnknownRefStorage(BString),
     /// The `HEAD` of the source names a ref that does not exist, so that no files are written.
     DanglingHead,
     /// The object to check out is a tag of a commit.
     NotACommit {
-        /// The ref or id by which it was requested.
+        /// The ref or object id that was requested.
         name: BString,
-        /// The object.
+        /// The id of the tag object.
         id: ObjectId,
     },
 }

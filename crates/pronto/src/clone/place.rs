@@ -1,5 +1,5 @@
-//! The place of a new repository: unused before, complete after, and nothing in between that looks
-//! like a repository.
+//! The directories of a new repository. They are missing or empty before the clone and complete
+//! after it; in between they do not look like a repository.
 
 use std::fs;
 use std::hash::{BuildHasher, Hasher};
@@ -19,12 +19,12 @@ pub(super) struct Place {
     pub(super) git_dir: PathBuf,
     pub(super) partial: PathBuf,
     guards: Vec<Guard>,
-    /// Directories that were there before, empty: they stay if this fails.
+    /// Empty directories that existed before. A failed clone keeps them.
     existed: Vec<PathBuf>,
 }
 
 impl Place {
-    /// Sees that the place is free.
+    /// Checks that the directories of the worktree and the repository are missing or empty.
     pub(super) fn check(
         directory: &Path,
         options: &Options,
@@ -65,7 +65,7 @@ impl Place {
         })
     }
 
-    /// Makes the directories in which the new repository is put together.
+    /// Creates the temporary directory in which the new repository is built, and the worktree.
     pub(super) fn occupy(mut self) -> Result<Self> {
         if let Some(work_tree) = &self.work_tree {
             let existed = self.existed.contains(work_tree);
@@ -85,7 +85,7 @@ impl Place {
         Ok(self)
     }
 
-    /// Opens the repository while it has no name.
+    /// Opens the repository at its temporary path.
     pub(super) fn open_partial(&self, environment: &Environment) -> Result<Repository> {
         let Some(work_tree) = &self.work_tree else {
             return Repository::open(&self.partial, environment);
@@ -96,7 +96,7 @@ impl Place {
         Repository::discover(work_tree, &environment)
     }
 
-    /// Gives the repository its name: from here on it exists.
+    /// Renames the temporary directory to the final path: from then on the repository exists.
     pub(super) fn name(&mut self) -> Result<()> {
         let message = "could not put the new repository at";
         fs::rename(&self.partial, &self.git_dir).context(ErrorKind::Io, message, &self.git_dir)?;
@@ -113,18 +113,18 @@ impl Place {
         Ok(())
     }
 
-    /// Removes all that was made.
+    /// Removes everything that the clone created.
     pub(super) fn give_up(mut self) {
         self.guards.clear();
         for path in &self.existed {
-            // It was there before, empty.
+            // The directory existed before, and was empty.
             let _ = fs::create_dir_all(path);
         }
     }
 }
 
-/// Returns an unpredictable name beside `git_dir`. A checked out tree could contain files for a
-/// directory with a known name.
+/// Returns an unpredictable path beside `git_dir`. If the name were known, a checked out tree could
+/// contain files for it.
 fn partial_name(git_dir: &Path) -> PathBuf {
     let random = std::hash::RandomState::new();
     let (first, second) = (random.hash_one(0), random.build_hasher().finish());

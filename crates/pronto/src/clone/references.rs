@@ -18,17 +18,17 @@ use crate::{Error, ErrorKind, Repository, Result};
 pub(super) struct Head {
     /// The full name of the branch, or `HEAD` if it is detached.
     pub(super) name: BString,
-    /// The commit, if there is one.
+    /// The commit of `HEAD`, if there is one.
     pub(super) id: Option<ObjectId>,
-    /// The commit at which it is detached, if it is.
+    /// The commit at which `HEAD` is detached; `None` if `HEAD` points to a branch.
     pub(super) detached: Option<ObjectId>,
-    /// The warning about the object that leads to that commit.
+    /// The warning that the requested object is a tag and not the commit itself.
     pub(super) warning: Option<Warning>,
     /// Whether the remote has refs, but not the one that `HEAD` points to.
     pub(super) is_dangling: bool,
 }
 
-/// Writes all references: those of the other side at once, `HEAD` last.
+/// Writes all refs: first those of the remote in one transaction, then `HEAD`.
 pub(super) fn write(
     work: &Work<'_>,
     heads: &Heads<'_>,
@@ -40,7 +40,7 @@ pub(super) fn write(
         let Some(ours) = &mapped.ours else {
             continue;
         };
-        // So a server lists a ref that is broken there.
+        // A server advertises a broken ref with the null object id.
         if mapped.id.is_null() {
             let message = format!("'{ours}' has neither a valid OID nor a target");
             return Err(Error::new(ErrorKind::Reference, message));
@@ -56,7 +56,7 @@ pub(super) fn write(
             log_from: None,
         });
     }
-    // As in Git, the file for them is there even without one.
+    // As in Git, `packed-refs` is written even if there are no refs.
     if !heads.is_empty {
         first.commit_initial()?;
     }
@@ -68,7 +68,7 @@ pub(super) fn write(
     write_head(work, heads, repository, store)
 }
 
-/// Tags that came along with the one branch that was asked for.
+/// Writes the tags that point into the history of the only branch that was fetched.
 fn write_followed_tags(
     heads: &Heads<'_>,
     repository: &Repository,
@@ -96,7 +96,7 @@ fn write_followed_tags(
     tags.commit()
 }
 
-/// `refs/remotes/origin/HEAD`.
+/// Writes the symref `refs/remotes/NAME/HEAD` of the new remote.
 fn write_remote_head(
     work: &Work<'_>,
     heads: &Heads<'_>,
@@ -179,7 +179,7 @@ fn write_head(
     })
 }
 
-/// Lets `HEAD` be symbolic, without a log entry.
+/// Makes `HEAD` a symref to `name`, without a reflog entry.
 fn set_symbolic_head(repository: &Repository, name: &RefName) -> Result<()> {
     if repository.format().ref_storage == RefStorage::Reftable {
         let mut transaction = repository.transaction();

@@ -1,4 +1,4 @@
-//! Directories, templates and configuration of the new repository.
+//! Creates the directories, templates and configuration of the new repository.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::repository::RefStorage;
 use crate::{Error, ErrorKind, Repository, Result, config, repository};
 use pronto_repository::shared::Sharing;
 
-/// Variables that name another repository than the new one.
+/// Environment variables that would select another repository than the new one.
 pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -32,7 +32,8 @@ pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
 ];
 
 impl Work<'_> {
-    /// Directories, templates and configuration. Adds a warning if the template is not there.
+    /// Creates the directories, copies the templates and writes the configuration. Adds a warning
+    /// if the template directory does not exist.
     pub(super) fn make_repository(
         &self,
         client: &Client,
@@ -59,7 +60,7 @@ impl Work<'_> {
         init::make_object_directories(&git_dir.join("objects"))?;
         self.write_config(&git_dir.join("config"), client, heads)?;
         let head = git_dir.join("HEAD");
-        // Files: replaced once it is known what there is.
+        // The placeholder that Git uses; replaced when the branch of `HEAD` is known.
         fs::write(&head, "ref: refs/heads/.invalid\n").context(
             ErrorKind::Io,
             "could not write",
@@ -71,7 +72,7 @@ impl Work<'_> {
         let options = self.options;
         let mut settings = Settings::read(file)?;
         let hash = client.object_format();
-        // As in Git, it is kept even if the other side does not know it.
+        // As in Git, the filter is recorded even if the server does not support filters.
         let filter = self.options.filter.as_ref();
         self.set_format(&mut settings, hash);
         let abilities = init::probe(file.parent().unwrap_or(file))?;
@@ -127,20 +128,21 @@ impl Work<'_> {
         fs::write(file, text).context(ErrorKind::Io, "could not write", file)
     }
 
-    /// Sets the version of the format and the storage of refs.
+    /// Sets the repository format version, the object format and the ref storage format.
     fn set_format(&self, settings: &mut Settings, hash: Kind) {
         let has_tables = self.storage.storage == RefStorage::Reftable;
         let is_newer = hash != Kind::Sha1 || self.options.filter.is_some() || has_tables;
         let version = if is_newer { "1" } else { "0" };
         if has_tables {
-            // This section comes first, as Git writes it.
+            // This section is the first one, as in a file that Git writes.
             let name = self.storage.storage.name();
             settings.set("extensions.refstorage", name.into());
         }
         settings.set("core.repositoryformatversion", version.into());
     }
 
-    /// Records what the first branch follows. As in Git, that comes last in the configuration.
+    /// Records the upstream of the first branch (`branch.NAME.remote`, `branch.NAME.merge`). As in
+    /// Git, these settings are the last in the file.
     pub(super) fn follow(&self, repository: &Repository, heads: &Heads<'_>) -> Result<()> {
         let Some(branch) = heads.branch().filter(|_| !self.options.is_bare()) else {
             return Ok(());
@@ -169,7 +171,7 @@ impl Work<'_> {
 struct Settings(Document);
 
 impl Settings {
-    /// Reads the part of `file` that a template added, if there is one.
+    /// Reads the configuration that a template put into `file`, if there is any.
     fn read(file: &Path) -> Result<Self> {
         let document = Document::parse(fs::read(file).unwrap_or_default());
         let document = document.map_err(|bad| {

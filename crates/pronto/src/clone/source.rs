@@ -12,12 +12,12 @@ use crate::{Error, ErrorKind, Result, path};
 /// The source of a clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
-    /// The URL to record in the new repository: an address, or an absolute path with the links
-    /// through which the caller came to the current directory.
+    /// The URL to record as `remote.NAME.url`: a URL, or an absolute path in which the symbolic
+    /// links of the caller's current directory are kept.
     pub(super) url: BString,
-    /// The repository itself, if it is on this machine and was named by its path.
+    /// The git directory of the source, if the source is a local path.
     pub(super) local: Option<PathBuf>,
-    /// The bundle, if the path leads to one, or to another file.
+    /// The path of the bundle, if the source is a file.
     pub(super) bundle: Option<PathBuf>,
 }
 
@@ -48,16 +48,18 @@ impl Source {
     }
 }
 
-/// Checks that `name` can be the source of a clone: a repository or a bundle at this path, or an address, which is not
-/// contacted. Looks at up to six files.
+/// Checks that `name` can be the source of a clone: the path of a repository or a bundle, or a URL.
+/// A URL is not contacted. Costs up to six file system lookups.
 ///
 /// # Errors
-/// [`InvalidInput`](ErrorKind::InvalidInput): it is a path at which there is no repository and no bundle.
+/// Fails with [`ErrorKind::InvalidInput`] if `name` is a path with neither a repository nor a
+/// bundle.
 pub fn check_source(name: &BStr, environment: &Environment) -> Result<()> {
     Source::find(name, environment).map(drop)
 }
 
-/// The repository that `given` stands for: itself, or with one of the usual endings.
+/// Returns the git directory that `given` names: below the path (`/.git`), the path itself, or the
+/// path with the ending `.git`.
 pub(crate) fn repository_at(given: &Path, environment: &Environment) -> Option<PathBuf> {
     for ending in ["/.git", "", ".git/.git", ".git"] {
         let candidate = with_ending(given, ending);
@@ -73,7 +75,7 @@ pub(crate) fn repository_at(given: &Path, environment: &Environment) -> Option<P
     None
 }
 
-/// The file that `given` stands for: itself, or with the usual ending of a bundle.
+/// Returns the file that `given` names: the path with the ending `.bundle`, or the path itself.
 fn bundle_at(given: &Path) -> Option<PathBuf> {
     [".bundle", ""]
         .map(|ending| with_ending(given, ending))
@@ -81,7 +83,7 @@ fn bundle_at(given: &Path) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// Whether `name` stands for a bundle, or for another file, and not for a repository.
+/// Returns whether `name` is the path of a bundle, or of another file, and not of a repository.
 pub fn is_bundle(name: &BStr, environment: &Environment) -> bool {
     let given = environment.absolute(path::borrow(name));
     repository_at(&given, environment).is_none() && bundle_at(&given).is_some()
@@ -93,7 +95,7 @@ fn with_ending(given: &Path, ending: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// Follows a file with `gitdir: PATH`.
+/// Follows a gitfile (`gitdir: PATH`) to the git directory.
 fn linked(file: &Path, environment: &Environment) -> Option<PathBuf> {
     let text = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
     let target = path::borrow(text.strip_prefix(b"gitdir: ")?.trim_end());
@@ -101,10 +103,11 @@ fn linked(file: &Path, environment: &Environment) -> Option<PathBuf> {
     is_git_dir(&target, environment).then_some(target)
 }
 
-/// Returns the default name of the directory for a clone of `name`.
+/// Returns the default name of the directory for a clone of `name`, as `git clone` derives it from
+/// the URL.
 ///
 /// # Errors
-/// No name can be derived from it.
+/// Fails with [`ErrorKind::InvalidInput`] if no directory name can be derived from `name`.
 pub fn guess_directory(name: &BStr, bare: bool) -> Result<BString> {
     guess(name, b".git", bare)
 }
@@ -112,7 +115,7 @@ pub fn guess_directory(name: &BStr, bare: bool) -> Result<BString> {
 /// Returns the default name of the directory for a clone of the bundle `name`.
 ///
 /// # Errors
-/// No name can be derived from it.
+/// Fails with [`ErrorKind::InvalidInput`] if no directory name can be derived from `name`.
 pub fn guess_directory_of_bundle(name: &BStr, bare: bool) -> Result<BString> {
     guess(name, b".bundle", bare)
 }
@@ -123,7 +126,7 @@ fn guess(name: &BStr, ending: &[u8], bare: bool) -> Result<BString> {
         Some(at) => &name[at + 3..],
         None => name.as_bytes(),
     };
-    // A login in front of the host is no part of the name.
+    // A login before the host is not part of the name.
     let host_end = without_scheme
         .find_byte(b'/')
         .unwrap_or(without_scheme.len());
@@ -153,7 +156,7 @@ fn guess(name: &BStr, ending: &[u8], bare: bool) -> Result<BString> {
                        Please specify a directory on the command line";
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
-    // Control characters and blanks become single blanks.
+    // Each run of control characters and white space becomes a single space.
     let mut clean = Vec::with_capacity(base.len() + 4);
     for &byte in base {
         let byte = if byte < b' ' { b' ' } else { byte };

@@ -1,4 +1,5 @@
-//! Adding remotes, and choosing the branches that they track.
+//! Adds remotes, and chooses the branches that they track (`git remote add`,
+//! `git remote set-branches`).
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -8,15 +9,16 @@ use crate::refs::RefName;
 use crate::remote::{Remote, Tags, is_valid_name};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The direction in which a remote is a mirror.
+/// The direction in which a remote is a mirror (`--mirror`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mirror {
-    /// Its refs are fetched as they are.
+    /// All refs of the remote are fetched under their own names (`--mirror=fetch`).
     Fetch,
-    /// All refs of this repository are pushed to it.
+    /// All refs of this repository are pushed to the remote under their own names
+    /// (`--mirror=push`).
     Push,
-    /// Both.
+    /// The remote is a mirror for fetches and for pushes (`--mirror`).
     Both,
 }
 
@@ -30,24 +32,25 @@ impl Mirror {
     }
 }
 
-/// A remote to be added.
+/// The remote to add, with the options of `git remote add`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AddOptions {
-    /// Its name.
+    /// The name of the new remote.
     pub name: BString,
-    /// Its URL.
+    /// The URL of the new remote.
     pub url: BString,
-    /// The branches to track; all if there are none.
+    /// The branches to track (`-t`); if empty, all branches.
     pub branches: Vec<BString>,
-    /// Whether it is a mirror.
+    /// Make the remote a mirror (`--mirror`).
     pub mirror: Option<Mirror>,
-    /// Which tags a fetch takes: all or none.
+    /// The tags that a fetch takes (`--tags`, `--no-tags`); unset, those that point into fetched
+    /// history.
     pub tags: Option<Tags>,
 }
 
 impl AddOptions {
-    /// A remote that all branches are fetched from.
+    /// Returns options for a remote whose branches are all fetched.
     pub fn new(name: impl Into<BString>, url: impl Into<BString>) -> Self {
         AddOptions {
             name: name.into(),
@@ -59,12 +62,13 @@ impl AddOptions {
     }
 }
 
-/// Adds a remote to the configuration. The caller has checked with [`find`](super::find) that there
-/// is none of this name.
+/// Adds a remote to the configuration. The caller has checked with [`find`](super::find) that no
+/// remote of this name exists.
 ///
 /// # Errors
-/// The name is invalid or conflicts with that of another remote, options contradict each other, or
-/// the configuration file cannot be changed.
+/// Fails with [`ErrorKind::InvalidInput`] if the name is invalid or conflicts with the name of
+/// another remote, or if options contradict each other, and with `ErrorKind::Config` if the
+/// configuration file cannot be changed.
 pub fn add(repository: &Repository, options: &AddOptions) -> Result<()> {
     check(repository, options)?;
     let name = options.name.as_bstr();
@@ -123,7 +127,7 @@ fn append_branch(
     file::append(repository, document, &change)
 }
 
-/// The refspec that fetches `branch` of the remote `name`.
+/// The refspec that fetches `branch` from the remote `name`.
 fn spec(name: &BStr, branch: &BString, is_mirror: bool) -> BString {
     match is_mirror {
         true => format!("+refs/{branch}:refs/{branch}").into(),
@@ -158,11 +162,12 @@ fn check(repository: &Repository, options: &AddOptions) -> Result<()> {
     Ok(())
 }
 
-/// Sets which branches a fetch from `remote` takes. With `keep`, those that it takes so far stay.
-/// Returns false, without a change, if there are none that could be replaced.
+/// Sets the branches that a fetch from `remote` takes (`git remote set-branches`). With `keep`, the
+/// branches are added to the current ones (`--add`). Returns false, without a change, if there are
+/// no refspecs to replace.
 ///
 /// # Errors
-/// The configuration file cannot be changed.
+/// Fails if the configuration file cannot be changed.
 pub fn track_branches(
     repository: &Repository,
     remote: &Remote,
@@ -190,14 +195,14 @@ pub fn track_branches(
     })
 }
 
-/// The tracking ref of the branch `branch` of the remote `name`.
+/// The name of the remote-tracking ref of `branch` of the remote `name`.
 pub(super) fn tracking_ref(name: &BStr, branch: &BStr) -> BString {
     [b"refs/remotes/", name.as_bytes(), b"/", branch.as_bytes()]
         .concat()
         .into()
 }
 
-/// The same as a checked name; `None` if it cannot be one.
+/// The name of the remote-tracking ref as a checked [`RefName`]; `None` if the name is invalid.
 pub(super) fn tracking_name(name: &BStr, branch: &BStr) -> Option<RefName> {
     RefName::new(tracking_ref(name, branch)).ok()
 }

@@ -8,18 +8,18 @@ use crate::config::{Key, canonical, value};
 use crate::{Repository, Result};
 use pronto_repository::Notice;
 
-/// The way in which a pull changes a branch.
+/// The mode in which `git pull` integrates into a branch (`branch.NAME.rebase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rebase {
-    /// A pull merges.
+    /// A pull merges (`false`).
     #[default]
     No,
-    /// A pull rebases.
+    /// A pull rebases (`true`).
     Yes,
-    /// A pull rebases, with an editor for the list of commits.
+    /// A pull rebases interactively (`interactive`).
     Interactive,
-    /// A pull rebases and keeps merges.
+    /// A pull rebases and recreates merge commits (`merges`).
     Merges,
 }
 
@@ -39,26 +39,26 @@ impl Rebase {
     }
 }
 
-/// A local branch and what is configured for it.
+/// A local branch with its settings (`branch.NAME.*`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Branch {
-    /// Its short name.
+    /// The name of the branch, without `refs/heads/`.
     pub name: BString,
-    /// The remote that it follows.
+    /// The upstream remote (`branch.NAME.remote`).
     pub remote: Option<BString>,
-    /// The remote that it is pushed to.
+    /// The remote for pushes (`branch.NAME.pushRemote`).
     pub push_remote: Option<BString>,
-    /// The branches of the remote that a pull takes, by their short names.
+    /// The branches of the remote that a pull merges (`branch.NAME.merge`), without `refs/heads/`.
     pub merges: Vec<BString>,
-    /// The way in which a pull changes it.
+    /// The mode in which a pull integrates into the branch (`branch.NAME.rebase`).
     pub rebase: Rebase,
 }
 
-/// All configured branches, sorted by name. Doubtful settings are reported.
+/// Reads all configured branches, sorted by name. Sends a notice for each unusual setting.
 ///
 /// # Errors
-/// A setting lacks a value.
+/// Fails if a setting lacks a value.
 pub(super) fn read(repository: &Repository) -> Result<Vec<Branch>> {
     let mut branches: BTreeMap<BString, Branch> = BTreeMap::new();
     for entry in repository.config().iter() {
@@ -105,7 +105,7 @@ pub(super) fn read(repository: &Repository) -> Result<Vec<Branch>> {
     Ok(branches.into_values().collect())
 }
 
-/// The name of a branch without `refs/heads/`.
+/// Returns the name of a branch without `refs/heads/`.
 pub(super) fn short(name: &[u8]) -> &[u8] {
     name.strip_prefix(b"refs/heads/").unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! The configuration file of a repository, as changes of remotes edit it.
+//! Edits of the repository's configuration file for changes of remotes.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -18,11 +18,12 @@ pub(super) fn cannot_unset(key: &BStr) -> String {
     format!("could not unset '{key}'")
 }
 
-/// Edits the configuration file of `repository`. `failure` is the message of the failure if the file
-/// cannot be locked, read or written.
+/// Edits the configuration file of `repository` under its lock. `failure` is the error message if
+/// the file cannot be locked, read or written.
 ///
 /// # Errors
-/// That is the case, or `change` fails: then the file stays as it was.
+/// Fails with `failure` as message if the file cannot be locked, read or written, or with the error
+/// of `change`. The file is unchanged then.
 pub(super) fn edit<T>(
     repository: &Repository,
     failure: &str,
@@ -38,10 +39,11 @@ pub(super) fn edit<T>(
     })
 }
 
-/// Sets `key` to `value` in place of the value that `counts`.
+/// Sets `key` to `value`, replacing the value for which `counts` returns true.
 ///
 /// # Errors
-/// Several values count. The error is reported as Git does it.
+/// Fails with [`ErrorKind::Refused`] if several values match. The error is reported with Git's
+/// message.
 pub(super) fn set(
     repository: &Repository,
     document: &mut Document,
@@ -55,16 +57,16 @@ pub(super) fn set(
         .map_err(|refusal| refused(repository, key, refusal, cannot_set(key, value)))
 }
 
-/// A value to be set.
+/// A setting to write, with the values that it replaces.
 pub(super) struct Set<'a> {
     pub(super) key: &'a BStr,
     pub(super) value: &'a BStr,
 }
 
-/// Adds `value` to those of `key`; an empty one is replaced.
+/// Adds `value` to the values of `key`. An empty value is replaced.
 ///
 /// # Errors
-/// As for [`set`].
+/// The same as for [`set`].
 pub(super) fn append(
     repository: &Repository,
     document: &mut Document,
@@ -73,7 +75,7 @@ pub(super) fn append(
     set(repository, document, change, |value| value.is_empty())
 }
 
-/// Removes all values of `key` that `counts`. Returns whether there were any.
+/// Removes all values of `key` for which `counts` returns true. Returns whether there were any.
 pub(super) fn unset_all(
     document: &mut Document,
     key: &BStr,
@@ -86,7 +88,7 @@ pub(super) fn unset_all(
 /// Removes the only value of `key`, if there is one.
 ///
 /// # Errors
-/// There are several.
+/// Fails with [`ErrorKind::Refused`] if there are several values.
 pub(super) fn unset(repository: &Repository, document: &mut Document, key: &BStr) -> Result<()> {
     check(key, || cannot_unset(key))?;
     match document.unset(key, false, |_| true) {
@@ -98,7 +100,7 @@ pub(super) fn unset(repository: &Repository, document: &mut Document, key: &BStr
     }
 }
 
-/// Checks that a file can hold `key`.
+/// Checks that `key` is a valid configuration key.
 fn check(key: &BStr, failure: impl Fn() -> String) -> Result<()> {
     match canonical(key) {
         Ok(_) => Ok(()),
@@ -117,11 +119,11 @@ fn refused(repository: &Repository, key: &BStr, refusal: Refusal, failure: Strin
     Error::new(ErrorKind::Refused, failure)
 }
 
-/// Changes `remote.pushDefault` from `old` to `new`, or removes it, if the repository configures it.
-/// Returns one that another file configures.
+/// Changes `remote.pushDefault` from `old` to `new`, or removes the setting, if the repository's
+/// file configures it. Returns the setting of another file that still names `old`.
 ///
 /// # Errors
-/// The file configures it several times.
+/// Fails if the file has several values of `remote.pushDefault`.
 pub(super) fn change_push_default(
     repository: &Repository,
     document: &mut Document,

@@ -1,4 +1,4 @@
-//! The symbolic ref `refs/remotes/NAME/HEAD`.
+//! Sets and deletes the symref `refs/remotes/NAME/HEAD` (`git remote set-head`).
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -12,33 +12,34 @@ use crate::refs::{Expected, Target};
 use crate::remote::{FollowHead, Remote};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The effect of setting the ref.
+/// The change of `refs/remotes/NAME/HEAD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeadChange {
-    /// The ref was there and had this target.
+    /// The ref already pointed to the requested branch.
     Unchanged,
     /// The ref is new.
     Created,
-    /// The ref pointed to another branch of the remote, with this short name.
+    /// The ref pointed to another branch of the remote, given without `refs/heads/`.
     Changed(BString),
-    /// The ref pointed to this one, which is none of the remote.
+    /// The ref pointed to this ref, which is not a remote-tracking branch of the remote.
     Foreign(BString),
-    /// The ref was not symbolic but held this object.
+    /// The ref was not symbolic, and had this object id.
     Detached(ObjectId),
 }
 
-/// The branches that `HEAD` of `remote` may point to. More than one if the server does not tell the
-/// target and several branches have the same commit.
+/// Queries the remote for the branches to which its `HEAD` may point
+/// (`git remote set-head --auto`). There are several if the server does not advertise the target
+/// and several branches have the same commit.
 ///
 /// # Errors
-/// The remote cannot be reached.
+/// Fails if the remote cannot be reached.
 pub fn heads(repository: &Repository, remote: &Remote, watch: &Watch<'_>) -> Result<Vec<BString>> {
     let refs = server::refs(repository, remote, watch)?;
     Ok(of_refs(&refs))
 }
 
-/// The same by the refs of the remote.
+/// Returns the branches to which `HEAD` may point, given the refs of the remote.
 pub(super) fn of_refs(refs: &[RemoteRef]) -> Vec<BString> {
     let Some(head) = refs.iter().find(|found| found.name == "HEAD") else {
         return Vec::new();
@@ -56,10 +57,12 @@ pub(super) fn of_refs(refs: &[RemoteRef]) -> Vec<BString> {
         .collect()
 }
 
-/// Lets `refs/remotes/NAME/HEAD` point to `branch` of the remote.
+/// Points `refs/remotes/NAME/HEAD` to `branch` of the remote.
 ///
 /// # Errors
-/// The branch is not known here, or the ref cannot be written.
+/// Fails with [`ErrorKind::UnknownRevision`] if the branch has no remote-tracking ref, with
+/// [`ErrorKind::Hook`] if a hook refuses the change, and with `ErrorKind::Reference` if the ref
+/// cannot be written.
 pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Result<HeadChange> {
     let name = remote.name.as_bstr();
     let head = tracking_ref(name, "HEAD".into());
@@ -99,7 +102,8 @@ pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Resu
     Ok(change)
 }
 
-/// A fetch that follows `HEAD` of the remote would undo the choice, so that it only warns from now on.
+/// Changes `remote.NAME.followRemoteHEAD` from `always` to `warn`. Otherwise the next fetch would
+/// undo the user's choice.
 fn warn_only(repository: &Repository, name: &BStr) -> Result<()> {
     let key = key(name, "followremotehead");
     let change = Set {
@@ -115,7 +119,8 @@ fn warn_only(repository: &Repository, name: &BStr) -> Result<()> {
 /// Removes `refs/remotes/NAME/HEAD`, if it exists.
 ///
 /// # Errors
-/// The ref cannot be removed.
+/// Fails with [`ErrorKind::Hook`] if a hook refuses the deletion, or with `ErrorKind::Reference` if
+/// the ref cannot be deleted.
 pub fn delete_head(repository: &Repository, name: &BStr) -> Result<()> {
     let head = tracking_ref(name, "HEAD".into());
     let mut transaction = repository.transaction();

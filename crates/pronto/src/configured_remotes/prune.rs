@@ -1,4 +1,4 @@
-//! Removing the tracking refs of branches that a remote no longer has: `git remote prune`.
+//! Removes the remote-tracking refs of branches that a remote no longer has: `git remote prune`.
 
 use bstr::BString;
 use pronto_io::watch::Watch;
@@ -8,22 +8,23 @@ use super::{server, state};
 use crate::remote::{Dangling, Remote, dangling_refs};
 use crate::{Error, Repository, Result};
 
-/// The tracking refs that were removed, or would be.
+/// The stale remote-tracking refs that were deleted, or would be with `--dry-run`.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Pruned {
-    /// Their full names.
+    /// The full names of the stale remote-tracking refs.
     pub refs: Vec<BString>,
-    /// The symbolic refs that lead to one of them.
+    /// The symrefs that point to one of `refs`.
     pub dangling: Vec<Dangling>,
-    /// The reason why the refs are still there, if they could not be removed.
+    /// The error because of which the refs could not be deleted, if there was one.
     pub failure: Option<Error>,
 }
 
-/// Removes the tracking refs of branches that `remote` no longer has; with `dry_run`, only finds them.
+/// Deletes the remote-tracking refs of branches that `remote` no longer has. With `dry_run`
+/// (`--dry-run`), only finds them.
 ///
 /// # Errors
-/// The remote cannot be reached, or a ref cannot be read or removed.
+/// Fails if the remote cannot be reached, or if a ref cannot be read.
 pub fn prune(
     repository: &Repository,
     remote: &Remote,

@@ -1,4 +1,4 @@
-//! The refs that a push to a remote would change.
+//! The refs that a push to a remote would update, for `git remote show`.
 
 use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
@@ -17,29 +17,30 @@ pub enum PushState {
     Create,
     /// The ref would be deleted.
     Delete,
-    /// The ref has the value already.
+    /// The ref already has the new value.
     UpToDate,
-    /// The ref would move forward.
+    /// The ref would be fast-forwarded.
     FastForward,
-    /// The ref has commits that are not here.
+    /// The update is not a fast-forward: the ref has commits that the local branch lacks.
     OutOfDate,
 }
 
-/// A ref, or a refspec, that a push concerns.
+/// A ref that a push would update, or a configured push refspec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pushed {
-    /// The source: a short name, or `(matching)` or `(delete)`.
+    /// The source: an abbreviated ref name, or `(matching)` or `(delete)`.
     pub source: BString,
-    /// The name on the other side.
+    /// The abbreviated name of the ref of the remote.
     pub destination: BString,
-    /// Whether the change is forced.
+    /// Whether updates that are not fast-forwards are allowed (`+` in the refspec).
     pub forced: bool,
-    /// The effect; `None` if the remote was not asked.
+    /// The effect of the push; `None` if the remote was not queried.
     pub state: Option<PushState>,
 }
 
-/// The refs that a push to `destination` would change, with `refs` as those of the other side.
+/// Returns the refs that a push to `destination` would update, where `refs` are the refs of the
+/// remote.
 pub(super) fn matched(
     repository: &Repository,
     destination: &Destination,
@@ -80,7 +81,7 @@ fn state(repository: &Repository, old: ObjectId, new: ObjectId) -> Result<PushSt
     })
 }
 
-/// The refspecs of `destination` as they are configured.
+/// Returns the configured push refspecs of `destination`.
 pub(super) fn configured(destination: &Destination) -> Vec<Pushed> {
     let matching = || Pushed {
         source: "(matching)".into(),

@@ -1,4 +1,4 @@
-//! Removing remotes with their settings and tracking refs.
+//! Removes remotes with their settings and remote-tracking refs (`git remote remove`).
 
 use std::ops::ControlFlow;
 
@@ -8,21 +8,24 @@ use super::{StaleDefault, branches, file};
 use crate::remote::Remote;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The result of removing a remote: the refs and settings that stay.
+/// The refs and settings that remain after a remote was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removed {
-    /// Local branches, by their short names, that its refspecs made.
+    /// The local branches, without `refs/heads/`, that a refspec of the remote updates. They are
+    /// not deleted.
     pub kept_branches: Vec<BString>,
-    /// The configured default of pushes, if another file than the repository's names the remote.
+    /// The `remote.pushDefault` that names the remote in another file than the repository's.
     pub push_default: Option<StaleDefault>,
 }
 
-/// Removes `remote`: its tracking refs, the settings of branches that name it, and its own settings.
-/// Refs that another remote makes, too, stay.
+/// Removes `remote`: its remote-tracking refs, the settings of branches that name it, and its own
+/// settings. Keeps the refs that are also remote-tracking refs of another remote.
 ///
 /// # Errors
-/// A ref cannot be removed, the configuration file cannot be changed, or a file describes the remote.
+/// Fails with [`ErrorKind::Reference`] if a ref cannot be deleted, and with [`ErrorKind::Config`]
+/// if the configuration file cannot be changed or the remote is configured in a file below
+/// `remotes/` or `branches/`.
 pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
     let name = remote.name.as_bstr();
     let mut removed = Removed::default();
@@ -55,7 +58,7 @@ pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
     Ok(removed)
 }
 
-/// The tracking refs of `remote` alone.
+/// Returns the refs that are remote-tracking refs of `remote` and of no other remote.
 fn tracking_refs(
     repository: &Repository,
     remote: &Remote,
@@ -82,7 +85,7 @@ fn tracking_refs(
     Ok(gone)
 }
 
-/// Whether a refspec of `remote` makes the ref `name`.
+/// Whether a refspec of `remote` has `name` as destination.
 fn makes(remote: &Remote, name: &BStr) -> bool {
     let specs = remote.fetch.iter().filter(|spec| !spec.negative);
     specs

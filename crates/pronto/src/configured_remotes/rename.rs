@@ -1,4 +1,4 @@
-//! Renaming remotes with their settings and tracking refs.
+//! Renames remotes with their settings and remote-tracking refs (`git remote rename`).
 
 use std::ops::ControlFlow;
 
@@ -12,23 +12,27 @@ use crate::refs::{Broken, Prepared, RefName, Reference, Rename, Target};
 use crate::remote::{Remote, is_valid_name};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The result of renaming a remote: the settings that stay.
+/// The settings that still have the old name after a remote was renamed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Renamed {
-    /// Refspecs that do not have the usual destination, and stay.
+    /// The fetch refspecs that were kept because their destination is not `refs/remotes/OLD/`.
     pub unchanged_refspecs: Vec<BString>,
-    /// The configured default of pushes, if another file than the repository's names the remote.
+    /// The `remote.pushDefault` that names the remote in another file than the repository's.
     pub push_default: Option<StaleDefault>,
 }
 
-/// Renames `remote` to `new`: its settings, the settings of branches that name it, and its tracking
-/// refs with their reflogs. If a file describes the remote, and `new` is its name, the settings move
-/// to the configuration.
+/// Renames `remote` to `new`: its settings, the settings of branches that name it, and its
+/// remote-tracking refs with their reflogs. If the remote is configured in a file below `remotes/`
+/// or `branches/`, and `new` is its current name, its settings are moved to the configuration file.
 ///
 /// # Errors
-/// The name is invalid or in use, a ref cannot be renamed, or the configuration cannot be changed.
-/// [`ErrorKind::NameConflict`] if new names of refs conflict with old ones. Nothing has changed then.
+/// - [`ErrorKind::InvalidInput`] if the name is invalid or in use.
+/// - [`ErrorKind::NameConflict`] if new names of refs conflict with existing refs. Nothing has
+///   changed then.
+/// - [`ErrorKind::Hook`] if a hook refuses the change of refs.
+/// - [`ErrorKind::Config`] if the configuration cannot be changed.
+/// - [`ErrorKind::Interrupted`] if the operation is interrupted.
 pub fn rename(
     repository: &Repository,
     remote: &Remote,
@@ -84,13 +88,13 @@ struct Renaming<'a> {
 }
 
 impl<'a> Renaming<'a> {
-    /// The place of the tracking refs of the remote `name`.
+    /// The namespace `refs/remotes/NAME/` of the remote-tracking refs.
     fn place(name: &BStr) -> BString {
         [b"refs/remotes/", name.as_bytes(), b"/"].concat().into()
     }
 
-    /// The refspec `spec` with the new name in its destination; `None` if it does not have the old one
-    /// there.
+    /// Returns `spec` with the new name in its destination; `None` if the destination does not
+    /// contain the old name.
     fn changed(&self, spec: &BStr) -> Option<BString> {
         let place = |name: &BStr| [b":", Self::place(name).as_bytes()].concat();
         let (old, new) = (place(self.remote.name.as_bstr()), place(self.new));
@@ -103,14 +107,15 @@ impl<'a> Renaming<'a> {
         )
     }
 
-    /// The refspecs as they are configured.
+    /// Returns the configured fetch refspecs.
     fn refspecs(&self) -> Vec<BString> {
         let key = key(self.remote.name.as_bstr(), "fetch");
         let specs = self.repository.config().strings(key);
         specs.map(BStr::to_owned).collect()
     }
 
-    /// Prepares the renaming of all tracking refs; `None` if no refspec makes them.
+    /// Prepares the transaction that renames all remote-tracking refs; `None` if no refspec has
+    /// destinations below `refs/remotes/OLD/`.
     fn prepare_refs(&self, watch: &Watch<'_>) -> Result<Option<Prepared<'a>>> {
         if !self
             .refspecs()
@@ -139,7 +144,7 @@ impl<'a> Renaming<'a> {
         Ok(Some(prepared))
     }
 
-    /// All refs at `place`, dangling ones as well.
+    /// Returns all refs below `place`, including dangling symrefs.
     fn references(&self, place: &BString) -> Result<Vec<Reference>> {
         let refs = self.repository.refs();
         let mut names = Vec::new();
@@ -155,7 +160,8 @@ impl<'a> Renaming<'a> {
         found.flatten().collect()
     }
 
-    /// The new name and target of `reference`. A symbolic ref to another one of the remote follows it.
+    /// Returns the new name and target of `reference`. The target of a symref is renamed, too, if
+    /// it is a remote-tracking ref of the same remote.
     fn renaming_of(&self, reference: Reference) -> Result<Rename> {
         let moved = |name: &BStr| -> Option<BString> {
             let rest = name.strip_prefix(&Self::place(self.remote.name.as_bstr())[..])?;
@@ -227,7 +233,8 @@ impl<'a> Renaming<'a> {
     }
 }
 
-/// Moves the settings of a remote from its file to the configuration.
+/// Moves the settings of a remote from a file below `remotes/` or `branches/` to the configuration
+/// file.
 fn migrate(repository: &Repository, remote: &Remote) -> Result<Renamed> {
     let name = remote.name.as_bstr();
     let first = remote.urls.first().cloned().unwrap_or_default();
@@ -254,7 +261,7 @@ fn migrate(repository: &Repository, remote: &Remote) -> Result<Renamed> {
     if let Some(directory) = remote.file {
         let path = repository.common_dir().join(directory);
         let path = path.join(crate::path::borrow(name));
-        // What is configured comes first from now on.
+        // The configuration file takes precedence from now on, so that a failure does no harm.
         let _ = std::fs::remove_file(path);
     }
     Ok(Renamed::default())

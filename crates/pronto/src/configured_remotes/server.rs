@@ -1,4 +1,4 @@
-//! The refs of a remote, as its server reports them.
+//! Queries a remote for its refs.
 
 use pronto_io::watch::Watch;
 use pronto_wire::advertisement::{LsRefs, RemoteRef};
@@ -7,7 +7,7 @@ use crate::remote::Remote;
 use crate::remote::connection::{self, Settings, from_wire};
 use crate::{Repository, Result};
 
-/// All refs of `remote`.
+/// Connects to `remote` and returns all its refs.
 pub(super) fn refs(
     repository: &Repository,
     remote: &Remote,
@@ -21,7 +21,7 @@ pub(super) fn refs(
         server_options: remote.server_options.clone(),
     };
     let refs = client.refs(&request).map_err(from_wire)?;
-    // The refs have arrived; errors of closing do not matter.
+    // All refs are received; an error while closing the connection does not matter.
     let _ = client.close();
     Ok(refs)
 }

@@ -1,4 +1,4 @@
-//! The relation between a remote and this repository: `git remote show`.
+//! Collects the state of a remote in relation to this repository: `git remote show`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -15,17 +15,17 @@ use crate::refs::name::{self, Form};
 use crate::remote::{Refspec, Remote, local_name};
 use crate::{Repository, Result};
 
-/// The standing of a branch of a remote.
+/// The tracking state of a branch of a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Standing {
-    /// The next fetch creates its tracking ref.
+    /// The next fetch will create a remote-tracking ref for the branch.
     New,
-    /// The branch has a tracking ref.
+    /// The branch has a remote-tracking ref.
     Tracked,
-    /// A negative refspec leaves it out.
+    /// A negative refspec excludes the branch.
     Skipped,
-    /// This tracking ref is left of a branch that is gone.
+    /// The remote-tracking ref is stale: the remote no longer has the branch.
     Stale,
 }
 
@@ -33,32 +33,35 @@ pub enum Standing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counterpart {
-    /// Its name without `refs/heads/`; the full name of the tracking ref if it is stale.
+    /// The name of the branch without `refs/heads/`; for a stale branch, the full name of its
+    /// remote-tracking ref.
     pub name: BString,
-    /// Its standing; `None` if the remote was not asked.
+    /// The tracking state; `None` if the remote was not queried (`-n`).
     pub standing: Option<Standing>,
 }
 
-/// A remote in relation to this repository.
+/// The state of a remote, as `git remote show` prints it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct State {
-    /// The URLs that are pushed to.
+    /// The push URLs.
     pub push_urls: Vec<BString>,
-    /// The branches that its `HEAD` may point to; `None` if the remote was not asked.
+    /// The branches to which `HEAD` of the remote may point; `None` if the remote was not queried
+    /// (`-n`).
     pub heads: Option<Vec<BString>>,
-    /// Its branches, sorted by name.
+    /// The branches of the remote, sorted by name.
     pub branches: Vec<Counterpart>,
-    /// The local branches that a pull changes from it, sorted by name.
+    /// The local branches for which `git pull` fetches from the remote, sorted by name.
     pub pulls: Vec<Branch>,
-    /// The refs that a push changes there, sorted by name.
+    /// The refs of the remote that a push would update, sorted by name.
     pub pushes: Vec<Pushed>,
 }
 
-/// Collects the relation of `remote` to this repository. Without `asks`, the remote is not contacted.
+/// Collects the state of `remote`, like `git remote show`. If `asks` is false, the remote is not
+/// contacted (`-n`).
 ///
 /// # Errors
-/// The remote cannot be reached, a setting is malformed, or a ref cannot be read.
+/// Fails if the remote cannot be reached, a setting is malformed, or a ref cannot be read.
 pub fn state(
     repository: &Repository,
     remote: &Remote,
@@ -93,7 +96,7 @@ pub fn state(
     Ok(state)
 }
 
-/// The branches that tracking refs are known of, without asking the remote.
+/// Returns the branches of the existing remote-tracking refs, without a query of the remote.
 fn known_branches(repository: &Repository, remote: &Remote) -> Result<Vec<Counterpart>> {
     let mut names = Vec::new();
     repository.refs().for_each("refs/", |found| {
@@ -151,15 +154,15 @@ fn counterparts(
     Ok(found.collect())
 }
 
-/// A ref of a remote that a refspec takes.
+/// A ref of a remote that matches a fetch refspec.
 pub(super) struct Mapped {
-    /// Its full name.
+    /// The full name of the ref of the remote.
     name: BString,
-    /// Its tracking ref.
+    /// The name of its remote-tracking ref.
     peer: Option<BString>,
 }
 
-/// The refs of `remote`, among `refs`, that its refspecs take.
+/// Returns the refs among `refs` that match the fetch refspecs of `remote`.
 pub(super) fn mapped(remote: &Remote, refs: &[RemoteRef]) -> Vec<Mapped> {
     let mut mapped = Vec::new();
     for spec in remote.fetch.iter().filter(|spec| !spec.negative) {
@@ -195,7 +198,7 @@ pub(super) fn mapped(remote: &Remote, refs: &[RemoteRef]) -> Vec<Mapped> {
     mapped
 }
 
-/// The tracking refs that the refspecs of `remote` make of refs that are not among `mapped`.
+/// Returns the remote-tracking refs of `remote` that are not destinations of `mapped`.
 pub(super) fn stale(
     repository: &Repository,
     remote: &Remote,

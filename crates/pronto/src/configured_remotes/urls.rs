@@ -1,4 +1,4 @@
-//! Changing the URLs of a remote.
+//! Changes the URLs of a remote (`git remote set-url`).
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -8,14 +8,14 @@ use crate::config;
 use crate::remote::{Remote, rewritten};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Which URLs of a remote are meant.
+/// The kind of URLs to change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Those of fetches, and of pushes if there are no others for them.
+    /// The URLs for fetches, and for pushes if there are no push URLs (`remote.NAME.url`).
     #[default]
     Fetch,
-    /// Those of pushes alone.
+    /// The push URLs (`--push`, `remote.NAME.pushUrl`).
     Push,
 }
 
@@ -23,26 +23,27 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UrlChange {
-    /// The only URL is replaced by this one.
+    /// Replace the only URL by this one.
     Set(BString),
-    /// The URL that matches the regular expression `old` is replaced by `new`.
+    /// Replace the URL that matches the regular expression `old` by `new`.
     Replace {
         /// The new URL.
         new: BString,
         /// The regular expression.
         old: BString,
     },
-    /// This one is added.
+    /// Add this URL (`--add`).
     Add(BString),
-    /// All that match this regular expression are removed.
+    /// Delete all URLs that match this regular expression (`--delete`).
     Delete(BString),
 }
 
 /// Changes the URLs of `remote`.
 ///
 /// # Errors
-/// An expression is malformed or matches no URL, no URL for fetches would be left, several URLs
-/// would be replaced by one, or the configuration file cannot be changed.
+/// Fails with [`ErrorKind::InvalidInput`] if the regular expression is malformed or matches no URL,
+/// or if no fetch URL would be left, with [`ErrorKind::Refused`] if several URLs would be replaced
+/// by one, and with `ErrorKind::Config` if the configuration file cannot be changed.
 pub fn change_url(
     repository: &Repository,
     remote: &Remote,
@@ -92,7 +93,7 @@ pub fn change_url(
     }
 }
 
-/// The numbers of URLs that an expression matches, and of the others.
+/// The numbers of URLs that match an expression, and that do not match.
 #[derive(Default)]
 struct Matches {
     matching: usize,
@@ -119,7 +120,7 @@ fn count(repository: &Repository, remote: &Remote, kind: Kind, pattern: &BStr) -
     Ok(matches)
 }
 
-/// The test of texts by a regular expression.
+/// Compiles `pattern` into a predicate. `shown` is the text for error messages.
 fn compile(pattern: &BStr, shown: &BStr) -> Result<impl Fn(&BStr) -> bool + use<>> {
     let expression = config::pattern(pattern).map_err(|_| {
         let message = format!("Invalid old URL pattern: {shown}");
@@ -128,7 +129,8 @@ fn compile(pattern: &BStr, shown: &BStr) -> Result<impl Fn(&BStr) -> bool + use<
     Ok(move |text: &BStr| expression.is_match(text))
 }
 
-/// The test of configured values by `pattern`, which a `!` in front inverts.
+/// Returns a predicate for configured values: whether they match `pattern`, or with a leading `!`,
+/// do not match.
 fn value_test(pattern: &BStr) -> Result<impl Fn(&BStr) -> bool + use<>> {
     let (inverted, text) = match pattern.strip_prefix(b"!") {
         Some(text) => (true, text.as_bstr()),

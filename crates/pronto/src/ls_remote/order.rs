@@ -1,4 +1,4 @@
-//! The order of listed refs: the keys of `--sort`.
+//! Sorts listed refs: the keys of `git ls-remote --sort`.
 
 use std::cmp::Ordering;
 
@@ -8,33 +8,33 @@ use super::Listed;
 use super::properties::{Known, Properties};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// A property of a ref, or of its object, by which refs are sorted.
+/// A field of `--sort`: a property of a ref or of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Field {
-    /// The full name.
+    /// The full name (`refname`).
     Name,
-    /// The full name, with numbers in it compared by their values.
+    /// The full name, with numbers in it compared by their values (`version:refname`).
     Version,
-    /// The object id.
+    /// The object id (`objectname`).
     Id,
-    /// The target of a symbolic ref.
+    /// The target of a symref (`symref`).
     SymrefTarget,
-    /// The type of the object.
+    /// The type of the object (`objecttype`).
     ObjectType,
-    /// The size of the object.
+    /// The size of the object (`objectsize`).
     ObjectSize,
-    /// The time at which a commit was written by its author.
+    /// The author date of a commit (`authordate`).
     AuthorDate,
-    /// The time at which a commit was made.
+    /// The committer date of a commit (`committerdate`).
     CommitterDate,
-    /// The time at which a tag was made.
+    /// The tagger date of a tag (`taggerdate`).
     TaggerDate,
-    /// The time at which a commit or tag was made.
+    /// The committer date of a commit or tagger date of a tag (`creatordate`).
     CreatorDate,
 }
 
-/// The names of fields in keys.
+/// The names of the fields in sort keys.
 const FIELDS: &[(&str, Field)] = &[
     ("refname", Field::Name),
     ("version:refname", Field::Version),
@@ -50,7 +50,7 @@ const FIELDS: &[(&str, Field)] = &[
 ];
 
 impl Field {
-    /// Whether it is a property of the object, which must be in the local repository.
+    /// Whether the field is a property of the object, which must be in the local repository.
     fn is_of_object(self) -> bool {
         !matches!(
             self,
@@ -58,7 +58,7 @@ impl Field {
         )
     }
 
-    /// Whether only the content of the object tells it.
+    /// Whether the field is part of the content of the object, and not of its header.
     fn is_in_content(self) -> bool {
         self.is_of_object() && !matches!(self, Field::ObjectType | Field::ObjectSize)
     }
@@ -69,18 +69,18 @@ impl Field {
     }
 }
 
-/// One key of an order.
+/// A sort key (`--sort`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SortKey {
-    /// The property.
+    /// The field to compare.
     pub field: Field,
-    /// Whether the largest comes first.
+    /// Whether the order is descending (`-` before the field).
     pub descending: bool,
 }
 
 impl SortKey {
-    /// Parses a key such as `-version:refname`. `None` if it is not one of the supported ones.
+    /// Parses a sort key such as `-version:refname`. Returns `None` if the key is not supported.
     pub fn parse(text: &BStr) -> Option<Self> {
         let (descending, name) = match text.strip_prefix(b"-") {
             Some(name) => (true, name),
@@ -130,13 +130,15 @@ struct Entry {
     is_known: bool,
 }
 
-/// Sorts `listed` by `keys`, of which the last one counts first, and by name if they leave a choice.
+/// Sorts `listed` by `keys`, of which the last one is the primary key, and by name if all keys are
+/// equal.
 ///
-/// Keys about objects read these from `repository`: each object once, when its ref is compared.
+/// Fields of objects are read from `repository`: each object once, when its ref is compared for the
+/// first time.
 ///
 /// # Errors
-/// A key is about objects, and there is no repository ([`ErrorKind::NoRepository`]), an object is not in it, or cannot
-/// be read.
+/// Fails with [`ErrorKind::NoRepository`] if a key needs objects and `repository` is `None`, and
+/// with `ErrorKind::Object` if an object is missing or cannot be read.
 pub fn sort(
     listed: Vec<Listed>,
     keys: &[SortKey],
@@ -181,15 +183,15 @@ pub fn sort(
 
 struct Sorter<'a> {
     keys: &'a [SortKey],
-    /// The repository, if a key is about objects.
+    /// The repository, if a key needs objects.
     source: Option<&'a Repository>,
     known: Known,
     buffer: Vec<u8>,
 }
 
 impl Sorter<'_> {
-    /// Sorts by merging halves, the smaller one first: as in Git, this decides which of several missing objects an
-    /// error names.
+    /// Sorts by merging halves, the smaller one first: as in Git, this decides which of several
+    /// missing objects an error names.
     fn sort(&mut self, mut left: Vec<Entry>) -> Result<Vec<Entry>> {
         if left.len() < 2 {
             return Ok(left);
@@ -227,8 +229,8 @@ impl Sorter<'_> {
     }
 }
 
-/// Compares texts with numbers in them, as `strverscmp(3)` does: a number without leading zeros is
-/// compared by its value, one with leading zeros like the digits after a decimal point.
+/// Compares texts with numbers in them, like `strverscmp(3)`: a number without leading zeros is
+/// compared by its value, and a number with leading zeros like the digits after a decimal point.
 fn compare_versions(a: &[u8], b: &[u8]) -> Ordering {
     let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let byte = |text: &[u8]| text.get(common).copied().unwrap_or(0);

@@ -4,12 +4,12 @@ use super::Listed;
 use crate::remote::from_store;
 use crate::{Error, ErrorKind, ObjectKind, Repository, Result};
 
-/// The part of an object that has to be read.
+/// The part of an object that the sort keys need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// Its type and size.
+    /// The type and size.
     Header,
-    /// Its dates, too.
+    /// The type, size and dates.
     Content,
 }
 
@@ -27,7 +27,7 @@ impl Properties {
     /// Reads the object of `listed`.
     ///
     /// # Errors
-    /// It is not there, or cannot be read.
+    /// Fails with [`ErrorKind::Object`] if the object is missing or cannot be read.
     pub(super) fn read(
         repository: &Repository,
         listed: &Listed,

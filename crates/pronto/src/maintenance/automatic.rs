@@ -1,4 +1,4 @@
-//! Maintenance that commands start automatically.
+//! Automatic maintenance, which commands start at their end (`git maintenance run --auto`).
 
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
@@ -10,29 +10,30 @@ use super::log;
 use super::{Occasion, Settings, Task};
 use crate::{Repository, Result};
 
-/// The number of refs that are read before the background process decides whether the commit-graph
-/// is to be written.
+/// The number of refs that are read to decide whether the commit-graph is due. With more refs, the
+/// background process decides.
 const REFERENCES: usize = 2_000;
 
-/// The file below the common directory that records which tasks did not help.
+/// The directory below the common directory that records the tasks that had no effect.
 const TRIED: &str = "pronto-maintenance";
 
-/// The way to start maintenance.
+/// The mode in which automatic maintenance starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Automatic {
-    /// Whether in the background (`maintenance.autoDetach`, `gc.autoDetach`).
+    /// Run in the background (`maintenance.autoDetach`, `gc.autoDetach`).
     pub detach: bool,
 }
 
-/// Returns whether a command that is about to end should start maintenance: automatic
-/// maintenance is enabled (`maintenance.auto`, `gc.auto`), no other process runs it, it did not
-/// just fail, and there is work to do.
+/// Decides whether a command that is about to end should start maintenance. This is the case if
+/// automatic maintenance is enabled (`maintenance.auto`, `gc.auto`), no other process runs it, the
+/// last run did not fail recently, and a task is due. Returns `None` if not.
 ///
-/// Costs a listing of the packs and of the loose refs, a fraction of the loose objects, and a
-/// lookup of up to 2,000 refs; no program is started.
+/// Costs a listing of the packs and of the loose refs, a listing of a fraction of the loose
+/// objects, and a lookup of up to 2,000 refs. Starts no program.
 ///
 /// # Errors
-/// A configured value is not of its type, or refs cannot be read.
+/// Fails with `ErrorKind::ConfigValue` if a setting has an invalid value, or with other kinds if
+/// refs cannot be read.
 pub fn automatic(repository: &Repository) -> Result<Option<Automatic>> {
     let Some(configured) = configured(repository)? else {
         return Ok(None);
@@ -56,10 +57,11 @@ pub fn automatic(repository: &Repository) -> Result<Option<Automatic>> {
     Ok(is_needed.then_some(configured))
 }
 
-/// Returns how automatic maintenance runs, whether or not there is work; `None` if it is off.
+/// Returns the configured mode of automatic maintenance, regardless of whether a task is due;
+/// `None` if automatic maintenance is disabled.
 ///
 /// # Errors
-/// A configured value is invalid.
+/// Fails with `ErrorKind::ConfigValue` if a setting has an invalid value.
 pub fn configured(repository: &Repository) -> Result<Option<Automatic>> {
     let config = repository.config();
     let is_on = match config.bool("maintenance.auto")? {
@@ -86,7 +88,7 @@ fn is_vain(repository: &Repository, task: Task, settings: &Settings) -> Result<b
     Ok(task == Task::CommitGraph && !repository.has_plain_history()?)
 }
 
-/// Whether `task` ran lately without changing that it is due.
+/// Whether `task` ran recently and is still due.
 pub(super) fn was_tried(repository: &Repository, task: Task, settings: &Settings) -> bool {
     let modified = std::fs::metadata(tried(repository, task)).and_then(|file| file.modified());
     let modified = modified
@@ -96,8 +98,8 @@ pub(super) fn was_tried(repository: &Repository, task: Task, settings: &Settings
     modified.is_some_and(|modified| modified >= Duration::from_secs(since))
 }
 
-/// Remembers those of the tasks that have run and are due still. One that is always due is not
-/// remembered.
+/// Records the tasks among `ran` that are still due. A task that the configuration makes always due
+/// is not recorded.
 pub(super) fn remember_tasks(
     repository: &Repository,
     ran: &[Task],
@@ -106,22 +108,22 @@ pub(super) fn remember_tasks(
     if ran.is_empty() {
         return Ok(());
     }
-    // What this one knows of packs and the commit-graph is older than the tasks.
+    // The packs and the commit-graph that `repository` has loaded are older than the tasks.
     let environment = repository.environment();
     let fresh = Repository::discover(environment.current_dir(), environment)?;
     let directory = repository.common_dir().join(TRIED);
     for &task in ran {
         let is_due = conditions::need(&fresh, task, settings, usize::MAX)? != Need::No;
         if is_due && !conditions::is_always_due(repository, task)? {
-            // What cannot be remembered is tried again.
+            // A task that cannot be recorded is only tried again.
             let _ = std::fs::create_dir_all(&directory);
             let _ = std::fs::write(tried(repository, task), b"");
         } else {
-            // One that is not there need not go.
+            // A missing file is no error.
             let _ = std::fs::remove_file(tried(repository, task));
         }
     }
-    // It stays if it is not empty.
+    // Removing the directory fails if it is not empty.
     let _ = std::fs::remove_dir(&directory);
     Ok(())
 }

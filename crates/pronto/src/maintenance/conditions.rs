@@ -1,4 +1,5 @@
-//! Whether the state of a repository needs a task: Git's conditions for `--auto`.
+//! Checks whether the state of a repository needs a task: Git's conditions for
+//! `git maintenance run --auto`.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -22,11 +23,11 @@ use crate::{Error, ErrorKind, Repository, Result, worktrees};
 /// Whether a task is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// No.
+    /// The task is not due.
     No,
-    /// Yes.
+    /// The task is due.
     Yes,
-    /// Finding out takes longer than was allowed.
+    /// The check would read more refs than the caller allows.
     Unknown,
 }
 
@@ -36,7 +37,7 @@ impl From<bool> for Need {
     }
 }
 
-/// The value of `maintenance.TASK.auto`.
+/// The value of `maintenance.TASK.auto`, a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     Never,
@@ -44,30 +45,31 @@ enum Limit {
     From(i64),
 }
 
-/// Returns whether the state of the repository needs `task`, like `git maintenance run --auto`.
-/// For [`Task::Gc`] the hook `pre-auto-gc` decides last.
+/// Returns whether the state of the repository needs `task`, like `git maintenance run --auto`. For
+/// [`Task::Gc`] the hook `pre-auto-gc` has the final decision.
 ///
-/// Costs at most a listing of the packs, and of loose objects up to a limit; for the
-/// commit-graph a lookup of each ref.
+/// Costs at most a listing of the packs and, up to a limit, of the loose objects; for the
+/// commit-graph, a lookup of each ref.
 ///
 /// # Errors
-/// A configured value is not of its type, the hook cannot be run, or refs cannot be read.
+/// Fails with `ErrorKind::ConfigValue` if a setting has an invalid value, with `ErrorKind::Hook` if
+/// the hook cannot be run, or with other kinds if refs cannot be read.
 pub fn is_needed(repository: &Repository, task: Task, settings: &Settings) -> Result<bool> {
     let is_needed = need(repository, task, settings, usize::MAX)? == Need::Yes;
     Ok(is_needed && (task != Task::Gc || may_collect_garbage(repository)?))
 }
 
-/// Whether the hook `pre-auto-gc` lets automatic garbage collection run.
+/// Runs the hook `pre-auto-gc`, and returns whether the hook permits automatic garbage collection.
 ///
 /// # Errors
-/// It cannot be started.
+/// Fails with `ErrorKind::Hook` if the hook cannot be started.
 pub(super) fn may_collect_garbage(repository: &Repository) -> Result<bool> {
     let code = hooks::run(repository, "pre-auto-gc", &Call::default())?;
     Ok(code.is_none_or(|code| code == 0))
 }
 
-/// Does the same as [`is_needed`](is_needed) without the hook, and reads
-/// at most `references` refs.
+/// Does the same as [`is_needed`](is_needed), but does not run the hook and reads at most
+/// `references` refs.
 pub(super) fn need(
     repository: &Repository,
     task: Task,
@@ -102,7 +104,7 @@ fn limit_of(repository: &Repository, task: Task, default: i64) -> Result<Limit> 
     })
 }
 
-/// Whether the configuration says that `task` is due whatever the state of the repository.
+/// Whether a negative `maintenance.TASK.auto` makes `task` due in every state of the repository.
 pub(super) fn is_always_due(repository: &Repository, task: Task) -> Result<bool> {
     let has_limit = !matches!(task, Task::Prefetch | Task::Gc | Task::PackRefs);
     Ok(has_limit && limit_of(repository, task, 1)? == Limit::Always)
@@ -132,7 +134,8 @@ fn has_new_packs(repository: &Repository) -> Result<bool> {
     Ok(count >= limit)
 }
 
-/// The names of the indexes that the multi-pack-index of `directory` covers, or a chain of them.
+/// Returns the names of the pack indexes that the multi-pack-index of `directory`, or a chain of
+/// them, covers.
 fn packs_in_multi_index(repository: &Repository, directory: &Path) -> HashSet<String> {
     let kind = repository.object_hash();
     let single = vec![directory.join("multi-pack-index")];
@@ -143,7 +146,7 @@ fn packs_in_multi_index(repository: &Repository, directory: &Path) -> HashSet<St
     let access = repository.objects().map(|store| store.options().access);
     let mut names = HashSet::new();
     for file in files {
-        // One that cannot be read covers nothing.
+        // An unreadable multi-pack-index covers no pack.
         if let Ok(access) = access
             && let Ok(index) = MultiIndex::open(&file, kind, access)
         {
@@ -153,7 +156,8 @@ fn packs_in_multi_index(repository: &Repository, directory: &Path) -> HashSet<St
     names
 }
 
-/// The factor of a geometric repack, as it is configured.
+/// Returns the configured factor of a geometric repack
+/// (`maintenance.geometric-repack.splitFactor`).
 pub(super) fn split_factor(repository: &Repository) -> Result<u32> {
     let factor = repository
         .config()
@@ -184,7 +188,7 @@ fn breaks_progression(repository: &Repository) -> Result<bool> {
         Limit::Always => return Ok(true),
         Limit::From(limit) => limit,
     };
-    // The answer is the same in any order; this one is the cheaper question.
+    // The result does not depend on the order. This check is the cheaper one.
     if has_many_loose_objects(repository, limit) {
         return Ok(true);
     }
@@ -196,8 +200,8 @@ fn has_garbage(repository: &Repository, settings: &Settings) -> Result<bool> {
     Ok(automatic_repacking(repository, settings).is_some())
 }
 
-/// Returns whether enough commits that refs point to are missing from the commit-graph.
-/// Examines at most `references` refs; the answer is `Unknown` if there are more.
+/// Returns whether enough commits at the tips of refs are missing from the commit-graph. Examines
+/// at most `references` refs; returns `Unknown` if there are more.
 fn lacks_commit_graph(repository: &Repository, references: usize) -> Result<Need> {
     let limit = match limit_of(repository, Task::CommitGraph, 100)? {
         Limit::Never => return Ok(Need::No),
@@ -268,7 +272,7 @@ fn has_old_reflog(repository: &Repository) -> Result<bool> {
     let mut count = 0;
     for line in log.oldest_first() {
         let is_something = !line.old.is_null() || !line.new.is_null();
-        // What is reachable costs a walk to find out: here nothing is.
+        // The reachability of an entry would cost a walk. All entries count as unreachable here.
         if line.seconds < total || line.seconds < unreachable && is_something {
             count += 1;
         }
@@ -306,7 +310,8 @@ fn has_resolutions(repository: &Repository) -> Result<bool> {
     })
 }
 
-/// The error for what Git reports as a failure of one of its commands.
+/// Returns the error for a failed command. [`maintain`](super::maintain) reports the error and
+/// continues.
 pub(super) fn failed(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Refused, what)
 }

@@ -1,4 +1,4 @@
-//! Garbage collection: its lock, its phases, and its way of repacking.
+//! The phases of garbage collection (`git gc`), its lock, and the arguments of its repack.
 
 use std::ffi::OsString;
 use std::io::ErrorKind as Io;
@@ -22,10 +22,10 @@ use crate::config::Config;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The age up to which a note of a running garbage collection is valid: 12 hours, as in Git.
+/// The age in which a `gc.pid` file is valid: 12 hours, as in Git.
 const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Options of garbage collection.
+/// Options of `git gc`.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -33,44 +33,47 @@ const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 )]
 #[non_exhaustive]
 pub struct GcOptions {
-    /// Whether all deltas are recomputed (`--aggressive`).
+    /// Recompute all deltas (`--aggressive`).
     pub aggressive: bool,
-    /// Whether nothing is done unless there is much to do (`--auto`).
+    /// Collect garbage only if there are many loose objects or packs (`--auto`).
     pub auto: bool,
-    /// Whether no progress is shown.
+    /// Suppress progress (`--quiet`).
     pub quiet: bool,
-    /// Whether the largest pack stays as it is; unset, `gc.bigPackThreshold` decides.
+    /// Keep the largest pack unchanged (`--keep-largest-pack`). Unset, `gc.bigPackThreshold`
+    /// decides.
     pub keep_largest_pack: Option<bool>,
-    /// Whether references and reflogs are left alone.
+    /// Skip refs and reflogs, which the foreground phase has handled (`--skip-foreground-tasks`).
     pub skips_foreground: bool,
-    /// Whether the hook `pre-auto-gc` has been asked already.
+    /// Skip the hook `pre-auto-gc`, which the caller has run already.
     pub is_permitted: bool,
 }
 
-/// The arguments of the `repack` of a garbage collection.
+/// The arguments of the `git repack` that garbage collection runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repacking(Vec<OsString>);
 
-/// The process that collects garbage.
+/// Another process that collects garbage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Busy {
-    /// The machine.
+    /// The host name of its machine.
     pub host: BString,
-    /// The process there.
+    /// The process id on that machine.
     pub process: u64,
 }
 
-/// The note that this process collects garbage (`gc.pid`). It goes when this is dropped.
+/// The `gc.pid` file, which marks that this process collects garbage. Dropping the value removes
+/// the file.
 #[derive(Debug)]
 pub struct GcLock(#[expect(dead_code, reason = "dropping it is what it is for")] Guard);
 
-/// Returns the repacking for garbage collection with these options; `None` if `auto` finds too
-/// little to do, or the hook `pre-auto-gc` refuses.
+/// Returns the arguments of `git repack` for garbage collection with `options`. Returns `None` if
+/// `auto` is set and there is too little to do, or the hook `pre-auto-gc` refuses.
 ///
 /// Costs a listing of the packs.
 ///
 /// # Errors
-/// The hook cannot be run; [`ErrorKind::Unsupported`] for an age of expiry that is not understood.
+/// Fails with `ErrorKind::Hook` if the hook cannot be run, and with `ErrorKind::ConfigValue` if the
+/// expiry time `gc.pruneExpire` is malformed.
 pub fn plan_gc(
     repository: &Repository,
     options: &GcOptions,
@@ -116,11 +119,12 @@ pub fn plan_gc(
     Ok(Some(Repacking(arguments)))
 }
 
-/// Notes that this process collects garbage, unless another one does, which is the inner error.
-/// With `force` others do not matter.
+/// Creates the `gc.pid` file. If another process collects garbage, the inner result is an error
+/// that names this process. `force` ignores other processes (`--force`).
 ///
 /// # Errors
-/// The note is being changed by another process, or cannot be written.
+/// Fails with `ErrorKind::Locked` if another process is writing `gc.pid`, and with `ErrorKind::Io`
+/// if the file cannot be written.
 pub fn lock_gc(repository: &Repository, force: bool) -> Result<Result<GcLock, Busy>> {
     let path = repository.git_path("gc.pid");
     let mut lock = Lock::acquire(&path, Duration::ZERO)?;
@@ -135,11 +139,11 @@ pub fn lock_gc(repository: &Repository, force: bool) -> Result<Result<GcLock, Bu
     Ok(Ok(GcLock(guard)))
 }
 
-/// Packs references and removes old entries of reflogs, as far as is configured: the phases of
-/// garbage collection that a user waits for.
+/// Packs refs and expires reflog entries, unless the configuration disables that: the phases of
+/// garbage collection for which the user waits.
 ///
 /// # Errors
-/// [`ErrorKind::Refused`] if one fails, with what Git says of that.
+/// Fails with [`ErrorKind::Refused`] and Git's message if a command fails.
 pub fn gc_foreground(auto: bool, settings: &Settings, runner: &mut dyn Runner) -> Result<()> {
     if settings.pack_refs && !runner.run(&Step::pack_refs(auto))? {
         return Err(failed("failed to run pack-refs"));
@@ -150,14 +154,14 @@ pub fn gc_foreground(auto: bool, settings: &Settings, runner: &mut dyn Runner) -
     Ok(())
 }
 
-/// Collects garbage: repacks, deletes old unreachable objects, removes the data of missing
-/// worktrees, old recorded resolutions, and indexes without packs. The caller holds [`GcLock`],
-/// and writes the commit-graph afterwards if [`writes_graph_in_gc`]
+/// Collects garbage: repacks, deletes expired unreachable objects, prunes the administrative files
+/// of deleted worktrees and old conflict resolutions, and deletes pack indexes without packs. The
+/// caller holds [`GcLock`], and writes the commit-graph afterwards if [`writes_graph_in_gc`]
 /// returns true.
 ///
 /// # Errors
-/// [`ErrorKind::Hook`] never; any other kind if a phase cannot be started, and
-/// [`ErrorKind::InvalidInput`] if one fails.
+/// Fails with [`ErrorKind::InvalidInput`] if a command fails, and with the error of `runner` if a
+/// command cannot be started.
 pub fn gc_background(
     repository: &Repository,
     options: &GcOptions,
@@ -200,7 +204,7 @@ pub fn gc_background(
     Ok(())
 }
 
-/// Whether there is anything that `rerere gc` could remove.
+/// Whether `git rerere gc` could find conflict resolutions to prune.
 pub(super) fn has_resolutions_to_collect(repository: &Repository) -> bool {
     let entries = std::fs::read_dir(repository.common_dir().join("rr-cache"));
     entries.is_ok_and(|mut entries| entries.next().is_some())
@@ -209,17 +213,17 @@ pub(super) fn has_resolutions_to_collect(repository: &Repository) -> bool {
 /// Whether garbage collection ends with writing the commit-graph (`gc.writeCommitGraph`).
 ///
 /// # Errors
-/// A configured value is not of its type.
+/// Fails with `ErrorKind::ConfigValue` if a setting has an invalid value.
 pub fn writes_graph_in_gc(repository: &Repository) -> Result<bool> {
     repository.config().bool_or("gc.writecommitgraph", true)
 }
 
-/// Whether there are more loose objects left than automatic garbage collection starts at.
+/// Whether the number of loose objects still exceeds `gc.auto` after garbage collection.
 pub fn has_loose_objects_left(repository: &Repository, settings: &Settings) -> bool {
     has_many_loose_objects(repository, settings.auto.into())
 }
 
-/// Removes the index and other files of packs whose `.pack` file is missing.
+/// Deletes the index and other files of packs whose `.pack` file is missing.
 fn remove_lone_indexes(repository: &Repository) {
     let directory = repository.objects_dir().join("pack");
     let entries = std::fs::read_dir(&directory).into_iter().flatten();
@@ -230,19 +234,19 @@ fn remove_lone_indexes(repository: &Repository) {
             continue;
         }
         for ending in ["idx", "rev", "bitmap", "keep", "promisor", "mtimes"] {
-            // One that is not there need not go.
+            // A missing file is no error.
             let _ = std::fs::remove_file(path.with_extension(ending));
         }
     }
 }
 
-/// The name of this machine.
+/// The host name of this machine.
 fn host() -> BString {
     let name = rustix::system::uname();
     name.nodename().to_bytes().into()
 }
 
-/// The process that the note at `path` is of, if it may still run.
+/// Returns the process that the `gc.pid` file at `path` names, if the process may still run.
 fn running(path: &Path, host: &BString) -> Option<Busy> {
     let modified = match std::fs::metadata(path) {
         Ok(file) => file.modified().ok()?,
@@ -272,7 +276,7 @@ fn running(path: &Path, host: &BString) -> Option<Busy> {
     (busy.host != *host || may_run()).then_some(busy)
 }
 
-/// Whether a setting keeps the work of `task` from being of use.
+/// Whether a setting makes `task` useless, for example a disabled `core.commitGraph`.
 pub(super) fn is_pointless(task: Task, config: &Config) -> Result<bool> {
     Ok(match task {
         Task::CommitGraph => !config.bool_or("core.commitgraph", true)?,
@@ -299,7 +303,7 @@ mod tests {
         }
         let own = std::process::id();
         assert!(note(&format!("{own} {here}")).is_some());
-        // No process has so high a number.
+        // No process has so high an id.
         assert_eq!(note(&format!("2147483646 {here}")), None);
         let there = note("5 elsewhere").expect("nobody can tell");
         assert_eq!((there.process, there.host), (5, "elsewhere".into()));

@@ -1,4 +1,4 @@
-//! `gc.log`: the messages of background maintenance.
+//! Reads and writes `gc.log`, the messages of background maintenance.
 
 use std::io::ErrorKind as Io;
 use std::time::{Duration, UNIX_EPOCH};
@@ -9,15 +9,15 @@ use pronto_io::error::IoContext as _;
 use crate::lock::Lock;
 use crate::{ErrorKind, Repository, Result};
 
-/// The log while it is written. Dropping it leaves an older one as it is.
+/// A new `gc.log` while it is written. Dropping the value keeps the previous log.
 #[derive(Debug)]
 pub struct LogFile(Lock);
 
 impl LogFile {
-    /// Lets standard error of this process, and of those that it starts, go to the log.
+    /// Redirects the standard error of this process, and of its children, to the log.
     ///
     /// # Errors
-    /// The system refuses.
+    /// Fails with [`ErrorKind::Io`] if the redirection fails.
     pub fn take_stderr(&self) -> Result<()> {
         let Some(file) = self.0.file() else {
             return Ok(());
@@ -26,35 +26,36 @@ impl LogFile {
         taken.context(ErrorKind::Io, "cannot write to", self.0.path())
     }
 
-    /// Ends the log: it takes the place of an older one if something was written to it and `counts`, else
-    /// there is none any more.
+    /// Ends the log. If `counts` is true and the log is not empty, it replaces the previous log;
+    /// else the previous log is deleted.
     ///
     /// # Errors
-    /// It cannot be moved into place.
+    /// Fails with [`ErrorKind::Io`] if the lock file cannot be renamed.
     pub fn end(self, counts: bool) -> Result<()> {
         let file = self.0.file().and_then(|file| file.metadata().ok());
         if counts && file.is_some_and(|file| file.len() > 0) {
             return self.0.commit();
         }
-        // One that is not there need not go.
+        // A missing log is no error.
         let _ = std::fs::remove_file(self.0.target());
         Ok(())
     }
 }
 
-/// Begins a new log.
+/// Starts a new `gc.log`.
 ///
 /// # Errors
-/// Another process writes one, or it cannot be created.
+/// Fails with `ErrorKind::Locked` if another process is writing a log, and with [`ErrorKind::Io`]
+/// if the lock file cannot be created.
 pub fn begin_gc_log(repository: &Repository) -> Result<LogFile> {
     Lock::acquire(repository.git_path("gc.log"), Duration::ZERO).map(LogFile)
 }
 
-/// The messages of the last background maintenance, if it was after the time `since` (seconds
-/// since 1970).
+/// Returns the messages of the last background maintenance, if they were written at or after
+/// `since` (seconds since 1970).
 ///
 /// # Errors
-/// There is a log that cannot be read.
+/// Fails with [`ErrorKind::Io`] if an existing log cannot be read.
 pub fn gc_log(repository: &Repository, since: i64) -> Result<Option<BString>> {
     let path = repository.git_path("gc.log");
     let file = match std::fs::metadata(&path) {
@@ -75,8 +76,8 @@ pub fn gc_log(repository: &Repository, since: i64) -> Result<Option<BString>> {
     Ok((!text.is_empty()).then(|| text.into()))
 }
 
-/// Removes the log.
+/// Removes `gc.log`.
 pub fn remove_gc_log(repository: &Repository) {
-    // One that is not there need not go.
+    // A missing log is no error.
     let _ = std::fs::remove_file(repository.git_path("gc.log"));
 }

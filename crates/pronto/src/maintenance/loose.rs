@@ -1,4 +1,4 @@
-//! Estimates of the number of loose objects.
+//! Estimates the number of loose objects.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::Repository;
 /// The number of directories of loose objects.
 const FANOUT: i64 = 256;
 
-/// Whether there are about more loose objects than `limit`: one directory stands for all.
+/// Estimates whether there are more than `limit` loose objects, from the number in one directory.
 pub(super) fn has_many_loose_objects(repository: &Repository, limit: i64) -> bool {
     let count = loose_in(
         &repository.objects_dir(),
@@ -17,7 +17,7 @@ pub(super) fn has_many_loose_objects(repository: &Repository, limit: i64) -> boo
     count > (limit + FANOUT - 1) / FANOUT
 }
 
-/// The number of loose objects whose ids start with `byte`.
+/// Returns the number of loose objects whose ids start with `byte`.
 pub(super) fn loose_in(objects: &Path, byte: u8, hex_len: usize) -> i64 {
     let entries = std::fs::read_dir(objects.join(format!("{byte:02x}")));
     let names = entries.into_iter().flatten().flatten();

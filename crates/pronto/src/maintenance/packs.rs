@@ -1,4 +1,4 @@
-//! The packs of a repository for decisions of maintenance: numbers and sizes.
+//! The numbers and sizes of a repository's packs, by which maintenance decides.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The files of `objects/pack` of the repository itself.
+/// The files in `objects/pack` of the repository, without those of alternates.
 #[derive(Debug)]
 pub(super) struct OwnPacks {
     directory: PathBuf,
-    /// The packs that have an index, without their endings, in order of names.
+    /// The names, without extension, of the packs that have an index, sorted.
     stems: Vec<OsString>,
     names: HashSet<OsString>,
 }
 
 impl OwnPacks {
-    /// Costs a listing of a directory.
+    /// Lists the packs of `repository`. Costs one directory listing.
     pub(super) fn of(repository: &Repository) -> Self {
         Self::in_objects(&repository.objects_dir())
     }
 
-    /// The packs of the object directory `objects`.
+    /// Lists the packs of the object directory `objects`.
     pub(super) fn in_objects(objects: &Path) -> Self {
         let directory = objects.join("pack");
         let entries = std::fs::read_dir(&directory).into_iter().flatten();
@@ -44,33 +44,33 @@ impl OwnPacks {
         }
     }
 
-    /// The packs, without their endings.
+    /// Returns the names of the packs, without extension.
     pub(super) fn stems(&self) -> impl Iterator<Item = &OsString> {
         self.stems.iter()
     }
 
-    /// Whether a file with this ending is beside the pack.
+    /// Whether the pack has a file with this extension.
     pub(super) fn has(&self, stem: &OsString, ending: &str) -> bool {
         self.names
             .contains(Path::new(stem).with_extension(ending).as_os_str())
     }
 
-    /// Whether a file keeps the pack.
+    /// Whether the pack has a `.keep` file.
     pub(super) fn is_kept(&self, stem: &OsString) -> bool {
         self.has(stem, "keep")
     }
 
-    /// Whether the pack is one of unreachable objects.
+    /// Whether the pack is a cruft pack.
     pub(super) fn is_cruft(&self, stem: &OsString) -> bool {
         self.has(stem, "mtimes")
     }
 
-    /// The size of the pack in bytes; zero if it is gone.
+    /// Returns the size of the pack in bytes; zero if the pack no longer exists.
     pub(super) fn size(&self, stem: &OsString) -> u64 {
         std::fs::metadata(self.path(stem, "pack")).map_or(0, |file| file.len())
     }
 
-    /// The size of the index of the pack in bytes; zero if it is gone.
+    /// Returns the size of the pack's index in bytes; zero if the index no longer exists.
     pub(super) fn index_size(&self, stem: &OsString) -> u64 {
         std::fs::metadata(self.path(stem, "idx")).map_or(0, |file| file.len())
     }
@@ -79,12 +79,12 @@ impl OwnPacks {
         self.directory.join(stem).with_extension(ending)
     }
 
-    /// The number of objects of the pack, from its index. Costs three system calls. `None` if the
-    /// index is missing or truncated.
+    /// Returns the number of objects in the pack, read from its index. Costs three system calls.
+    /// `None` if the index is missing or truncated.
     pub(super) fn count(&self, stem: &OsString) -> Option<u32> {
         let file = File::open(self.path(stem, "idx")).ok()?;
-        // The last entry of the fanout table, which stands after a magic number and a version, or,
-        // in the first version, at the beginning.
+        // The last entry of the fanout table. The table follows a magic number and a version in
+        // version 2, and starts the file in version 1.
         let mut bytes = [0; 8 + 1024];
         file.read_exact_at(&mut bytes[..1024], 0).ok()?;
         let is_newer = bytes.starts_with(b"\xfftOc");
@@ -98,7 +98,7 @@ impl OwnPacks {
     /// Returns the packs that a geometric repack would combine.
     ///
     /// # Errors
-    /// A pack is too large to be compared.
+    /// Fails with [`ErrorKind::InvalidInput`] if a pack has too many objects to be compared.
     pub(super) fn progression(&self, factor: u32) -> Result<Progression> {
         let stems = self.stems.iter();
         let taken = stems.filter(|stem| {
@@ -110,17 +110,17 @@ impl OwnPacks {
     }
 }
 
-/// The packs that a geometric repack merges; packs are sorted by their number of objects.
+/// The packs that a geometric repack merges, where packs are sorted by their number of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Progression {
     /// The number of smallest packs to merge.
     pub(super) split: usize,
-    /// The number of packs.
+    /// The number of all packs.
     pub(super) packs: usize,
 }
 
 impl Progression {
-    /// `counts` is sorted.
+    /// Computes the progression of packs with these sorted numbers of objects.
     pub(super) fn of(counts: &[u32], factor: u32) -> Result<Self> {
         let too_large = || {
             Error::new(

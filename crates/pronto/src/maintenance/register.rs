@@ -1,4 +1,4 @@
-//! The list of repositories that a scheduler maintains: `maintenance.repo` of the user.
+//! Registers repositories for scheduled maintenance, in the user's list `maintenance.repo`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,19 @@ use pronto_repository::Notice;
 
 const KEY: &str = "maintenance.repo";
 
-/// Which list a repository stands in.
+/// The configuration file that holds the list.
 #[derive(Clone, Debug, Default)]
 pub struct Registration {
-    /// The file of the list; the global configuration of the user if `None`.
+    /// The configuration file to change (`--config-file`); `None` means the user's global
+    /// configuration.
     pub config_file: Option<PathBuf>,
 }
 
-/// Enters the repository into the list of those that a scheduler maintains, and turns automatic
-/// maintenance off, unless that is so already.
+/// Adds the repository to `maintenance.repo`, and disables automatic maintenance in it
+/// (`maintenance.auto=false`), unless both are set already (`git maintenance register`).
 ///
 /// # Errors
-/// A configuration file cannot be read or written.
+/// Fails with [`ErrorKind::Config`] if a configuration file cannot be read or written.
 pub fn register(repository: &Repository, registration: &Registration) -> Result<()> {
     let own = maintained_path(repository)?;
     let local = repository.git_path("config");
@@ -30,7 +31,7 @@ pub fn register(repository: &Repository, registration: &Registration) -> Result<
     if !repository.config().contains("maintenance.strategy") {
         set_in_file(&local, "maintenance.strategy", "incremental".into())?;
     }
-    // With an entry without a value the list counts as empty, which is Git's rule.
+    // As in Git, a list that has an entry without a value counts as empty.
     if listed(repository, None)?.contains(&own) {
         return Ok(());
     }
@@ -46,10 +47,11 @@ pub fn register(repository: &Repository, registration: &Registration) -> Result<
     edited.map_err(failed)
 }
 
-/// Takes the repository out of the list. `false` if it is not in it.
+/// Removes the repository from `maintenance.repo` (`git maintenance unregister`). Returns `false`
+/// if it was not registered.
 ///
 /// # Errors
-/// A configuration file cannot be read or written.
+/// Fails with [`ErrorKind::Config`] if a configuration file cannot be read or written.
 pub fn unregister(repository: &Repository, registration: &Registration) -> Result<bool> {
     let own = maintained_path(repository)?;
     let listed = listed(repository, registration.config_file.as_deref())?;
@@ -71,10 +73,10 @@ pub fn unregister(repository: &Repository, registration: &Registration) -> Resul
     }
 }
 
-/// The path of this repository for the configuration of the scheduler.
+/// Returns the real path of this repository, as `maintenance.repo` records it.
 ///
 /// # Errors
-/// It is gone.
+/// Fails with [`ErrorKind::Io`] if the directory no longer exists.
 pub fn maintained_path(repository: &Repository) -> Result<BString> {
     let place = repository.work_tree().unwrap_or(repository.git_dir());
     let real = std::fs::canonicalize(place).map_err(|error| {
@@ -84,7 +86,8 @@ pub fn maintained_path(repository: &Repository) -> Result<BString> {
     Ok(path::as_bytes(&real).into())
 }
 
-/// Returns the values of the list; none if a value is missing, which is reported to the user.
+/// Returns the values of `maintenance.repo`. If an entry has no value, sends a notice and returns
+/// no values.
 fn listed(repository: &Repository, file: Option<&Path>) -> Result<Vec<BString>> {
     let other = match file {
         Some(file) => {

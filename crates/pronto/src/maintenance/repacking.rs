@@ -1,4 +1,4 @@
-//! The way in which garbage collection repacks.
+//! The arguments with which garbage collection calls `git repack`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -43,8 +43,8 @@ pub(super) fn automatic_repacking(
     None
 }
 
-/// An estimate of what repacking everything takes, in bytes: Git's, with the sizes of Git's
-/// structures.
+/// Estimates the memory in bytes for repacking everything. The formula is Git's, with the sizes of
+/// Git's structures.
 fn memory_to_repack(repository: &Repository, packs: &OwnPacks, base: &OsString) -> u64 {
     const ENTRY: u64 = 80;
     const BLOB: u64 = 40;
@@ -74,7 +74,7 @@ pub(super) fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(Into::into).collect()
 }
 
-/// The arguments of a `repack` of everything but the packs `kept`.
+/// Returns the arguments of a `git repack` of all packs but `kept`.
 pub(super) fn repack_all(settings: &Settings, kept: &[OsString]) -> Vec<OsString> {
     let mut arguments = Vec::new();
     let valued =

@@ -1,4 +1,4 @@
-//! Runs tasks one after another.
+//! Runs maintenance tasks one after another.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use crate::remote::Remote;
 use crate::{ErrorKind, Repository, Result};
 use pronto_storage::pack_objects::loose_objects;
 
-/// Options of a run.
+/// Options of `git maintenance run`.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -28,25 +28,25 @@ use pronto_storage::pack_objects::loose_objects;
 )]
 #[non_exhaustive]
 pub struct Run {
-    /// The tasks, in their order.
+    /// The tasks to run, in this order (`--task`).
     pub tasks: Vec<Task>,
-    /// Whether a task runs only if the state of the repository needs it.
+    /// Run a task only if the state of the repository needs it (`--auto`).
     pub auto: bool,
-    /// Whether no progress is shown.
+    /// Suppress progress (`--quiet`).
     pub quiet: bool,
-    /// Whether to continue in the background after the part that a user may wait for.
+    /// Continue in the background after the foreground phase (`--detach`).
     pub detach: bool,
-    /// Whether what a user may wait for is done already.
+    /// Skip the foreground phase, which is done already.
     pub skips_foreground: bool,
-    /// Whether this was started by a command that found work to do: tasks that did not help lately
-    /// are left out then, and remembered.
+    /// Whether a command started this run because a task was due. Tasks that recently had no effect
+    /// are skipped and recorded then.
     pub is_automatic: bool,
-    /// The settings of garbage collection.
+    /// The settings of garbage collection (`gc.*`).
     pub settings: Settings,
 }
 
 impl Run {
-    /// Returns a run of `tasks` in the foreground, whatever the state of the repository.
+    /// Returns a run of `tasks` in the foreground, in every state of the repository.
     pub fn new(tasks: Vec<Task>, settings: Settings) -> Self {
         Run {
             tasks,
@@ -64,13 +64,13 @@ impl Run {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// All tasks have run, or need not.
+    /// All tasks that are due have succeeded.
     Done,
-    /// Some task failed; the runner has been told which.
+    /// At least one task failed; each failure was reported to the runner.
     Failed,
-    /// Another process maintains the repository: it holds the lock on this file.
+    /// Another process maintains the repository and holds the lock of this file.
     Busy(PathBuf),
-    /// Another process continues.
+    /// A background process continues the run.
     Detached,
 }
 
@@ -80,14 +80,16 @@ enum Phase {
     Background,
 }
 
-/// Runs maintenance, one process of a repository at a time.
+/// Runs maintenance (`git maintenance run`). A lock ensures that only one process maintains a
+/// repository.
 ///
-/// The lock is `objects/maintenance.lock`. A command that was started under it keeps it until it ends,
-/// even if this process is killed.
+/// The lock file is `objects/maintenance.lock`. A command that runs under the lock inherits it, and
+/// keeps it until the command ends, even if this process is killed.
 ///
 /// # Errors
-/// A configured value is not of its type, the lock cannot be created, a command cannot be
-/// started, or the process was asked to end.
+/// - `ErrorKind::ConfigValue` if a setting has an invalid value.
+/// - `ErrorKind::Io` if the lock file cannot be created.
+/// - The error of `runner` if a command cannot be started, or the process is interrupted.
 pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<Outcome> {
     let target = repository.objects_dir().join("maintenance");
     let lock = match Lock::acquire(&target, Duration::ZERO) {
@@ -96,7 +98,7 @@ pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> 
         Err(error) => return Err(error),
     };
     if let Some(file) = lock.file() {
-        // Who cannot hand it down has a lock that ends a little too early.
+        // If children cannot inherit the lock, it ends a little too early.
         let _ = rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty());
     }
     let mut is_failed = false;
@@ -106,7 +108,7 @@ pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> 
     }
     if run.detach {
         let _region = pronto_io::region!("maintenance", "detach");
-        // The process that continues takes the lock itself.
+        // The background process acquires the lock itself.
         drop(lock);
         if runner.detach() {
             return Ok(if is_failed {
@@ -135,7 +137,8 @@ pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> 
     })
 }
 
-/// Runs what belongs to `phase`, and adds to `ran` what that is: whether all went well.
+/// Runs the part of the tasks that belongs to `phase`, adds these tasks to `ran`, and returns
+/// whether all succeeded.
 fn run_phase(
     repository: &Repository,
     run: &Run,
@@ -227,7 +230,7 @@ fn prefetch(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Resu
     Ok(())
 }
 
-/// Removes loose objects that are packed, and packs others, a number of them at a time.
+/// Deletes loose objects that are packed, and packs a limited number of the others.
 fn pack_loose_objects(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
     let mut prune = Step::of(&["prune-packed"]);
     if run.quiet {
@@ -249,7 +252,7 @@ fn pack_loose_objects(repository: &Repository, run: &Run, runner: &mut dyn Runne
     ids.truncate(batch);
     let mut list = String::new();
     for id in &ids {
-        // Writing to a string does not fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(list, "{id}");
     }
     let mut step = Step::of(&["pack-objects"]);
@@ -276,8 +279,8 @@ fn repack_incrementally(repository: &Repository, run: &Run, runner: &mut dyn Run
     expect(runner.run(&repack)?, message)
 }
 
-/// One more than the size of the second largest pack, so that two packs at least are put
-/// together if there are three; 2 GiB at most.
+/// Returns the `--batch-size` of the incremental repack: one more than the size of the second
+/// largest pack, so that at least two of three packs are merged, and at most 2 GiB.
 fn batch_bytes(repository: &Repository) -> Result<u64> {
     const LARGEST: u64 = i32::MAX as u64;
     let store = repository.objects()?;

@@ -1,4 +1,4 @@
-//! The commands that do the parts of maintenance, and the trait for running them.
+//! The Git commands that maintenance runs, and the trait that runs them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStringExt;
 use super::{Settings, Task};
 use crate::{Error, Result};
 
-/// A call of a command of Git that does a part of a task.
+/// A Git command that does a part of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The command and its arguments.
+    /// The name of the command and its arguments, without `git`.
     pub arguments: Vec<OsString>,
-    /// The standard input; nothing if `None`. The output is discarded.
+    /// The standard input; `None` for an empty input. The standard output is discarded.
     pub input: Option<Vec<u8>>,
 }
 
@@ -46,20 +46,20 @@ impl Step {
     }
 }
 
-/// The runner of the commands of maintenance, which reports their progress.
+/// Runs the commands of maintenance and receives reports.
 pub trait Runner {
-    /// Runs a step and waits for it. Returns whether it succeeded.
+    /// Runs a command and waits for its end. Returns whether the command succeeded.
     ///
     /// # Errors
-    /// It cannot be started, or this process is interrupted.
+    /// Fails if the command cannot be started, or if this process is interrupted.
     fn run(&mut self, step: &Step) -> Result<bool>;
 
-    /// Starts a process that does the remaining work in the background. Returns `false` if this
-    /// process must do it.
+    /// Starts a background process for the remaining work. Returns `false` if this process must do
+    /// the work.
     fn detach(&mut self) -> bool;
 
-    /// Reports that `task` failed. The tasks that follow run nevertheless. The message of the error is
-    /// empty if the failed step has reported the reason.
+    /// Reports that `task` failed. The remaining tasks run nevertheless. The message of the error
+    /// is empty if the failed command has reported the reason.
     fn report_failure(&mut self, task: Task, error: &Error);
 
     /// Reports that the incremental repack is skipped, because `core.multiPackIndex` is off.

@@ -1,5 +1,6 @@
 //! Registers maintenance with the scheduler of the machine: cron, systemd, launchd, or the task
-//! scheduler of Windows. The files are those that Git writes, with another program.
+//! scheduler of Windows (`git maintenance start`). The files are those that Git writes, with
+//! another program.
 
 mod cron;
 mod launchd;
@@ -19,14 +20,14 @@ use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_repository::Notice;
 
-/// The variable by which tests put programs in place of those of a scheduler:
-/// `NAME:COMMAND,…`. A scheduler that it does not name is not there.
+/// The environment variable by which tests replace the programs of schedulers, as `NAME:COMMAND,…`.
+/// A scheduler that the value does not name is unavailable.
 const STAND_INS: &str = "GIT_TEST_MAINT_SCHEDULER";
 
 /// The configuration that prevents maintained repositories from prompting in the background.
 const CONFIGURATION: [&str; 2] = ["credential.interactive=false", "core.askPass=true"];
 
-/// The arguments of this program in the scheduler, without the frequency.
+/// The arguments of the scheduled program, without the frequency.
 const COMMAND: [&str; 6] = [
     "for-each-repo",
     "--keep-going",
@@ -36,7 +37,7 @@ const COMMAND: [&str; 6] = [
     "--schedule=",
 ];
 
-/// A scheduler.
+/// A scheduler of the operating system (`--scheduler`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
     /// `cron`, by `crontab`.
@@ -58,7 +59,7 @@ impl Scheduler {
         Scheduler::Windows,
     ];
 
-    /// The program that speaks to it, which is its name in messages.
+    /// Returns the name of the program that controls the scheduler, as messages show it.
     pub fn program(self) -> &'static str {
         match self {
             Scheduler::Cron => "crontab",
@@ -68,7 +69,8 @@ impl Scheduler {
         }
     }
 
-    /// The scheduler that users call `name`, in any case of letters; `auto` is none of them.
+    /// Returns the scheduler that `--scheduler=NAME` selects, ignoring case. `auto` is not a
+    /// scheduler.
     pub fn named(name: &BStr) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_slice() {
             b"cron" | b"crontab" => Scheduler::Cron,
@@ -80,17 +82,17 @@ impl Scheduler {
     }
 }
 
-/// The schedules of a user.
+/// The maintenance schedules of a user.
 #[derive(Debug)]
 pub struct Schedules<'a> {
     repository: &'a Repository,
-    /// The path of the program to run.
+    /// The path of the program that schedulers run.
     runs: &'a Path,
     minute: u64,
 }
 
-/// The schedules of the user, for which `program` is to maintain repositories. Schedules are spread
-/// over the hour by chance.
+/// Returns the schedules of the user that run `program`. The minute within the hour is random, to
+/// spread the load.
 pub fn schedules<'a>(repository: &'a Repository, program: &'a Path) -> Schedules<'a> {
     let by_chance = || RandomState::new().hash_one(std::process::id()) % 60;
     let is_test = repository.environment().get(STAND_INS).is_some();
@@ -102,10 +104,10 @@ pub fn schedules<'a>(repository: &'a Repository, program: &'a Path) -> Schedules
 }
 
 impl Schedules<'_> {
-    /// The scheduler of this machine.
+    /// Chooses the scheduler of this machine (`--scheduler=auto`).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] if there is none.
+    /// Fails with [`ErrorKind::InvalidInput`] if no scheduler is available.
     pub fn choose(&self) -> Result<Scheduler> {
         if cfg!(target_os = "macos") {
             return Ok(Scheduler::Launchd);
@@ -121,7 +123,7 @@ impl Schedules<'_> {
             return self.stand_in(scheduler).is_some();
         }
         match scheduler {
-            // That macOS has it, too, is of no use: calling it asks the user for a permission.
+            // `crontab` exists on macOS, too, but calling it asks the user for a permission.
             Scheduler::Cron => cfg!(not(target_os = "macos")) && cron::is_available(self),
             Scheduler::Systemd => systemd::is_available(self),
             Scheduler::Launchd => cfg!(target_os = "macos"),
@@ -129,11 +131,12 @@ impl Schedules<'_> {
         }
     }
 
-    /// Has `scheduler` maintain the repositories that are registered, and no other one.
+    /// Registers the schedules with `scheduler`, and removes them from all other schedulers.
     ///
     /// # Errors
-    /// The scheduler is not there ([`ErrorKind::InvalidInput`]), another process is at it
-    /// ([`ErrorKind::Refused`]), or the scheduler refuses.
+    /// Fails with [`ErrorKind::InvalidInput`] if the scheduler is unavailable, and with
+    /// [`ErrorKind::Refused`] if another process changes the schedules. Fails with another kind if
+    /// the scheduler refuses.
     pub fn start(&self, scheduler: Scheduler) -> Result<()> {
         if !self.is_available(scheduler) {
             let message = format!("{} scheduler is not available", scheduler.program());
@@ -152,8 +155,9 @@ impl Schedules<'_> {
     /// Stops the scheduled maintenance of all repositories.
     ///
     /// # Errors
-    /// Another process changes the schedule ([`ErrorKind::Refused`]), or a program cannot be
-    /// started. A refusal by a scheduler is reported as a message of the repository.
+    /// Fails with [`ErrorKind::Refused`] if another process changes the schedules, and with another
+    /// kind if a program cannot be started. A refusal by a scheduler is sent as a notice of the
+    /// repository.
     pub fn stop(&self) -> Result<()> {
         let _lock = self.lock()?;
         self.end(None)
@@ -195,7 +199,7 @@ impl Schedules<'_> {
         })
     }
 
-    /// Returns the program that tests put in place of `scheduler`.
+    /// Returns the program that replaces that of `scheduler` in tests.
     fn stand_in(&self, scheduler: Scheduler) -> Option<&str> {
         let all = self.repository.environment().text(STAND_INS)?;
         let mut pairs = all.split(',').filter_map(|pair| pair.split_once(':'));
@@ -203,13 +207,13 @@ impl Schedules<'_> {
         Some(command)
     }
 
-    /// The program as a word in double quotes. Git's own would need to know where its parts
-    /// are (`--exec-path`); this one finds them by itself.
+    /// Returns the path of the program in double quotes. Git also passes `--exec-path`, which this
+    /// program does not need.
     fn quoted_program(&self) -> Vec<u8> {
         [b"\"", path::as_bytes(self.runs).as_bytes(), b"\""].concat()
     }
 
-    /// Returns the arguments after the program.
+    /// Returns the arguments for the program.
     fn arguments(&self, frequency: &str) -> String {
         let mut text = String::new();
         for setting in CONFIGURATION {
@@ -217,7 +221,7 @@ impl Schedules<'_> {
             text.push_str(setting);
             text.push(' ');
         }
-        // Git leaves two spaces here.
+        // Git writes two spaces here.
         text.push(' ');
         text.push_str(&COMMAND.join(" "));
         text.push_str(frequency);
@@ -225,7 +229,7 @@ impl Schedules<'_> {
     }
 }
 
-/// The error for what ends the whole command.
+/// Returns an error that ends the whole command.
 fn fatal(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidInput, message)
 }

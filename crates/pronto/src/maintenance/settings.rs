@@ -1,4 +1,4 @@
-//! The configuration of garbage collection.
+//! The settings of garbage collection.
 
 use std::ffi::OsString;
 
@@ -12,51 +12,51 @@ use crate::{Error, ErrorKind, Repository, Result};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Whether references are packed (`gc.packRefs`).
+    /// Pack refs (`gc.packRefs`).
     pub pack_refs: bool,
-    /// Whether entries of reflogs are removed: not if `gc.reflogExpire` and
-    /// `gc.reflogExpireUnreachable` are both never.
+    /// Expire reflog entries. False if both `gc.reflogExpire` and `gc.reflogExpireUnreachable` are
+    /// `never`.
     pub expire_reflogs: bool,
-    /// Whether unreachable objects become a cruft pack (`gc.cruftPacks`).
+    /// Store unreachable objects in a cruft pack (`gc.cruftPacks`).
     pub cruft_packs: bool,
-    /// The size in bytes from which on cruft packs are not combined; zero for no limit
+    /// The size in bytes up to which cruft packs are combined; zero for no limit
     /// (`gc.maxCruftSize`).
     pub max_cruft_size: u64,
-    /// The longest chain of deltas that `--aggressive` makes (`gc.aggressiveDepth`).
+    /// The longest delta chain with `--aggressive` (`gc.aggressiveDepth`).
     pub aggressive_depth: i32,
-    /// With how many others `--aggressive` compares each object (`gc.aggressiveWindow`).
+    /// The size of the delta window with `--aggressive` (`gc.aggressiveWindow`).
     pub aggressive_window: i32,
-    /// From how many loose objects on automatic garbage collection runs; never if not positive
-    /// (`gc.auto`).
+    /// The number of loose objects above which automatic garbage collection runs; not positive for
+    /// never (`gc.auto`).
     pub auto: i32,
-    /// From how many packs on automatic garbage collection runs (`gc.autoPackLimit`).
+    /// The number of packs above which automatic garbage collection runs (`gc.autoPackLimit`).
     pub auto_pack_limit: i32,
-    /// Whether automatic garbage collection is detached (`gc.autoDetach`).
+    /// Run automatic garbage collection in the background (`gc.autoDetach`).
     pub detach: bool,
-    /// From when on a log of a failure counts no more, in seconds since 1970 (`gc.logExpiry`).
+    /// The time, in seconds since 1970, before which `gc.log` is expired (`gc.logExpiry`).
     pub log_expires_before: i64,
-    /// From what age on unreachable objects are removed, as it is written (`gc.pruneExpire`); `None` for
-    /// never, and for leaving them where they are.
+    /// The expiry time of unreachable objects, as text (`gc.pruneExpire`, `--prune`); `None` to
+    /// keep them all where they are.
     pub prune_expire: Option<BString>,
-    /// The path of a cruft pack for removed objects (`--expire-to`).
+    /// The path of a cruft pack for the deleted objects (`--expire-to`).
     pub expire_to: Option<OsString>,
-    /// The age from which the data of missing worktrees are removed (`gc.worktreePruneExpire`).
+    /// The expiry time of the administrative files of deleted worktrees (`gc.worktreePruneExpire`).
     pub worktree_prune_expire: BString,
-    /// The size in bytes from which on packs are left as they are; zero for none
+    /// The size in bytes from which on packs are not repacked; zero for no limit
     /// (`gc.bigPackThreshold`).
     pub big_pack_threshold: u64,
-    /// The filter of objects in packs (`gc.repackFilter`).
+    /// The object filter of the repack (`gc.repackFilter`).
     pub repack_filter: BString,
-    /// The path of a pack of filtered objects (`gc.repackFilterTo`).
+    /// The path of the pack that receives the filtered out objects (`gc.repackFilterTo`).
     pub repack_filter_to: BString,
 }
 
 impl Settings {
-    /// The settings of `repository`.
+    /// Reads the settings of `repository`.
     ///
     /// # Errors
-    /// A configured value is not of its type; [`ErrorKind::ConfigValue`] for a date that is not
-    /// understood, or not in the past.
+    /// Fails with [`ErrorKind::ConfigValue`] if a setting has an invalid value, or if an expiry
+    /// time is malformed or not in the past.
     pub fn of(repository: &Repository) -> Result<Self> {
         let config = repository.config();
         let is_bare = repository.is_bare();
@@ -89,10 +89,10 @@ impl Settings {
     }
 }
 
-/// The moment that an age of expiry means, in seconds since 1970.
+/// Parses an expiry time and returns it in seconds since 1970.
 ///
 /// # Errors
-/// [`ErrorKind::ConfigValue`] if it is not understood.
+/// Fails with [`ErrorKind::ConfigValue`] if `text` is not a date.
 pub(super) fn moment(text: &BStr) -> Result<i64> {
     parse_expiry(text).ok_or_else(|| invalid(format!("failed to parse expiry value '{text}'")))
 }
@@ -103,7 +103,7 @@ fn log_expiry(config: &Config) -> Result<i64> {
     parse_expiry(text.as_bstr()).ok_or_else(|| invalid(message()))
 }
 
-/// An age that is configured, which must lie in the past.
+/// Reads a configured expiry time, which must be in the past.
 fn age(config: &Config, key: &str, default: &str) -> Result<BString> {
     let Some(entry) = config.entry_of(key) else {
         return Ok(default.into());

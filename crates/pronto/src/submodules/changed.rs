@@ -17,7 +17,7 @@ use crate::status::IgnoreSubmodules;
 use crate::walk::CommitWalk;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The largest `.gitmodules` of a commit that counts, as in a worktree.
+/// The largest size of a `.gitmodules` blob that is read, as in a worktree.
 const LARGEST_BYTES: u64 = 16 << 20;
 
 /// The submodules that commits change.
@@ -25,23 +25,24 @@ const LARGEST_BYTES: u64 = 16 << 20;
 pub(super) struct Changed {
     /// The recorded commits, indexed by the name of the submodule.
     pub(super) modules: BTreeMap<BString, Recorded>,
-    /// Those that have no name of their own.
+    /// The submodules whose path collides with the name of another one.
     pub(super) collisions: Vec<Collision>,
 }
 
-/// The commits of a submodule that commits of the superproject record.
+/// The submodule commits that the superproject records.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// The newest commit of the superproject that changes it.
+    /// The newest commit of the superproject that changes the submodule.
     pub(super) by: ObjectId,
-    /// The path of the submodule there.
+    /// The path of the submodule in that commit.
     pub(super) path: BString,
-    /// The commits of the submodule.
+    /// The recorded commits of the submodule.
     pub(super) commits: BTreeSet<ObjectId>,
 }
 
-/// Collects the submodules that the commits change that `tips` lead to and the remote-tracking refs of `remote` do
-/// not. As in Git, commits without parents change nothing, and merges change submodules that differ from all parents.
+/// Collects the submodules that are changed by commits that are reachable from `tips` and not from
+/// the remote-tracking refs of `remote`. As in Git, root commits change no submodules, and merges
+/// change the submodules that differ from all parents.
 pub(super) fn changed(
     repository: &Repository,
     tips: &[ObjectId],
@@ -79,7 +80,7 @@ pub(super) fn collect(
 struct Collector<'a> {
     repository: &'a Repository,
     watch: &'a Watch<'a>,
-    /// The last `.gitmodules` that was read.
+    /// The `.gitmodules` that was read last.
     known: Option<Known>,
     found: Changed,
 }
@@ -127,7 +128,8 @@ impl Collector<'_> {
         })
     }
 
-    /// The submodules of `new` that `old` does not have like that.
+    /// Returns the submodules of `new` that are missing from `old` or recorded at another commit
+    /// there.
     fn compare(&self, old: ObjectId, new: ObjectId) -> Result<BTreeMap<BString, ObjectId>> {
         let depth = Depth {
             recursive: true,
@@ -144,7 +146,7 @@ impl Collector<'_> {
         Ok(modules.collect())
     }
 
-    /// The name of the submodule at `path` of the commit `commit`.
+    /// Returns the name of the submodule at `path` of the commit `commit`.
     fn name(
         &mut self,
         commit: ObjectId,
@@ -172,7 +174,7 @@ impl Collector<'_> {
         Ok(Some(path.clone()))
     }
 
-    /// The `.gitmodules` of `tree`. One that is malformed counts as none.
+    /// Reads `.gitmodules` of `tree`. A malformed file counts as empty.
     fn modules(&mut self, tree: ObjectId) -> Result<Option<&Gitmodules>> {
         let entry = self.repository.tree_entry(tree, ".gitmodules".into())?;
         let Some(Side { id, .. }) = entry else {

@@ -1,4 +1,4 @@
-//! The submodules that a fetch of their superproject concerns.
+//! Plans the fetches of submodules after a fetch of their superproject.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,15 +16,17 @@ use crate::config::value;
 use crate::gitmodules::{Gitmodules, is_safe_name, key};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// When a submodule is fetched.
+/// The condition on which a submodule is fetched (`--recurse-submodules`,
+/// `fetch.recurseSubmodules`, `submodule.NAME.fetchRecurseSubmodules`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FetchRecursion {
-    /// Never.
+    /// Never fetch the submodule (`no`).
     Off,
-    /// If new commits of the superproject record commits that it lacks.
+    /// Fetch the submodule if new commits of the superproject record commits that the submodule
+    /// lacks (`on-demand`).
     #[default]
     OnDemand,
-    /// Always.
+    /// Always fetch the submodule (`yes`).
     On,
 }
 
@@ -32,7 +34,7 @@ impl FetchRecursion {
     /// Parses `text`, the value of the option or setting `name`.
     ///
     /// # Errors
-    /// It is neither a boolean nor `on-demand`.
+    /// Fails with [`ErrorKind::ConfigValue`] if `text` is neither a boolean nor `on-demand`.
     pub fn parse(name: &str, text: Option<&BStr>) -> Result<Self> {
         match (value::parse_bool(text), text) {
             (Some(true), _) => Ok(FetchRecursion::On),
@@ -47,57 +49,58 @@ impl FetchRecursion {
     }
 }
 
-/// A fetch of the superproject that is done.
+/// A completed fetch of the superproject.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fetching<'a> {
-    /// The choice for all submodules, by the command line or the configuration.
+    /// The condition for all submodules (`--recurse-submodules`, `fetch.recurseSubmodules`).
+    /// Overrides the settings of submodules.
     pub all: Option<FetchRecursion>,
-    /// The choice for submodules without a setting.
+    /// The condition for submodules without a setting (`--recurse-submodules-default`).
     pub default: FetchRecursion,
     /// The values of the refs before the fetch.
     pub before: &'a [ObjectId],
-    /// The new values of refs.
+    /// The new values of the refs.
     pub after: &'a [ObjectId],
 }
 
 /// A step of the fetch of submodules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FetchStep {
-    /// The submodule is fetched.
+    /// Fetch the submodule.
     Fetch(FetchTask),
-    /// Its repository cannot be opened: an error, unless `by` is set.
+    /// The repository of the submodule cannot be opened. This is an error unless `by` is set.
     Inaccessible {
-        /// Its path.
+        /// The path of the submodule.
         path: BString,
-        /// The commit that records it, if the index does not.
+        /// The commit of the superproject that records the submodule, if the index does not.
         by: Option<ObjectId>,
     },
-    /// The submodule is skipped because of its name.
+    /// The submodule is skipped because its path collides with the name of another one.
     Collision(Collision),
 }
 
-/// A submodule to be fetched.
+/// A submodule to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchTask {
-    /// Its name.
+    /// The name of the submodule.
     pub name: BString,
-    /// Its path.
+    /// The path of the submodule.
     pub path: BString,
-    /// The directory of its repository.
+    /// The git directory of the submodule.
     pub git_dir: PathBuf,
-    /// The commit of the superproject that records it, if the index does not.
+    /// The commit of the superproject that records the submodule, if the index does not.
     pub by: Option<ObjectId>,
-    /// Whether it is fetched in any case; otherwise because of new commits.
+    /// Fetch in any case. If false, fetch because of new commits.
     pub is_forced: bool,
-    /// The commits of it that new commits of the superproject record.
+    /// The submodule commits that new commits of the superproject record.
     wanted: Vec<ObjectId>,
 }
 
 impl FetchTask {
-    /// Returns the commits that are still missing.
+    /// Returns the recorded commits that are still missing from the submodule.
     ///
     /// # Errors
-    /// The repository of the submodule cannot be read.
+    /// Fails if the repository of the submodule cannot be read.
     pub fn missing(&self, repository: &Repository) -> Result<Vec<ObjectId>> {
         if self.wanted.is_empty() {
             return Ok(Vec::new());
@@ -112,10 +115,10 @@ impl FetchTask {
         Ok(missing)
     }
 
-    /// Returns the name of the remote that the submodule fetches from by default.
+    /// Returns the name of the default remote of the submodule.
     ///
     /// # Errors
-    /// The repository of the submodule cannot be read.
+    /// Fails if the repository of the submodule cannot be read.
     pub fn remote(&self, repository: &Repository) -> Result<BString> {
         let module = open_at(repository, &self.git_dir, &self.git_dir)?;
         crate::remote::Remote::default_name(&module)
@@ -123,13 +126,14 @@ impl FetchTask {
 }
 
 impl Fetching<'_> {
-    /// Returns the steps, those for submodules of the index first. Costs a walk over the new
-    /// commits, a comparison of each one's tree with those of its parents, and a walk in each submodule
-    /// that they change.
+    /// Plans the fetches of submodules, those in the index first. Costs a walk over the new
+    /// commits, a comparison of each commit's tree with those of its parents, and a walk in each
+    /// changed submodule.
     ///
     /// # Errors
-    /// An object or the index cannot be read, a setting is malformed, a submodule is recorded at an object that is no
-    /// commit, its path leads through a symbolic link, or it was interrupted.
+    /// Fails if an object or the index cannot be read, a setting is malformed, a recorded submodule
+    /// object is not a commit, the path of a submodule contains a symbolic link, or the operation
+    /// is interrupted.
     pub fn steps(&self, repository: &Repository, watch: &Watch<'_>) -> Result<Vec<FetchStep>> {
         let Some(top) = repository.work_tree() else {
             return Ok(Vec::new());
@@ -156,14 +160,15 @@ impl Fetching<'_> {
         Ok(plan.steps)
     }
 
-    /// The submodules that new commits change, without those that have all commits.
+    /// Returns the submodules that new commits change, without those that have all recorded
+    /// commits.
     fn changed(
         &self,
         repository: &Repository,
         current: &Gitmodules,
         watch: &Watch<'_>,
     ) -> Result<Changed> {
-        // As in Git, nothing is searched if no submodule could be fetched.
+        // As in Git, new commits are not searched if no submodule has a repository.
         let modules = std::fs::read_dir(repository.git_path("modules"));
         let has_any = modules.is_ok_and(|mut entries| entries.next().is_some());
         if !has_any && current.names().is_empty() || self.after.is_empty() {
@@ -210,7 +215,7 @@ impl Fetching<'_> {
         )?;
         let Some(module) = module else {
             let top = repository.require_work_tree()?;
-            // An empty directory is a submodule that is not initialised.
+            // An empty directory is a submodule that is not populated.
             let entries = std::fs::read_dir(top.join(path::borrow(path)));
             if entries.is_ok_and(|mut entries| entries.next().is_some()) {
                 let path = path.to_owned();
@@ -262,7 +267,8 @@ impl Fetching<'_> {
         Ok(())
     }
 
-    /// Whether the submodule called `name` is fetched in any case; `None` if it is not fetched.
+    /// Returns whether the submodule called `name` is fetched in any case (`true`) or for new
+    /// commits (`false`); `None` if it is not fetched.
     fn choose(&self, plan: &Plan<'_>, name: &BString) -> Result<Option<bool>> {
         Ok(match self.setting(plan, name)? {
             FetchRecursion::Off => None,
@@ -292,19 +298,19 @@ impl Fetching<'_> {
     }
 }
 
-/// A plan in the making.
+/// The state of planning.
 struct Plan<'a> {
     repository: &'a Repository,
-    /// The `.gitmodules` of the worktree.
+    /// The content of `.gitmodules` in the worktree.
     current: Gitmodules,
     changed: Changed,
-    /// The names of the submodules that were planned.
+    /// The names of the submodules that are planned already.
     seen: BTreeSet<BString>,
     steps: Vec<FetchStep>,
 }
 
 impl Plan<'_> {
-    /// The name of the submodule at `path` of the worktree.
+    /// Returns the name of the submodule at `path`, from `.gitmodules` of the worktree.
     fn name_of(&self, path: &BStr) -> Option<BString> {
         let names = self.current.names().into_iter();
         let mut here = names.filter(|name| self.current.value(name, "path") == Some(path));
@@ -312,8 +318,8 @@ impl Plan<'_> {
     }
 }
 
-/// Whether the submodule called `name` at `path` is of interest here: as its setting says, as the pathspecs of
-/// `submodule.active` say, or if it has a URL.
+/// Whether the submodule called `name` at `path` is active: `submodule.NAME.active` is true, or the
+/// pathspecs of `submodule.active` match, or the submodule has a URL.
 fn is_active(repository: &Repository, name: &BStr, path: &BStr) -> Result<bool> {
     let config = repository.config();
     if let Some(active) = config.bool(key(name, "active"))? {
@@ -329,8 +335,9 @@ fn is_active(repository: &Repository, name: &BStr, path: &BStr) -> Result<bool> 
     Ok(active.matches(path, true))
 }
 
-/// Opens the repository of a submodule: the one that is checked out at `path`, or that of this `name` in the
-/// repository of the superproject; `None` if there is none.
+/// Opens the repository of a submodule: the one that is checked out at `path`, or the one called
+/// `name` in `modules` of the superproject's git directory. Returns `None` if there is no
+/// repository.
 fn find(repository: &Repository, path: &BStr, name: Option<&BStr>) -> Result<Option<Repository>> {
     if let Some(module) = open(repository, path)? {
         return Ok(Some(module));

@@ -1,4 +1,4 @@
-//! The caches that status stores in the index.
+//! Tests of the caches that status stores in the index.
 
 use crate::support::Sandbox;
 use pronto::Watch;

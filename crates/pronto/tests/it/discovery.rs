@@ -1,4 +1,4 @@
-//! Finding repositories.
+//! Tests of the discovery of repositories.
 
 use pronto::{ErrorKind, Repository};
 

@@ -1,4 +1,4 @@
-//! Checks of objects: any bytes give findings, never a panic.
+//! Tests of fsck: arbitrary bytes result in findings, never in a panic.
 
 use gix_object::Kind as ObjectKind;
 use pronto::fsck::{Inspector, Level, Levels, Message, Scope};

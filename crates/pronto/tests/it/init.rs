@@ -1,4 +1,4 @@
-//! Creating repositories.
+//! Tests of the creation of repositories.
 
 use pronto::init::Options;
 use pronto::{Environment, Repository};

@@ -1,5 +1,5 @@
-//! Written packs have the same objects as those of git, are accepted by git, and have a similar
-//! size.
+//! Tests that written packs have the same objects as those of git, are accepted by git, and have a
+//! similar size.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Reading references.
+//! Tests of reading refs.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Compares names of objects with `git rev-parse`.
+//! Compares parsed revisions with `git rev-parse`.
 
 use pronto::revision::Want;
 use pronto::{Error, ErrorKind};

@@ -1,4 +1,4 @@
-//! An index that is truncated while it is mapped.
+//! Tests of an index that is truncated while it is mapped into memory.
 
 use std::fs::File;
 

@@ -1,4 +1,4 @@
-//! Changing references.
+//! Tests of ref transactions.
 
 use pronto::ErrorKind;
 use pronto::refs::{Expected, RefName};

@@ -1,8 +1,8 @@
-//! Heads and bodies of HTTP/1.1 (RFC 9112), as far as the front needs them.
+//! Heads and bodies of HTTP/1.1 messages (RFC 9112), as far as the front needs them.
 
 use std::io::{self, BufRead, Read as _, Write};
 
-/// The longest head.
+/// The largest size of a head.
 const LONGEST_HEAD_BYTES: u64 = 1 << 20;
 
 /// The head of a request.
@@ -11,18 +11,19 @@ pub(super) struct Head {
     pub(super) method: String,
     /// The path and the query.
     pub(super) target: String,
-    /// The lines behind the first one.
+    /// The header lines, without the request line.
     lines: Vec<String>,
 }
 
-/// The form of the body of a request.
+/// The framing of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     Sized(u64),
     Chunked,
 }
 
-/// Reads the lines of a head, without the empty one at its end. None are there at the end of the stream.
+/// Reads the lines of a head, without the empty line at its end. Returns no lines at the end of the
+/// stream.
 pub(super) fn read_lines(reader: &mut impl BufRead) -> io::Result<Vec<String>> {
     let mut reader = reader.take(LONGEST_HEAD_BYTES);
     let mut lines = Vec::new();
@@ -43,7 +44,7 @@ pub(super) fn read_lines(reader: &mut impl BufRead) -> io::Result<Vec<String>> {
 }
 
 impl Head {
-    /// Reads the head of a request; `None` at the end of the stream.
+    /// Reads the head of a request. Returns `None` at the end of the stream.
     pub(super) fn read(reader: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut lines = read_lines(reader)?;
         if lines.is_empty() {
@@ -61,7 +62,7 @@ impl Head {
         }))
     }
 
-    /// The value of a header.
+    /// Returns the value of a header field.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.lines.iter().find_map(|line| {
             let (found, value) = line.split_once(':')?;
@@ -76,8 +77,8 @@ impl Head {
         });
     }
 
-    /// The head for a server, at another address, that closes the connection behind its answer. With a
-    /// `length` the body has that many bytes.
+    /// Returns the head for a server, with another target, and with the request to close the
+    /// connection after the response. With a `length`, the body has that number of bytes.
     pub(super) fn bytes_for(&self, target: &str, version: &str, length: Option<usize>) -> Vec<u8> {
         let mut text = format!("{} {target} {version}\r\n", self.method);
         for line in &self.lines {
@@ -101,7 +102,7 @@ impl Head {
 }
 
 impl Body {
-    /// The form of the body behind a head.
+    /// Returns the framing of the body after a head.
     pub(super) fn of(head: &Head) -> io::Result<Self> {
         if head.header("transfer-encoding").is_some() {
             return Ok(Body::Chunked);
@@ -111,7 +112,7 @@ impl Body {
         Ok(Body::Sized(length))
     }
 
-    /// Copies the body as it is.
+    /// Copies the body unchanged.
     pub(super) fn relay(self, from: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
         match self {
             Body::Sized(length) => copy(from, length, to),
@@ -133,8 +134,8 @@ impl Body {
     }
 }
 
-/// Calls `each` with the first line and the length of each chunk, up to the last, empty one. It has to
-/// read the content; the end of its line is read here.
+/// Calls `each` with the first line and the length of each chunk, up to the last, empty chunk.
+/// `each` must read the content. This function reads the line end after it.
 fn chunks<R: BufRead>(
     from: &mut R,
     mut each: impl FnMut(&[u8], &mut R, u64) -> io::Result<()>,

@@ -1,40 +1,42 @@
-//! The addresses that Git's tests use, and what is at them.
+//! The URLs that Git's tests use, and the response to each.
 
-/// The server of Git for a request.
+/// The Git server for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Server {
     Main,
-    /// Its environment names a committer.
+    /// The server whose environment sets a committer.
     Custom,
 }
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// That of a server of Git to a request for `target`.
+    /// The response of a Git server to a request for `target`.
     Forward {
         server: Server,
         target: String,
     },
-    /// That of the server to a request for this target, changed by the script of the test, if it left one.
+    /// The response of the server to a request for this target, changed by the one-time script of
+    /// the test if there is one.
     Once(String),
-    /// That of the server to a request for this target, if the client has the credentials of the test.
+    /// The response of the server to a request for this target, if the client has the credentials
+    /// of the test.
     Challenge(String),
-    /// The file of this path below `www`.
+    /// The file at this path below `www`.
     File(String),
-    /// A redirection with this status to this location.
+    /// A redirect with this status to this location.
     Redirect(u16, String),
-    /// An error whose form this path names.
+    /// An error. The path selects its content type and character set.
     Error(String),
     BadGateway,
-    /// A push that succeeds without a report on refs.
+    /// A successful push without a report about refs.
     NoReport,
 }
 
-/// The loop of redirections ends after so many rounds.
+/// The number of rounds after which the redirect loop ends.
 const ROUNDS: usize = 20;
 
-/// Returns what is at an address.
+/// Returns the response to a request for `target`.
 pub(super) fn action(target: &str) -> Action {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let with_query = |path: &str| match query {
@@ -82,7 +84,7 @@ fn main(target: String) -> Action {
     }
 }
 
-/// The next address of the loop of redirections.
+/// Returns the next URL of the redirect loop.
 fn round(rest: &str) -> String {
     match rest.strip_prefix("x-".repeat(ROUNDS).as_str()) {
         Some(rest) => format!("/{rest}"),

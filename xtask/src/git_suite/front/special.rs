@@ -1,4 +1,4 @@
-//! Answers that a Git server does not give: files, redirections, and errors on purpose.
+//! Responses that a Git server does not make: files, redirects, and intentional errors.
 
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,14 +11,14 @@ use super::routes::Server;
 /// The credentials of the suite's user, as HTTP Basic sends them: `user@host:pass@host`.
 const USER: &str = "Basic dXNlckBob3N0OnBhc3NAaG9zdA==";
 
-/// Those of a user who may do nothing: `forbidden-user@host:pass@host`.
+/// The credentials of a user without any permission: `forbidden-user@host:pass@host`.
 const FORBIDDEN: &str = "Basic Zm9yYmlkZGVuLXVzZXJAaG9zdDpwYXNzQGhvc3Q=";
 
-/// The script of a test that changes one answer.
+/// The name of the script of a test that changes one response.
 const SCRIPT: &str = "one-time-script";
 
 impl Exchange<'_> {
-    /// Sends a file, if it is not protected or the client is the suite's user.
+    /// Sends a file. A protected file requires the credentials of the suite's user.
     pub(super) fn file(&mut self, path: &str) -> io::Result<()> {
         if path.starts_with("auth/") {
             match self.head.header("authorization") {
@@ -50,7 +50,8 @@ impl Exchange<'_> {
         self.answer(&format!("{status} Elsewhere"), &header, b"")
     }
 
-    /// Sends an error of the server, in the type and the characters that `name` says.
+    /// Sends an error of the server, with the content type and the character set that `name`
+    /// selects.
     pub(super) fn error(&mut self, name: &str) -> io::Result<()> {
         let name = name.split('/').next().unwrap_or_default();
         let (kind, is_wide) = match name {
@@ -77,7 +78,7 @@ impl Exchange<'_> {
         self.answer("500 Intentional Breakage", &header, &body)
     }
 
-    /// Sends the answer to a push that says nothing about refs: the objects are unpacked, a message, the
+    /// Sends the response to a push without a report about refs: `unpack ok`, a message, and the
     /// end.
     pub(super) fn no_report(&mut self) -> io::Result<()> {
         let header = "Content-Type: application/x-git-receive-pack-result\r\n";
@@ -85,9 +86,9 @@ impl Exchange<'_> {
         self.answer("200 OK", header, body)
     }
 
-    /// Forwards a request with the credentials of the test, and challenges others. The files with both
-    /// have lines `id=ID creds=VALUE`, `id=ID status=STATUS` and `id=ID response=HEADER`; the id of
-    /// challenges is `default`.
+    /// Forwards a request with the credentials of the test, and challenges all other requests. The
+    /// files with credentials and challenges have lines `id=ID creds=VALUE`, `id=ID status=STATUS`
+    /// and `id=ID response=HEADER`. The id of challenges is `default`.
     pub(super) fn challenge(&mut self, target: &str) -> io::Result<()> {
         let read = |name: &str| {
             std::fs::read(self.front.root.join(name))
@@ -123,7 +124,8 @@ impl Exchange<'_> {
         self.answer(&format!("{status} Challenge"), &headers, b"")
     }
 
-    /// Lets the script of the test change the answer of the server. If it does, it is removed.
+    /// Runs the script of the test on the response of the server. If the script changes the
+    /// response, the script is removed.
     pub(super) fn once(&mut self, target: &str) -> io::Result<()> {
         let script = self.front.root.join(SCRIPT);
         if !script.is_file() {
@@ -132,7 +134,7 @@ impl Exchange<'_> {
         let mut body = Vec::new();
         Body::of(&self.head)?.read(&mut self.reader, &mut body)?;
         let mut upstream = TcpStream::connect(self.front.main)?;
-        // The server's answer to HTTP/1.0 has no chunks.
+        // The server's response to HTTP/1.0 has no chunks.
         let length = Some(body.len());
         upstream.write_all(&self.head.bytes_for(target, "HTTP/1.0", length))?;
         upstream.write_all(&body)?;

@@ -1,5 +1,5 @@
-//! The options that say where an archive is made and where it goes. The other options are for the machine that
-//! makes it.
+//! The options of `archive` that select the repository and the output: `--remote`, `--exec` and
+//! `--output`. All other options are for the process that makes the archive.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -8,24 +8,24 @@ use bstr::{BString, ByteSlice};
 
 use crate::CliError;
 
-/// A call of `archive`.
+/// The parsed arguments of `archive`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outer {
-    /// The file of `-o`.
+    /// The file of `--output`.
     pub(super) output: Option<BString>,
     /// The repository of `--remote`.
     pub(super) remote: Option<BString>,
-    /// The program of `--exec`.
+    /// The program of `--exec`, which serves archives on the remote machine.
     pub(super) program: Option<BString>,
-    /// The other words.
+    /// The arguments for the process that makes the archive.
     pub(super) rest: Vec<BString>,
 }
 
 impl Outer {
-    /// Takes the options out of `words`. Their names cannot be abbreviated, as in Git.
+    /// Removes the outer options from `words`. Their names cannot be abbreviated, as in Git.
     ///
     /// # Errors
-    /// A value is missing, or there is one too many, in Git's words.
+    /// Fails with Git's message if an option lacks its value or has a superfluous one.
     pub(super) fn parse(words: &[OsString]) -> Result<Self, CliError> {
         let mut outer = Outer::default();
         let mut words = words.iter().map(|word| word.as_bytes());
@@ -62,7 +62,7 @@ impl Outer {
                     let message = format!("option `no-{name}' takes no value");
                     return Err(CliError::usage(message));
                 }
-                // Git keeps the name of a file.
+                // As in Git, `--no-output` keeps the file.
                 (true, None) if name == "output" => continue,
                 (true, None) => None,
                 (false, Some(value)) => Some(value.into()),

@@ -1,4 +1,4 @@
-//! Archives of another machine: `archive --remote`.
+//! Fetches archives from another machine: `archive --remote`.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -16,12 +16,12 @@ use crate::{CliError, Context, ExitCode};
 /// The exit code for an archive that the server could not make.
 const FAILED: ExitCode = ExitCode::FAILURE;
 
-/// The program that serves archives if no other one is named.
+/// The program that serves archives, unless `--exec` names another one.
 const PROGRAM: &str = "git-upload-archive";
 
 /// Fetches the archive of a call with `--remote`.
 pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliError> {
-    // A connection obeys the same settings.
+    // The connection obeys the same settings as that of `ls-remote`.
     context.obey_as("ls-remote")?;
     let place = Place::find(context)?;
     let environment = &place.environment;
@@ -54,8 +54,8 @@ pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliE
     }
 }
 
-/// Returns the arguments for the server. The format that the name of the file says comes first, so that
-/// `--format` overrides it.
+/// Returns the arguments for the server. The format that follows from the suffix of the file is the
+/// first of them, so that `--format` overrides it.
 fn arguments(outer: &Outer, place: &Place) -> Result<Vec<BString>, CliError> {
     let formats = Formats::configured(&place.config).map_err(CliError::of)?;
     let output = outer.output.as_ref().map(|name| name.as_bstr());
@@ -64,11 +64,11 @@ fn arguments(outer: &Outer, place: &Place) -> Result<Vec<BString>, CliError> {
     Ok(format.into_iter().chain(outer.rest.clone()).collect())
 }
 
-/// The place of the archive. A file is emptied when its new content arrives, so that an archive that cannot be
-/// made does not take the old one.
+/// The output of the archive. An existing file is truncated only when the first content arrives, so
+/// a failed request keeps the old file.
 struct Destination {
     output: StandardOutput,
-    /// Whether the file has its old content.
+    /// Whether the file still has its old content.
     is_old: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Standard output for an archive: a pipe or a file gets it as it is, and a terminal without control characters.
+//! The standard output of an archive: a pipe or a file receives all bytes unchanged, and a terminal
+//! receives no control characters.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -6,25 +7,25 @@ use std::os::fd::AsFd;
 
 use crate::terminal::text::sanitized_bytes;
 
-/// Standard output, or a file in its place. Git writes archives to terminals as they are; the names and contents in them
-/// are those of others.
+/// Standard output, or a file instead. Git writes archives to terminals unchanged; pronto removes
+/// control characters, because names and contents are untrusted.
 pub(super) struct StandardOutput {
     file: File,
     is_terminal: bool,
 }
 
 impl StandardOutput {
-    /// Uses standard output of this process.
+    /// Uses the standard output of this process.
     ///
     /// # Errors
-    /// It is closed.
+    /// Fails if standard output is closed.
     pub(super) fn new() -> io::Result<Self> {
         Ok(StandardOutput::over(
             io::stdout().as_fd().try_clone_to_owned()?.into(),
         ))
     }
 
-    /// Uses a file that is open.
+    /// Uses an open file.
     pub(super) fn over(file: File) -> Self {
         StandardOutput {
             is_terminal: file.is_terminal(),

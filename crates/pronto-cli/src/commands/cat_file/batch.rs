@@ -1,4 +1,5 @@
-//! Many objects, named on standard input, or all objects.
+//! Batch mode: prints many objects, named on standard input, or all objects (`--batch`,
+//! `--batch-check`, `--batch-command`).
 
 use std::io::Write as _;
 
@@ -14,18 +15,18 @@ use super::parallel::{self, Placed};
 use super::single::{big_file_threshold, copy};
 use crate::{CliError, Context, ExitCode};
 
-/// The output for each object.
+/// The output for each object in batch mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// A line and the content.
+    /// A line and the content (`--batch`).
     Contents,
-    /// A line.
+    /// A line (`--batch-check`).
     Info,
-    /// Determined by each line of the input.
+    /// The output that each line of the input requests (`--batch-command`).
     Commands,
 }
 
-/// The options.
+/// The options of batch mode.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) mode: Mode,
@@ -37,7 +38,7 @@ pub(super) struct Options {
     pub(super) format: Format,
 }
 
-/// Prints objects one after another.
+/// Prints objects one by one, in the order of the input.
 struct Printer<'a> {
     repository: &'a Repository,
     store: Store,
@@ -47,12 +48,12 @@ struct Printer<'a> {
     line: Vec<u8>,
 }
 
-/// An object to be printed.
+/// An object to print.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     id: ObjectId,
     mode: Option<u32>,
-    /// The name to print if the object is missing; its id if there is no name.
+    /// The name to print if the object is missing; `None` for the id of the object.
     name: Option<&'a BStr>,
     rest: &'a [u8],
     with_content: bool,
@@ -113,7 +114,8 @@ fn describe_all(store: &Store, options: &Options, context: &mut Context) -> Resu
     parallel::print(&describe, each, context)
 }
 
-/// Reads what the format needs, without the content. Returns whether the object exists.
+/// Reads the properties that the format needs, without the content. Returns whether the object
+/// exists.
 fn look(
     store: &Store,
     options: &Options,
@@ -148,7 +150,7 @@ fn unreadable(error: pronto_odb::Error) -> CliError {
     }
 }
 
-/// Reads how the object is stored, if the format needs it.
+/// Reads the disk size and the delta base of the object, if the format needs them.
 fn look_at_details(
     store: &Store,
     options: &Options,
@@ -202,7 +204,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Flushes the output for a caller that waits for an answer before its next query.
+    /// Flushes the output for a caller that waits for the output before it writes its next query.
     fn before_waiting(&self, context: &mut Context) -> Result<(), CliError> {
         if !self.options.buffered {
             context.out.flush()?;
@@ -306,7 +308,8 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Executes commands: at once, or on `flush` if the output is buffered.
+    /// Executes the commands of `--batch-command`: immediately, or on `flush` if the output is
+    /// buffered (`--buffer`).
     fn obey(&mut self, context: &mut Context) -> Result<(), CliError> {
         let mut queue: Vec<(bool, Vec<u8>)> = Vec::new();
         let mut lines = Lines::new(std::io::stdin().lock(), self.options.input_end);
@@ -373,7 +376,7 @@ fn parse_command(line: &[u8]) -> Result<Command<'_>, CliError> {
     }
 }
 
-/// Splits a line into a name and the text after the blanks behind it.
+/// Splits a line into a name and the text after the blanks that follow the name.
 fn split(line: &[u8]) -> (&[u8], &[u8]) {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let Some(end) = line.iter().position(is_blank) else {

@@ -25,7 +25,7 @@ enum Part {
     Rest,
 }
 
-/// Properties of an object. Fields that the format does not need are arbitrary.
+/// The properties of an object. Fields that the format does not use have arbitrary values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     pub(super) id: ObjectId,
@@ -53,7 +53,7 @@ impl Known<'_> {
 }
 
 impl Format {
-    /// Parses `text`.
+    /// Parses the format `text`.
     pub(super) fn parse(text: &str) -> Result<Format, CliError> {
         let mut parts = Vec::new();
         let mut literal = Vec::new();
@@ -88,17 +88,17 @@ impl Format {
         self.parts.contains(part)
     }
 
-    /// Returns whether type or size are needed.
+    /// Returns whether the format needs the type or the size.
     pub(super) fn needs_header(&self) -> bool {
         self.has(&Part::Kind) || self.has(&Part::Size)
     }
 
-    /// Returns whether it is needed how the object is stored.
+    /// Returns whether the format needs the disk size or the delta base.
     pub(super) fn needs_details(&self) -> bool {
         self.has(&Part::SizeOnDisk) || self.has(&Part::DeltaBase)
     }
 
-    /// Returns whether a line of input is a name and a rest instead of a name.
+    /// Returns whether a line of input is split into a name and the text for `%(rest)`.
     pub(super) fn splits_input(&self) -> bool {
         self.has(&Part::Rest)
     }

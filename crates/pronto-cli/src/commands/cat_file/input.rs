@@ -1,4 +1,4 @@
-//! Lines of standard input.
+//! Reads standard input by lines.
 
 use std::io::Read;
 

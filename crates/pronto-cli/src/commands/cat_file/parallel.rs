@@ -1,5 +1,4 @@
-//! Computes lines about all objects in several threads, and prints them in the order of the
-//! objects.
+//! Formats lines for all objects in several threads, and prints them in the order of the objects.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -13,22 +12,23 @@ use pronto_odb::Location;
 
 use crate::{CliError, Context};
 
-/// Objects that one thread processes before it answers: some milliseconds of work.
+/// The number of objects that one thread processes in one batch, which takes some milliseconds.
 const OBJECTS_AT_ONCE: usize = 2048;
 
-/// Answers that may wait for printing, for each thread: a few hundred KiB each.
+/// The number of finished batches for each thread that may wait to be printed. A batch has a few
+/// hundred KiB.
 const AHEAD_PER_THREAD: usize = 4;
 
 type Answer = Result<Vec<u8>, CliError>;
 
-/// An object, and its place if that is known.
+/// An object, and its location in the store if that is known.
 #[derive(Clone, Copy)]
 pub(super) struct Placed {
     pub(super) id: ObjectId,
     pub(super) location: Option<Location>,
 }
 
-/// Objects to describe, and the channel for the answer.
+/// A batch of objects, and the channel for its output.
 struct Job {
     objects: Vec<Placed>,
     answer: Sender<Answer>,
@@ -39,11 +39,12 @@ pub(super) trait Describe: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sy
 
 impl<F: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for F {}
 
-/// Prints the output of `describe` for each object that `each` names, in that order. A few objects
-/// are processed on this thread.
+/// Prints the output of `describe` for each object that `each` yields, in that order. A small
+/// number of objects is processed on this thread.
 ///
 /// # Errors
-/// Those of `each`, of `describe` (earlier output is printed), and of printing.
+/// Fails with the errors of `each`, of `describe` (after earlier output has been printed), and of
+/// printing.
 pub(super) fn print(
     describe: &impl Describe,
     each: impl FnOnce(&mut dyn FnMut(Placed) -> Result<(), CliError>) -> Result<(), CliError>,
@@ -71,9 +72,9 @@ struct Row<'a, F> {
     queue: &'a Mutex<Receiver<Job>>,
     jobs: Sender<Job>,
     threads: usize,
-    /// Objects that no thread has yet.
+    /// Objects that are not yet sent to a thread.
     objects: Vec<Placed>,
-    /// In the order of the objects.
+    /// The pending outputs, in the order of the objects.
     answers: VecDeque<Receiver<Answer>>,
     context: &'a mut Context,
 }
@@ -106,7 +107,7 @@ impl<'a, F: Describe> Row<'a, F> {
         Ok(())
     }
 
-    /// Starts one more thread, up to one for each processor.
+    /// Starts one more thread, unless there is one for each processor already.
     fn spawn<'scope>(&mut self, scope: &'scope Scope<'scope, '_>)
     where
         'a: 'scope,
@@ -157,7 +158,7 @@ fn work(describe: &impl Describe, queue: &Mutex<Receiver<Job>>) {
         };
         let mut lines = Vec::with_capacity(objects.len() * 64);
         let described = (objects.into_iter()).try_for_each(|object| describe(object, &mut lines));
-        // The receiver is gone only if printing failed.
+        // Sending fails only if the receiver was dropped because printing failed.
         let _ = answer.send(described.map(|()| lines));
     }
 }

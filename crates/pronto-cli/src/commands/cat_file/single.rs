@@ -1,4 +1,4 @@
-//! One object, named on the command line.
+//! A query about one object, named on the command line.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::{CliError, Context, ExitCode, fallback};
 /// The largest number of tags and commits that are followed to an object of the wanted type.
 const MAX_PEEL_DEPTH: usize = 1024;
 
-/// Answers `query` about `object`.
+/// Prints the answer to `query` about `object`.
 pub(super) fn query(
     query: Query,
     object: &OsStr,
@@ -56,7 +56,7 @@ pub(super) fn query(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the content of `object`, or of the object of type `kind` that it leads to.
+/// Prints the content of `object`, peeled to an object of type `kind`.
 pub(super) fn content(
     kind: &OsStr,
     object: &OsStr,
@@ -85,7 +85,8 @@ pub(super) fn content(
 }
 
 fn resolve(repository: &Repository, name: &BStr) -> Result<ObjectId, CliError> {
-    // Git searches no messages for the object of a command line: this is a path, and no index has it.
+    // In the arguments of `cat-file`, Git treats `:/TEXT` as a path and not as a search in commit
+    // messages, and no index has that path.
     let is_search = name.starts_with(b":/") && name.len() > 2;
     if !is_search {
         if let Some(found) = repository.look_up(name, Want::Anything)? {
@@ -96,7 +97,7 @@ fn resolve(repository: &Repository, name: &BStr) -> Result<ObjectId, CliError> {
     Err(CliError::fatal(format!("Not a valid object name {name}")))
 }
 
-/// git can fetch a missing object.
+/// Hands calls in partial clones to git, which can fetch a missing object.
 fn refuse_partial_clones(repository: &Repository) -> Result<(), CliError> {
     match repository.has_promisor()? {
         true => Err(CliError::unsupported("objects fetched as they are needed")),
@@ -104,7 +105,7 @@ fn refuse_partial_clones(repository: &Repository) -> Result<(), CliError> {
     }
 }
 
-/// Returns the error for an object that cannot be read. git names the damage in its own words.
+/// Returns the error for an object that cannot be read. git reports the damage in its own words.
 fn damaged(error: pronto_odb::Error) -> CliError {
     match error.kind() {
         pronto_odb::ErrorKind::UnknownType => CliError::fatal(error.message()),
@@ -117,7 +118,7 @@ fn bad_file(name: &BStr) -> CliError {
     CliError::fatal(format!("git cat-file {name}: bad file"))
 }
 
-/// Follows tags, and commits to their trees, to an object of type `wanted`.
+/// Peels `id` through tags, and from commits to their trees, to an object of type `wanted`.
 fn peel(store: &Store, id: ObjectId, wanted: ObjectKind) -> Result<Option<ObjectId>, CliError> {
     let mut id = id;
     let mut buffer = Vec::new();
@@ -164,13 +165,14 @@ fn print(
     Ok(())
 }
 
-/// Returns the size from which on blobs are not held in memory as a whole.
+/// Returns `core.bigFileThreshold`, the size from which on blobs are streamed and not held in
+/// memory.
 pub(super) fn big_file_threshold(repository: &Repository) -> Result<u64, CliError> {
     let configured = repository.config().u64("core.bigfilethreshold")?;
     Ok(configured.unwrap_or(512 << 20))
 }
 
-/// Prints the whole content of `reader`, piece by piece.
+/// Prints the whole content of `reader`, block by block.
 pub(super) fn copy(
     reader: &mut dyn std::io::Read,
     id: &ObjectId,

@@ -8,7 +8,7 @@ use pronto_io::short::Short as _;
 use super::types::Type;
 use crate::CliError;
 
-/// The action of a call.
+/// The action of a call of `config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Get,
@@ -17,7 +17,7 @@ pub(super) enum Action {
     GetUrlMatch,
     GetColor,
     List,
-    /// Set a single value; with a pattern, the one that matches.
+    /// Sets a single value, or the value that a pattern matches.
     Set,
     SetMatching,
     ReplaceAll,
@@ -43,7 +43,7 @@ impl Action {
         )
     }
 
-    /// Returns the permitted number of arguments.
+    /// Returns the permitted numbers of arguments.
     fn arity(self) -> std::ops::RangeInclusive<usize> {
         match self {
             Action::List => 0..=0,
@@ -56,7 +56,8 @@ impl Action {
     }
 }
 
-/// The selected configuration.
+/// The configuration that a call reads or writes (`--system`, `--global`, `--local`, `--worktree`,
+/// `--file`, `--blob`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Location {
     Everything,
@@ -84,7 +85,7 @@ pub(super) struct Request {
     pub(super) values: Vec<BString>,
 }
 
-/// Words that newer releases of git treat as subcommands.
+/// Words that newer releases of git interpret as subcommands.
 const SUBCOMMANDS: &[&str] = &[
     "list",
     "get",
@@ -137,7 +138,7 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Request, CliError> {
     Ok(request)
 }
 
-/// Git prints the usage.
+/// Returns the error for an invalid call, for which git prints its usage.
 fn wrong_usage() -> CliError {
     CliError::unsupported("this way of calling config")
 }
@@ -230,7 +231,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Parses options with a value, attached or not.
+    /// Parses an option with a value, attached or as the next argument.
     fn valued(&mut self, name: &BStr, value: Option<&BStr>) -> Result<bool, CliError> {
         if let Some(attached) = name.strip_prefix(b"-f")
             && !attached.is_empty()

@@ -1,4 +1,4 @@
-//! Reading: `--get` and similar options, `--list`.
+//! Reads configuration: `--get` and similar options, `--list`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -41,10 +41,11 @@ struct Reader<'a> {
     context: &'a mut Context,
 }
 
-/// Returns whether a value is selected.
+/// A test that selects values.
 type ValueTest = Box<dyn Fn(&BStr) -> bool>;
 
-/// Creates a test for values: a pattern, negated if it begins with `!`, or a fixed text.
+/// Returns the test for values: a regular expression, negated if it begins with `!`, or a fixed
+/// text (`--fixed-value`).
 pub(super) fn value_test(
     request: &Request,
     pattern: Option<&BString>,
@@ -157,7 +158,8 @@ impl Reader<'_> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Formats scope and origin, if requested.
+    /// Formats the scope (`--show-scope`) and the origin (`--show-origin`) of an entry, if
+    /// requested.
     fn start(&self, entry: &EntryRef<'_>) -> Vec<u8> {
         let mut line = Vec::new();
         let separator = if self.request.null { b'\0' } else { b'\t' };
@@ -276,7 +278,8 @@ fn best_for_url<'a>(
     found
 }
 
-/// Converts a pattern for keys to lower case before the first dot and after the last one.
+/// Converts a pattern for keys to lower case before the first dot and after the last dot, because
+/// subsections are case-sensitive.
 fn lower_but_subsection(pattern: &BStr) -> BString {
     let mut lower = pattern.to_owned();
     let first = lower.position_of(b'.').unwrap_or(lower.len());

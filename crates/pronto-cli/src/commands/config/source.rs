@@ -10,7 +10,7 @@ use pronto::{Environment, Repository, path};
 use super::arguments::{Location, Request};
 use crate::{CliError, Context};
 
-/// The configuration of a call.
+/// The configuration files that a call uses.
 pub(super) struct Source {
     pub(super) repository: Option<Repository>,
     pub(super) environment: Environment,
@@ -100,7 +100,7 @@ impl Source {
         })
     }
 
-    /// Reads the whole configuration.
+    /// Reads the selected configuration.
     pub(super) fn load(&self) -> Result<Config, CliError> {
         if let (Place::Everything, true, Some(repository)) =
             (&self.place, self.includes, &self.repository)
@@ -165,7 +165,7 @@ impl Source {
         }
     }
 
-    /// Returns the named file if it is to be read and does not exist.
+    /// Returns the file of `--file` if the call reads it and it does not exist.
     pub(super) fn missing_file(&self) -> Option<&BString> {
         match &self.place {
             Place::File { path, spoken, .. } if !path.exists() => Some(spoken),
@@ -173,7 +173,7 @@ impl Source {
         }
     }
 
-    /// Returns the file to write.
+    /// Returns the file to write, as a path and as its name in messages.
     pub(super) fn target(&self) -> Result<(PathBuf, BString), CliError> {
         match &self.place {
             Place::Everything => match &self.repository {

@@ -1,4 +1,4 @@
-//! The types of configuration values.
+//! The types of configuration values (`--type`).
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::{BoolOrInt, EntryRef, OriginKind, color, value};
@@ -32,12 +32,12 @@ impl Type {
         })
     }
 
-    /// Returns whether its name with two dashes is an option.
+    /// Returns whether the name of this type is also an option (`--bool`).
     pub(super) fn has_option(self) -> bool {
         self != Type::Color
     }
 
-    /// Formats the value for output; `None` if there is nothing to show.
+    /// Formats the value for output. Returns `None` if the value is not printed.
     pub(super) fn show(
         self,
         entry: &EntryRef<'_>,
@@ -79,7 +79,7 @@ impl Type {
         Ok(Some(text))
     }
 
-    /// Formats the value for a file.
+    /// Converts the value into the form in which it is written to a file.
     pub(super) fn normalize(
         self,
         entry: &EntryRef<'_>,
@@ -98,7 +98,7 @@ impl Type {
     }
 }
 
-/// The line of the value of `--default`, which is in no file.
+/// The line number that marks the value of `--default`, which is in no file.
 pub(super) const DEFAULT_LINE: u32 = u32::MAX;
 
 /// Returns the message that Git prints after the error about a value.
@@ -114,7 +114,7 @@ pub(super) fn bad_line(entry: &EntryRef<'_>) -> CliError {
     CliError::fatal(format!("bad config line {} {place}", entry.line))
 }
 
-/// Returns the expiry in seconds since 1970; the largest number for all times.
+/// Returns the expiry time in seconds since 1970. The largest number stands for "all times".
 fn expiry(text: &BStr) -> Option<BString> {
     let moment = match parse_expiry(text)? {
         i64::MAX => u64::MAX,

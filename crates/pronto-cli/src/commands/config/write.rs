@@ -1,4 +1,4 @@
-//! Writing: set, add, unset, and sections.
+//! Changes configuration: sets, adds and unsets values, and renames and removes sections.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::edit::{self, Document, Refusal};
@@ -12,13 +12,13 @@ use crate::{CliError, Context, ExitCode};
 
 /// The exit code for a malformed key.
 const INVALID_KEY: ExitCode = ExitCode::new(1);
-/// The exit code for a key without section or name.
+/// The exit code for a key without a section or a name.
 const NO_SECTION_OR_NAME: ExitCode = ExitCode::new(2);
 /// The exit code for a malformed file.
 const INVALID_FILE: ExitCode = ExitCode::new(3);
 /// The exit code for a file that cannot be written.
 const NO_WRITE: ExitCode = ExitCode::new(4);
-/// The exit code if there is nothing to unset, or more than one value to set.
+/// The exit code if there is no value to unset, or if several values match a change of one value.
 const NOTHING_SET: ExitCode = ExitCode::new(5);
 /// The exit code for a locked file.
 const NO_LOCK: ExitCode = ExitCode::new(255);
@@ -115,7 +115,7 @@ fn finish(
     Ok(NOTHING_SET)
 }
 
-/// Converts the value to the form of its type.
+/// Converts the value to the canonical form of its type.
 fn normal_value(
     request: &Request,
     name: &BStr,

@@ -1,4 +1,4 @@
-//! The start of reflog messages.
+//! The action in reflog messages of `fetch`.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -7,7 +7,7 @@ use pronto::remote::Remote;
 use super::Args;
 use crate::Context;
 
-/// Returns the command as it was called, without passwords.
+/// Returns the command line as the user typed it, without passwords.
 pub(super) fn of(context: &Context) -> Vec<u8> {
     let mut action = b"fetch".to_vec();
     for argument in &context.arguments {
@@ -18,7 +18,7 @@ pub(super) fn of(context: &Context) -> Vec<u8> {
     action
 }
 
-/// Returns the reflog message for several remotes, for each of which git runs a process.
+/// Returns the action for one of several remotes. git runs a process for each of them.
 pub(super) fn of_many(args: &Args, remote: &Remote) -> Vec<u8> {
     let mut action = b"fetch --append --no-auto-gc --no-write-commit-graph".to_vec();
     let mut add = |word: &str| {

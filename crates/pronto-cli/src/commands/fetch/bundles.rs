@@ -1,4 +1,4 @@
-//! Bundles to fetch from before the remotes are asked (`fetch.bundleURI`).
+//! Bundles that are fetched before the remotes (`fetch.bundleURI`).
 
 use pronto::{Repository, Watch, bundle_uri};
 

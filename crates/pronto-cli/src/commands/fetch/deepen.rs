@@ -1,4 +1,5 @@
-//! The limits of a shallow history, from the arguments of `fetch`.
+//! The limits of a shallow fetch, from the arguments (`--depth`, `--deepen`, `--shallow-since`,
+//! `--shallow-exclude`).
 
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,4 +1,4 @@
-//! The commit-graph after a fetch.
+//! Writes the commit-graph after a fetch.
 
 use pronto::commit_graph::{self, Source, Split, WriteOptions};
 use pronto::{ErrorKind, Repository, Watch};
@@ -6,7 +6,8 @@ use pronto::{ErrorKind, Repository, Watch};
 use super::Args;
 use crate::{CliError, Context};
 
-/// Whether a commit-graph is written: as the options say, or `fetch.writeCommitGraph`.
+/// Returns whether a commit-graph is written, by `--write-commit-graph` or
+/// `fetch.writeCommitGraph`.
 pub(super) fn is_wanted(args: &Args, repository: &Repository) -> Result<bool, CliError> {
     match args.write_commit_graph {
         Some(decided) => Ok(decided),
@@ -16,7 +17,8 @@ pub(super) fn is_wanted(args: &Args, repository: &Repository) -> Result<bool, Cl
     }
 }
 
-/// Adds a layer with the commits that refs lead to. As in Git, the exit code does not depend on it.
+/// Adds a layer with the commits that are reachable from refs. As in Git, a failure does not change
+/// the exit code.
 pub(super) fn write(
     args: &Args,
     repository: &Repository,

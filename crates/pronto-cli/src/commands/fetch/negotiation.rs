@@ -1,4 +1,5 @@
-//! `--negotiation-restrict`, `--negotiation-include` and `--negotiate-only`.
+//! The negotiation options `--negotiation-restrict`, `--negotiation-include` and
+//! `--negotiate-only`.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -11,10 +12,10 @@ use pronto::{ErrorKind, Watch};
 use super::Args;
 use crate::{CliError, Context, ExitCode};
 
-/// The exit code if the other side cannot negotiate without a pack.
+/// The exit code if the server does not support `--negotiate-only`.
 const UNSUPPORTED: ExitCode = ExitCode::new(255);
 
-/// Returns what the options choose to offer.
+/// Returns the commits that the options select as haves.
 pub(super) fn offer(args: &Args) -> OfferOptions {
     let text = |text: &OsString| text.as_bytes().into();
     let restrict = args
@@ -27,7 +28,7 @@ pub(super) fn offer(args: &Args) -> OfferOptions {
     }
 }
 
-/// Prints the commits that both sides have.
+/// Prints the commits that both repositories have (`--negotiate-only`).
 pub(super) fn print_common(
     remotes: &[Remote],
     options: &Options,
@@ -53,7 +54,7 @@ pub(super) fn print_common(
     let mut client = connection::connect(url, &settings, config, environment, &watch)?;
     let is_bundle = client.bundle().is_some();
     let found = common_commits(&repository, &mut client, &offer, &options.server_options);
-    // The answer is complete.
+    // The negotiation is complete, so an error on closing the connection does not matter.
     let _ = client.close();
     match found {
         Ok(found) => {

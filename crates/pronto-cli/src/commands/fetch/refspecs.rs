@@ -1,4 +1,4 @@
-//! The refspecs of a fetch: from the command line and standard input.
+//! The refspecs of a fetch, from the command line and from standard input (`--stdin`).
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -10,7 +10,7 @@ use pronto::remote::Refspec;
 use super::Args;
 use crate::CliError;
 
-/// The longest list on standard input.
+/// The largest size of the list on standard input.
 const LARGEST_LIST_BYTES: u64 = 64 << 20;
 
 /// Returns all refspecs.
@@ -33,7 +33,7 @@ pub(super) fn all(args: &Args) -> Result<Vec<Refspec>, CliError> {
     Ok(specs)
 }
 
-/// Parses the refspecs of the command line; `tag NAME` stands for a tag.
+/// Parses the refspecs of the command line. `tag NAME` selects a tag.
 fn parse(given: &[OsString]) -> Result<Vec<Refspec>, CliError> {
     let mut specs = Vec::new();
     let mut given = given.iter();

@@ -1,4 +1,4 @@
-//! `fetch --recurse-submodules`: fetches in submodules, after the superproject.
+//! `fetch --recurse-submodules`: fetches in submodules after the fetch in the superproject.
 
 mod children;
 
@@ -19,23 +19,24 @@ use children::Child;
 
 /// The treatment of submodules by a fetch.
 pub(super) struct Modules {
-    /// The choice for all submodules, by the command line or the configuration.
+    /// The recursion mode for all submodules, from the command line or `fetch.recurseSubmodules`.
     all: Option<FetchRecursion>,
-    /// The choice for submodules without a setting.
+    /// The recursion mode for submodules without a setting (`--recurse-submodules-default`).
     default: FetchRecursion,
-    /// The number of submodules that are fetched at once.
+    /// The number of submodules that are fetched in parallel (`--jobs`, `submodule.fetchJobs`).
     jobs: usize,
     /// The values of the refs of the superproject before the fetch.
     before: Vec<ObjectId>,
-    /// The path of this repository below the top superproject, with a slash.
+    /// The path of this repository below the top superproject, with a slash at the end
+    /// (`--submodule-prefix`).
     prefix: OsString,
 }
 
 impl Modules {
-    /// Reads the arguments and settings. Call it before refs change.
+    /// Reads the arguments and settings. It must be called before refs change.
     ///
     /// # Errors
-    /// One is malformed, or options exclude each other.
+    /// Fails if an argument or setting is malformed, or if options exclude each other.
     pub(super) fn choose(args: &Args, repository: &Repository) -> Result<Self, CliError> {
         let config = repository.config();
         let has_modules = |top: &std::path::Path| top.join(".gitmodules").exists();
@@ -83,8 +84,8 @@ impl Modules {
         self.all == Some(FetchRecursion::Off)
     }
 
-    /// Fetches in the submodules that `outcome`, the result of a fetch from `remote`, concerns. Returns whether
-    /// something failed.
+    /// Fetches in the submodules that are affected by `outcome`, the result of a fetch from
+    /// `remote`. Returns whether a fetch failed.
     pub(super) fn fetch(
         &self,
         args: &Args,
@@ -142,7 +143,7 @@ impl Modules {
 struct Run<'a> {
     modules: &'a Modules,
     repository: &'a Repository,
-    /// The arguments of all children.
+    /// The arguments that all child processes share.
     words: Vec<OsString>,
     is_quiet: bool,
     is_failed: bool,
@@ -178,7 +179,7 @@ impl Run<'_> {
             }
         }
         self.run(children, &tasks, context)?;
-        // A commit that no ref of the submodule leads to is fetched by its id.
+        // A commit that is not reachable from a ref of the submodule is fetched by its id.
         let mut again = Vec::new();
         for (number, task) in tasks.iter().enumerate() {
             let missing = task.missing(self.repository).map_err(fatal)?;
@@ -194,7 +195,7 @@ impl Run<'_> {
         self.run(again, &tasks, context)
     }
 
-    /// The end of a message about a submodule that only a commit records.
+    /// Returns the end of a message about a submodule that only the commit `by` records.
     fn at(&self, by: Option<ObjectId>) -> Result<String, CliError> {
         Ok(match by {
             Some(by) => format!(" at commit {}", self.repository.abbreviate(&by)?),
@@ -202,7 +203,7 @@ impl Run<'_> {
         })
     }
 
-    /// The process that fetches the submodule of `task`, with the `last` arguments.
+    /// Returns the process that fetches the submodule of `task`, with `last` as its last arguments.
     fn child(
         &self,
         task: &FetchTask,
@@ -216,7 +217,7 @@ impl Run<'_> {
         let default = if task.is_forced { "yes" } else { "on-demand" };
         let mut command = children::command(&task.git_dir, context)?;
         if task.by.is_some() {
-            // Its worktree may be gone.
+            // The worktree of the submodule may be missing.
             command.arg("--work-tree=.");
         }
         command
@@ -246,8 +247,8 @@ impl Run<'_> {
     }
 }
 
-/// The error of a submodule that cannot be examined. Git does not take over, because the superproject was
-/// fetched.
+/// Converts the error of a submodule that cannot be examined. The call is not handed to git,
+/// because the superproject has been fetched.
 fn fatal(error: pronto::Error) -> CliError {
     match error.kind() {
         pronto::ErrorKind::Unsupported => CliError::fatal(error.to_string()),
@@ -255,7 +256,8 @@ fn fatal(error: pronto::Error) -> CliError {
     }
 }
 
-/// The configured choice for all submodules: the last one of the two settings.
+/// Returns the configured recursion mode for all submodules: the later of `submodule.recurse` and
+/// `fetch.recurseSubmodules`.
 fn configured(config: &Config) -> Result<Option<FetchRecursion>, CliError> {
     let mut found = None;
     for entry in config.iter() {
@@ -275,7 +277,7 @@ fn configured(config: &Config) -> Result<Option<FetchRecursion>, CliError> {
     Ok(found)
 }
 
-/// The number of submodules that are fetched at once.
+/// Returns the number of submodules that are fetched in parallel.
 fn jobs(args: &Args, config: &Config) -> Result<usize, CliError> {
     let given = args.jobs.as_ref().and_then(|text| text.parse::<i32>().ok());
     let mut jobs = given.filter(|jobs| *jobs >= 0);
@@ -299,7 +301,8 @@ fn jobs(args: &Args, config: &Config) -> Result<usize, CliError> {
     })
 }
 
-/// The arguments of the fetches in submodules, in the order in which git passes them.
+/// Returns the shared arguments of the fetches in submodules, in the order in which git passes
+/// them.
 fn words(
     all: Option<FetchRecursion>,
     args: &Args,

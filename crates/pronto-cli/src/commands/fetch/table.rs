@@ -1,4 +1,4 @@
-//! The result of a fetch as a table.
+//! Formats the result of a fetch as a table.
 
 use std::fmt::Write;
 
@@ -6,7 +6,8 @@ use pronto::fetch::{Flag, Outcome, pretty};
 
 use super::upstream::has_refusals;
 
-/// Formats the lines of the table, the URL first. With `dry_run`, refs would be removed.
+/// Formats the lines of the table, with the URL first. With `dry_run`, the lines about removed refs
+/// say that they would be removed.
 pub(super) fn render(outcome: &Outcome, compact: bool, dry_run: bool) -> String {
     let mut text = String::new();
     let lines = outcome.updates.iter();
@@ -16,7 +17,7 @@ pub(super) fn render(outcome: &Outcome, compact: bool, dry_run: bool) -> String 
         .iter()
         .filter(|update| update.flag == Flag::Pruned)
         .count();
-    // Git 2.55 lines up nothing if an update is refused.
+    // Git 2.55 does not align the columns if an update is refused.
     let summary_width = match has_refusals(outcome) {
         true => 0,
         false => outcome.summary_width,
@@ -72,7 +73,7 @@ fn pad(text: &mut String, word: &str, width: usize) {
     }
 }
 
-/// Joins both names and writes their common part once.
+/// Joins the names on both sides and writes their common part once (`fetch.output=compact`).
 fn shortened(remote: &str, local: &str) -> (String, String) {
     if remote == local {
         return (remote.to_owned(), "*".into());

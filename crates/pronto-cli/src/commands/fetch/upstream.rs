@@ -1,4 +1,4 @@
-//! `fetch --set-upstream`: the current branch follows the fetched one.
+//! `fetch --set-upstream`: makes the fetched branch the upstream of the current branch.
 
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
@@ -8,22 +8,22 @@ use pronto::switch;
 
 use crate::{CliError, Context};
 
-/// Whether a branch may follow what was fetched. As in Git, a ref that could not be written does not prevent it, unless
-/// all are updated or none; a refused update does.
+/// Returns whether the upstream may be set. As in Git, a ref that could not be written does not
+/// prevent it, unless the update is atomic (`--atomic`). A rejected update always does.
 pub(super) fn may_follow(outcome: &Outcome, is_atomic: bool) -> bool {
     let is_undone = is_atomic && outcome.failed;
     !is_undone && !has_refusals(outcome)
 }
 
-/// Returns whether the update of a ref was refused, which Git finds out before it writes any ref.
+/// Returns whether the update of a ref was rejected, which Git detects before it writes any ref.
 pub(super) fn has_refusals(outcome: &Outcome) -> bool {
     let is_refused =
         |update: &Update| update.flag == Flag::Rejected && update.note != Some(Note::NotWritten);
     outcome.updates.iter().any(is_refused)
 }
 
-/// Lets the current branch follow the only one of `fetched`, which have no local name. Warns if there is no such
-/// branch, or more than one.
+/// Makes the only branch of `fetched` the upstream of the current branch. `fetched` are the refs
+/// without a remote-tracking branch. Warns if `fetched` has no branch, or more than one.
 pub(super) fn set(
     repository: &Repository,
     remote: &Remote,

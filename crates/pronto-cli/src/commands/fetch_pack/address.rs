@@ -1,4 +1,4 @@
-//! The address of a `fetch-pack`: which ones it takes, and `--diag-url`.
+//! The address of `fetch-pack`: supported schemes, and `--diag-url`.
 
 use std::io::Write;
 
@@ -8,10 +8,11 @@ use pronto::wire::{Address, is_url};
 
 use crate::{CliError, Context, ExitCode};
 
-/// The schemes of addresses that a program of the other side serves without a helper.
+/// The URL schemes that need no remote helper.
 const SCHEMES: &[&str] = &["file", "git", "ssh", "git+ssh", "ssh+git"];
 
-/// Fails if `fetch-pack` takes no such address: a web server needs a helper, as in Git.
+/// Fails if `fetch-pack` does not support the scheme of `url`. As in Git, HTTP needs a remote
+/// helper.
 pub(super) fn check(url: &BStr) -> Result<(), CliError> {
     if let Some((scheme, _)) = url.split_once_str("://").filter(|_| is_url(url)) {
         let scheme = scheme.as_bstr();
@@ -23,7 +24,7 @@ pub(super) fn check(url: &BStr) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints the parts of `url`.
+/// Prints the parts of `url` (`--diag-url`).
 pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
     let address = Address::parse(url).map_err(connection::from_wire);
     let address = address.map_err(CliError::of)?;
@@ -39,7 +40,7 @@ pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliEr
             path
         }
         Address::Git { path, .. } if authority(url).contains(&b'@') => {
-            // `git://` has no users, so that Git does not take one apart.
+            // `git://` has no users, so Git does not split off a user name.
             writeln!(out, "Diag: hostandport={}", authority(url))?;
             path
         }
@@ -63,7 +64,7 @@ pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliEr
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns what is between the scheme and the path, as it is written.
+/// Returns the part of `url` between the scheme and the path, unchanged.
 fn authority(url: &BStr) -> &BStr {
     let rest = url.split_once_str("://").map_or(&b""[..], |(_, rest)| rest);
     let host = rest.split(|byte| *byte == b'/').next();

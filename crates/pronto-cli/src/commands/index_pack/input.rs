@@ -1,4 +1,4 @@
-//! The source of a pack that is not a named file.
+//! The input of a pack that is not a named file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use pronto_pack::{Error, ErrorKind};
 use super::Args;
 use crate::Context;
 
-/// Standard input, after the bytes that the caller has read from it.
+/// Standard input, preceded by the bytes that the caller has read from it.
 pub(crate) struct Input {
     header: Vec<u8>,
     at: usize,
@@ -23,10 +23,11 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Opens standard input after the header `VERSION,COUNT` of a pack, if one is given.
+    /// Opens standard input after the header `VERSION,COUNT` of a pack, if one is given
+    /// (`--pack_header`).
     ///
     /// # Errors
-    /// The header is malformed, or standard input is closed.
+    /// Fails if the header is malformed, or if standard input is closed.
     pub(crate) fn new(header: Option<&str>) -> Result<Input, Error> {
         let header = match header {
             Some(text) => parse_header(text).ok_or_else(|| {
@@ -44,10 +45,10 @@ impl Input {
         })
     }
 
-    /// Returns a function that reports whether a read would not block.
+    /// Returns a function that reports whether a read would return without blocking.
     ///
     /// # Errors
-    /// No more descriptors can be opened.
+    /// Fails if no more file descriptors can be opened.
     pub(super) fn readiness(&self) -> Result<impl Fn() -> bool + Sync + use<>, Error> {
         let file = self.file.try_clone().map_err(|error| {
             Error::new(ErrorKind::Io, "cannot read the standard input").because(error)
@@ -55,7 +56,7 @@ impl Input {
         Ok(move || descriptor::is_readable(&file))
     }
 
-    /// Returns whether it is a regular file.
+    /// Returns whether the input is a regular file.
     pub(crate) fn is_file(&self) -> bool {
         self.file
             .metadata()
@@ -97,14 +98,14 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Returns the error for a call with neither a pack nor a repository, which the checks of the
-/// arguments exclude.
+/// Returns the error for a call with neither a pack nor a repository. The checks of the arguments
+/// exclude this case.
 #[cold]
 pub(super) fn no_input() -> Error {
     Error::new(ErrorKind::Missing, "--stdin requires a git repository")
 }
 
-/// Observers of indexing.
+/// The progress output that the arguments request.
 #[derive(Default)]
 pub(crate) struct Watch {
     all: bool,
@@ -121,7 +122,7 @@ impl Watch {
         }
     }
 
-    /// Calls `work` with the existing objects and the inspector.
+    /// Calls `work` with the inventory of existing objects and the inspector.
     pub(super) fn over<T>(
         &self,
         inventory: Option<&Inventory>,
@@ -144,13 +145,14 @@ impl Watch {
     }
 }
 
-/// Notifies the writer of the pack, which waits for a NUL byte, that the pack has arrived.
+/// Writes a NUL byte to standard error (`--report-end-of-input`): the sender waits for it as the
+/// end of the pack.
 fn report_end() {
-    // A writer that is gone does not wait.
+    // A failure means that the reader of standard error is gone.
     let _ = io::stderr().write_all(b"\0");
 }
 
-/// Shows only the second phase.
+/// A progress observer that shows only the phase "Resolving deltas".
 struct OnlyResolving(Arc<dyn Progress>);
 
 impl Progress for OnlyResolving {

@@ -13,23 +13,23 @@ use super::{Watch, with_other_end};
 use crate::commands::shared::bad_pack;
 use crate::{CliError, Context};
 
-/// The listing of a pack.
+/// The listing of a pack (`verify-pack`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listing {
     Nothing,
-    /// The number of entries at each depth.
+    /// The number of entries at each delta depth (`--stat-only`).
     Counts,
-    /// Every entry, then the numbers.
+    /// Every entry, followed by the numbers at each delta depth (`--verbose`).
     Entries,
 }
 
-/// A pack to verify with its index.
+/// A pack and an index to verify.
 pub(crate) struct Verification<'a> {
     pub(crate) pack: &'a Path,
     pub(crate) index: &'a Path,
     pub(crate) listing: Listing,
     pub(crate) watch: &'a Watch,
-    /// The inspector of the objects, if their content is checked.
+    /// The inspector of objects; `None` if contents are not checked.
     pub(crate) inspector: Option<&'a Inspector<'a>>,
 }
 
@@ -38,7 +38,7 @@ impl Verification<'_> {
     pub(crate) fn run(&self, options: &Options, context: &mut Context) -> Result<(), CliError> {
         let opened = open(self.index, options, context)?;
         let mut options = options.clone();
-        // Nothing is added, so nothing can be replaced.
+        // Nothing is added to the repository, so no collision is possible.
         options.check_collisions = false;
         let inspect = self.inspector.map(|inspector| inspector as &dyn Inspect);
         let checked = self.watch.over(None, inspect, context, |watched| {
@@ -96,7 +96,7 @@ fn invalid(file: &Path) -> CliError {
     CliError::fatal(format!("sha1 file '{}' validation error", file.display()))
 }
 
-/// Lists the entries of the pack, and the number of entries at each depth.
+/// Prints the entries of the pack, and the number of entries at each delta depth.
 fn list(checked: &Checked, listing: Listing, context: &mut Context) -> Result<(), CliError> {
     if listing == Listing::Nothing {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `--format`: entries in a custom format.
+//! The custom format of entries (`--format`).
 
 use crate::CliError;
 use bstr::{BStr, ByteSlice};
@@ -8,18 +8,18 @@ use pronto::status::LineEndings;
 use pronto_index::{EntryRef, mode};
 use std::io::Write;
 
-/// An entry with what is printed about it.
+/// An entry with the values of its fields.
 pub(super) struct Line<'a> {
     pub(super) repository: &'a Repository,
     pub(super) entry: &'a EntryRef<'a>,
-    /// The id, perhaps abbreviated.
+    /// The id, abbreviated on request.
     pub(super) id: &'a BStr,
-    /// The path, perhaps quoted.
+    /// The path, quoted if necessary.
     pub(super) path: &'a BStr,
 }
 
 impl Line<'_> {
-    /// Returns the size of a blob; other objects have none.
+    /// Returns the size of a blob. Other objects have no size.
     fn size(&self) -> Result<String, CliError> {
         if kind_of(self.entry.mode) != Kind::Blob {
             return Ok("-".to_owned());
@@ -53,7 +53,8 @@ enum Part {
 }
 
 impl Format {
-    /// Returns whether line endings are shown.
+    /// Returns whether the format shows line endings (`%(eolinfo:index)`, `%(eolinfo:worktree)`,
+    /// `%(eolattr)`).
     pub(super) fn shows_endings(&self) -> bool {
         let shows = |part: &Part| {
             matches!(
@@ -151,7 +152,7 @@ impl Format {
     }
 }
 
-/// Returns the byte that the text after a percent sign stands for, and the length of that text.
+/// Returns the byte that the escape after a percent sign stands for, and the length of the escape.
 fn literal(text: &[u8]) -> Option<(u8, usize)> {
     match text {
         [b'%', ..] => Some((b'%', 1)),
@@ -165,7 +166,7 @@ fn literal(text: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// Returns the kind of the object of an entry with this mode.
+/// Returns the type of the object that an entry with this mode names.
 fn kind_of(entry_mode: u32) -> Kind {
     match entry_mode {
         mode::GITLINK => Kind::Commit,

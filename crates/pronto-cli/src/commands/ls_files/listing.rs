@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
-/// The entries of the index that are listed.
+/// The kinds of entries to list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) cached: bool,
@@ -37,7 +37,7 @@ impl Wanted {
     }
 }
 
-/// Writes lines, and records which pathspecs they matched.
+/// Writes lines, and records which pathspecs have matched.
 pub(super) struct Listing<'a> {
     repository: &'a Repository,
     index: &'a Index,
@@ -49,7 +49,7 @@ pub(super) struct Listing<'a> {
     seen: Vec<bool>,
     prefix: BString,
     quote_path: bool,
-    /// The minimum number of digits of ids; `None` for all.
+    /// The minimum number of digits of ids (`--abbrev`); `None` for full ids.
     abbrev: Option<Option<usize>>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// Returns the pathspecs that matched nothing.
+    /// Returns the pathspecs that matched no entry (`--error-unmatch`).
     pub(super) fn unmatched(&self) -> Vec<BString> {
         let unseen = self.seen.iter().enumerate().filter(|(_, seen)| !**seen);
         unseen
@@ -115,7 +115,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Returns the prefix of `--eol`.
+    /// Returns the line-ending columns of `--eol`.
     fn eol(&mut self, entry: Option<&EntryRef<'_>>, path: &BStr) -> Result<String, CliError> {
         let Some(endings) = self.endings.as_mut().filter(|_| self.args.eol) else {
             return Ok(String::new());
@@ -151,7 +151,7 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// Lists untracked files, and those in the way of a checkout.
+    /// Lists untracked files (`--others`).
     pub(super) fn others(
         &mut self,
         others: &[BString],
@@ -163,7 +163,8 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// Lists those of `others` that are in the way of index entries.
+    /// Lists the paths of `others` that conflict with index entries, so that a checkout would
+    /// overwrite them (`--killed`).
     pub(super) fn killed(
         &mut self,
         others: &[BString],
@@ -174,7 +175,7 @@ impl<'a> Listing<'a> {
             let Some(len) = killed_len(self.index, path.as_bstr()) else {
                 continue;
             };
-            // Unless it has other reasons, Git does not examine deeper paths.
+            // Git examines deeper paths only for other reasons.
             let is_deep = path[len..].contains(&b'/');
             if is_deep && !self.args.others && !self.args.directory {
                 continue;
@@ -198,8 +199,8 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// Writes the entries of the index. Entries of `older` that are only in a tree precede those at
-    /// their place.
+    /// Writes the index entries. Entries of `older`, which are only in the tree of `--with-tree`,
+    /// precede the index entries at the same path.
     pub(super) fn entries(
         &mut self,
         states: &HashMap<usize, FileState>,
@@ -223,7 +224,7 @@ impl<'a> Listing<'a> {
                 last = deduplicate.then(|| old.path.clone());
             }
             if !self.pathspec.matches(entry.path, entry.is_submodule()) {
-                // An excluded path counts as found, as in Git.
+                // A pathspec that matches an excluded path counts as matched, as in Git.
                 if self.wanted.cached || self.wanted.stage {
                     self.pathspec.mark(entry.path, &mut self.seen);
                 }
@@ -287,7 +288,7 @@ impl<'a> Listing<'a> {
                 id: id.as_bstr(),
                 path: name.as_bstr(),
             };
-            // The whole line or nothing, because an object can be missing.
+            // The line is written as a whole or not at all, because a missing object is an error.
             let mut text = Vec::new();
             format.write(&mut text, &line, self.endings.as_mut())?;
             text.extend(end);
@@ -307,7 +308,7 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// Lists conflicts that were resolved and can be restored.
+    /// Lists resolved conflicts that can be recreated (`--resolve-undo`).
     pub(super) fn resolve_undo(&mut self, out: &mut impl Write) -> Result<(), CliError> {
         let undo = self.index.resolve_undo()?.unwrap_or_default();
         for unmerged in &undo.paths {
@@ -349,8 +350,8 @@ fn debug(entry: &EntryRef<'_>, out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Returns how much of `path` is in the way: all of it if the index has a directory there, or the
-/// part before the slash where the index has a file.
+/// Returns the length of the part of `path` that conflicts with the index: the whole path if the
+/// index has a directory there, or the part before the slash if the index has a file there.
 fn killed_len(index: &Index, path: &BStr) -> Option<usize> {
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
         if index.find(path[..at].as_bstr(), 0).is_ok() {

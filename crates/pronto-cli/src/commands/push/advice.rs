@@ -1,4 +1,4 @@
-//! Advice after a rejected push.
+//! The advice after a rejected push (`advice.push*`).
 
 use pronto::Repository;
 use pronto::config::Config;
@@ -6,7 +6,7 @@ use pronto::push::{Outcome, Status};
 
 use crate::{CliError, Context};
 
-/// Why refs were rejected.
+/// The reasons for which refs were rejected.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rejections {
     current: bool,
@@ -38,7 +38,7 @@ impl Rejections {
         Ok(found)
     }
 
-    /// Prints the advice for the most important reason, unless it is turned off.
+    /// Prints the advice about the most important reason, unless it is turned off.
     pub(super) fn advise(self, config: &Config, context: &mut Context) -> Result<(), CliError> {
         let (setting, advice) = if self.current {
             ("pushnonffcurrent", BEHIND)

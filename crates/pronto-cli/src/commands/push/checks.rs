@@ -1,4 +1,4 @@
-//! Checks before a push: calls and settings that are refused or left to git.
+//! Checks before a push: refuses calls and settings, or hands them to git.
 
 use bstr::ByteSlice;
 use pronto::config::{Config, EntryRef};
@@ -9,11 +9,11 @@ use super::submodules::Recursion;
 use crate::terminal::colors::{ADVICE, PUSH, RemoteWords};
 use crate::{CliError, Context};
 
-/// Leaves calls to git that need what pronto lacks.
+/// Hands calls to git that need something which pronto lacks.
 pub(super) fn refuse_what_is_for_git(repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
     for key in ["hook.jobs", "hook.pre-push.jobs"] {
-        // Git warns about others when it looks for the first hook.
+        // Git warns about other values when it looks for the first hook.
         let is_number = |entry: &EntryRef<'_>| matches!(entry.i32(), Ok(-1 | 1..));
         if !config.entries(key).all(|entry| is_number(&entry)) {
             return Err(CliError::unsupported(format!("this value of '{key}'")));
@@ -22,7 +22,8 @@ pub(super) fn refuse_what_is_for_git(repository: &Repository) -> Result<(), CliE
     refuse_settings(repository)
 }
 
-/// Leaves calls of `push` and `send-pack` to git whose settings are malformed, or concern what pronto lacks.
+/// Hands calls of `push` and `send-pack` to git if settings are malformed, or request something
+/// that pronto lacks.
 pub(in crate::commands) fn refuse_settings(repository: &Repository) -> Result<(), CliError> {
     let (config, environment) = (repository.config(), repository.environment());
     if RemoteWords::are_malformed(config, environment) {
@@ -31,7 +32,7 @@ pub(in crate::commands) fn refuse_settings(repository: &Repository) -> Result<()
     remote::check_promisors(repository).map_err(CliError::of)
 }
 
-/// Leaves a push to git that would have to look for submodules in trees that are missing.
+/// Hands a push to git if the search for submodules would need missing trees.
 pub(super) fn refuse_submodules(
     repository: &Repository,
     recursion: Recursion,
@@ -44,7 +45,7 @@ pub(super) fn refuse_submodules(
     Ok(())
 }
 
-/// Checks settings that end every push if they are malformed.
+/// Checks the settings that end every push if they are malformed.
 pub(super) fn check_settings(config: &Config, context: &Context) -> Result<(), CliError> {
     for entry in config.iter() {
         let key = entry.key.as_bytes();
@@ -82,7 +83,7 @@ fn check_default(entry: &EntryRef<'_>) -> Result<(), CliError> {
         .after("must be one of nothing, matching, simple, upstream or current"))
 }
 
-/// Checks that no options exclude each other.
+/// Refuses options that exclude each other.
 pub(super) fn check_combinations(args: &Args) -> Result<(), CliError> {
     let given = [
         (args.delete, "'--delete'"),
@@ -111,7 +112,7 @@ pub(super) fn check_combinations(args: &Args) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Checks that all branches are not pushed together with refspecs.
+/// Refuses refspecs beside `--all` and `--branches`.
 pub(super) fn check_refspecs(args: &Args) -> Result<(), CliError> {
     if (args.all || args.branches) && !args.refspecs.is_empty() {
         return Err(CliError::fatal("--all can't be combined with refspecs"));

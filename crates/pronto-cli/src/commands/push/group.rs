@@ -1,4 +1,4 @@
-//! A push to a group of remotes (`remotes.GROUP`): a push to each by a process of its own, as in Git.
+//! Pushes to a group of remotes (`remotes.GROUP`) with one process for each remote, as Git does.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -13,7 +13,7 @@ use super::Args;
 use crate::maintenance::own_program;
 use crate::{CliError, Context, ExitCode};
 
-/// Returns the members of the group `name`; empty if it is none.
+/// Returns the members of the group `name`; empty if `name` is not a group.
 pub(super) fn members(config: &Config, name: &BStr) -> Vec<BString> {
     let lists = config.strings([b"remotes.", name.as_bytes()].concat());
     lists
@@ -23,7 +23,7 @@ pub(super) fn members(config: &Config, name: &BStr) -> Vec<BString> {
         .collect()
 }
 
-/// Pushes to each of `members`, also if it fails for one.
+/// Pushes to each of `members`, and continues after a failure.
 pub(super) fn push(
     args: &Args,
     members: &[BString],
@@ -68,8 +68,8 @@ fn push_to(args: &Args, member: &BStr, context: &mut Context) -> Result<bool, Cl
     Ok(status.success())
 }
 
-/// The options for the push to a member. Options that turn off what a setting turns on are not passed on,
-/// and neither is `--force-with-lease` without a ref: Git does the same.
+/// Returns the options for the push to a member. As in Git, options that turn off a setting are not
+/// passed on, and neither is `--force-with-lease` without a ref.
 fn options(args: &Args) -> Result<Vec<OsString>, CliError> {
     let mut options: Vec<OsString> = Vec::new();
     match args.quiet {

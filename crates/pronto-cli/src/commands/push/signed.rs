@@ -1,14 +1,14 @@
-//! Whether a push is signed, and warnings about what a push does without.
+//! Chooses whether a push is signed, and warns if the server lacks a requested feature.
 
 use pronto::push::{Outcome, Signed};
 
 use crate::{CliError, Context};
 
-/// The warning about a server that takes no signed pushes.
+/// The warning about a server that does not support signed pushes.
 const NOT_SENT: &str =
     "not sending a push certificate since the receiving end does not support --signed push";
 
-/// Prints warnings about a certificate or a negotiation that the other side does not support.
+/// Prints warnings if the server does not support push certificates or the negotiation of a push.
 pub(in crate::commands) fn warn(outcome: &Outcome, context: &mut Context) {
     if let Some(error) = &outcome.not_negotiated {
         context.warn(&error.to_string());
@@ -19,7 +19,7 @@ pub(in crate::commands) fn warn(outcome: &Outcome, context: &mut Context) {
     }
 }
 
-/// Returns whether the push is signed, by the value of `--signed`.
+/// Returns whether the push is signed, by the value of `--signed` or by `push.gpgSign`.
 ///
 /// # Errors
 /// `text` is neither a boolean nor `if-asked`.

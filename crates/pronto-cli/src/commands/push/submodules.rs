@@ -1,4 +1,4 @@
-//! `push --recurse-submodules`: checks or pushes the submodules that new commits need.
+//! `push --recurse-submodules`: checks or pushes the submodules that new commits refer to.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -14,28 +14,29 @@ use pronto::{ErrorKind, ObjectId, Repository, Watch, path, submodules};
 use crate::maintenance::own_program;
 use crate::{CliError, Context};
 
-/// The option with which a submodule is pushed: it cannot leave itself out.
+/// The value with which a submodule is pushed. Under this value, `push.recurseSubmodules=only`
+/// means `on-demand`, because the submodule itself must be pushed.
 const WITHIN: &str = "only-is-on-demand";
 
-/// The treatment of submodules by a push.
+/// The recursion mode of a push (`--recurse-submodules`, `push.recurseSubmodules`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Recursion {
-    /// Nothing.
+    /// Ignores submodules (`no`).
     #[default]
     Off,
-    /// The push fails if submodules have commits to push.
+    /// Fails if submodules have unpushed commits (`check`).
     Check,
-    /// Submodules are pushed first.
+    /// Pushes the submodules first (`on-demand`).
     OnDemand,
-    /// Submodules are pushed, and nothing else.
+    /// Pushes only the submodules (`only`).
     Only,
 }
 
-/// Returns what is done by the configuration and the values of `--recurse-submodules`, of which the
+/// Returns the mode from the configuration and the values of `--recurse-submodules`, of which the
 /// last one counts.
 ///
 /// # Errors
-/// A value is none of those that Git knows.
+/// Fails if a value is unknown to Git.
 pub(super) fn choose(
     given: &[String],
     config: &Config,
@@ -88,7 +89,7 @@ fn parse(text: Option<&BStr>, name: &str) -> Result<Recursion, CliError> {
     }
 }
 
-/// A push, and what it does about submodules.
+/// A push together with its submodule mode.
 pub(super) struct Modules<'a> {
     pub(super) repository: &'a Repository,
     pub(super) destination: &'a Destination,
@@ -97,7 +98,7 @@ pub(super) struct Modules<'a> {
 }
 
 impl Modules<'_> {
-    /// Pushes to `url`, after the submodules if they are pushed.
+    /// Pushes to `url`. Submodules are pushed before, if the mode requests that.
     pub(super) fn push(
         &self,
         url: &BStr,
@@ -105,7 +106,8 @@ impl Modules<'_> {
         context: &mut Context,
     ) -> Result<Outcome, CliError> {
         let mut failure = None;
-        // What git can do where pronto cannot, it gets while nothing is sent: a server of plain files, for example.
+        // The call can be handed to git as long as nothing has been sent, for example if the URL is
+        // a server of plain files.
         let mut may_hand_over = self
             .destination
             .urls
@@ -177,7 +179,7 @@ impl Modules<'_> {
         Ok(found.paths)
     }
 
-    /// Pushes the submodules at `paths`, if the remote and the refspecs fit all of them.
+    /// Pushes the submodules at `paths`, if the remote and the refspecs apply to all of them.
     fn push_all(&self, paths: &[BString], context: &mut Context) -> Result<(), CliError> {
         if self.destination.is_named() && !paths.is_empty() {
             let head = self.repository.refs().head()?;
@@ -211,7 +213,7 @@ impl Modules<'_> {
         module.ok_or_else(|| CliError::fatal(format!("no repository in submodule '{path}'")))
     }
 
-    /// Pushes the submodule at `path` by a process of its own. Returns whether it succeeded.
+    /// Pushes the submodule at `path` in a process of its own. Returns whether the push succeeded.
     fn push_one(&self, path: &BString, context: &mut Context) -> Result<bool, CliError> {
         self.open(path)?;
         let mut command = own_program(context)?;
@@ -251,8 +253,8 @@ impl Modules<'_> {
     }
 }
 
-/// The error of a submodule that is not where it says, or that cannot be examined. Git does not take over,
-/// because submodules may have been pushed.
+/// Converts the error of a submodule that is missing or cannot be examined. The call is not handed
+/// to git, because submodules may have been pushed.
 fn fatal(error: pronto::Error) -> CliError {
     match error.kind() {
         ErrorKind::Unsupported => CliError::fatal(error.to_string()),
@@ -260,7 +262,8 @@ fn fatal(error: pronto::Error) -> CliError {
     }
 }
 
-/// Lists the submodules at `paths`, and returns the error that ends the push.
+/// Lists the submodules at `paths` that have unpushed commits, and returns the error that ends the
+/// push.
 fn refuse(paths: &[BString], context: &mut Context) -> CliError {
     let mut text = BString::from(
         "The following submodule paths contain changes that can\nnot be found on any remote:\n",
@@ -278,7 +281,7 @@ fn refuse(paths: &[BString], context: &mut Context) -> CliError {
     CliError::fatal("Aborting.")
 }
 
-/// The text of a refspec.
+/// Formats a refspec.
 fn text_of(spec: &PushSpec) -> Vec<u8> {
     let mut text = Vec::new();
     match (spec.force, spec.negative) {

@@ -1,4 +1,4 @@
-//! The result of a push as a table.
+//! Formats the result of a push as a table.
 
 use std::fmt::Write;
 
@@ -12,18 +12,18 @@ use crate::CliError;
 use crate::terminal::colors::Paint;
 use crate::terminal::text::sanitized;
 
-/// The form of the table.
+/// The options that change the table.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Mode {
-    /// Also show refs that were up to date.
+    /// Whether refs that were up to date are shown, too (`--verbose`).
     pub(in super::super) verbose: bool,
-    /// For scripts.
+    /// Whether the format is stable for scripts (`--porcelain`).
     pub(in super::super) porcelain: bool,
-    /// The colours of refs that could not be changed.
+    /// The colours of lines about rejected refs.
     pub(in super::super) rejected: Paint,
 }
 
-/// Formats the lines of the table, the URL first.
+/// Formats the lines of the table, with the URL first.
 pub(in super::super) fn render(
     repository: &Repository,
     outcome: &Outcome,
@@ -40,7 +40,7 @@ pub(in super::super) fn render(
     let is_change = |it: &PushedRef| it.status == Status::Ok;
     let is_current = |it: &PushedRef| it.status == Status::UpToDate && mode.verbose;
     let refs = &outcome.refs;
-    // Git colours every line up to the last ref that could not be changed.
+    // Git colours every line up to the last rejected ref.
     let colored = refs.iter().rposition(is_failure).map_or(0, |at| at + 1);
     let groups: [&dyn Fn(&PushedRef) -> bool; 3] = [&is_current, &is_change, &is_failure];
     for is_in in groups {
@@ -54,7 +54,7 @@ pub(in super::super) fn render(
     Ok(format!("To {url}\n{}", table.text))
 }
 
-/// Whether a ref could not be changed.
+/// Returns whether the update of a ref failed.
 fn is_failure(pushed: &PushedRef) -> bool {
     !matches!(pushed.status, Status::None | Status::Ok | Status::UpToDate)
 }
@@ -67,7 +67,7 @@ struct Table<'a> {
     text: String,
 }
 
-/// One line.
+/// A line of the table.
 struct Line<'a> {
     flag: char,
     summary: String,
@@ -219,7 +219,7 @@ fn reason(status: Status) -> Option<&'static str> {
     })
 }
 
-/// The width of the column of summaries: room for two abbreviated ids.
+/// Returns the width of the summary column, which has room for two abbreviated ids.
 fn width(repository: &Repository, refs: &[PushedRef]) -> Result<usize, CliError> {
     let mut longest = 0;
     for pushed in refs {

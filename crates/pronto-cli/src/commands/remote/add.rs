@@ -87,7 +87,8 @@ fn mirror(args: &Args, context: &mut Context) -> Result<Option<Mirror>, CliError
     }
 }
 
-/// Fetches from the new remote. Returns whether that worked; a failure is reported.
+/// Fetches from the new remote (`remote add -f`). Reports a failure, and returns whether the fetch
+/// succeeded.
 fn fetch(name: &BString, context: &mut Context) -> Result<bool, CliError> {
     writeln!(context.out, "Updating {name}")?;
     let arguments = ["fetch".into(), update::word(name)];

@@ -1,4 +1,4 @@
-//! The commands that change the settings of a remote, and print its URLs.
+//! The subcommands of `remote` that change the settings of a remote, and `get-url`.
 
 use std::io::Write;
 

@@ -61,7 +61,8 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// An error that git does not report as fatal, unless the hook `reference-transaction` refused.
+/// Converts an error that git reports as `error:`, or as `fatal:` if the hook
+/// `reference-transaction` has refused.
 fn as_error(error: &pronto::Error) -> CliError {
     if *error.kind() == pronto::ErrorKind::Hook {
         return CliError::fatal(error.message());
@@ -73,7 +74,8 @@ fn as_error(error: &pronto::Error) -> CliError {
     }
 }
 
-/// Returns the branch that the remote has checked out; `None` if that is not clear, which is reported.
+/// Returns the branch that the `HEAD` of the remote names. Reports an error and returns `None` if
+/// the branch cannot be determined.
 fn automatic(name: &BStr, context: &mut Context) -> Result<Option<BString>, CliError> {
     let repository = context.repository()?;
     let remote = Remote::find(&repository, name).map_err(CliError::of)?;

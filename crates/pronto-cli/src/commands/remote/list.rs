@@ -1,4 +1,4 @@
-//! `remote` and `remote show`: the names of the remotes, and their URLs.
+//! `remote` and `remote show`: list the remotes, and their URLs.
 
 use std::io::Write;
 

@@ -68,7 +68,7 @@ fn show_urls(remote: &Remote, state: &State, context: &mut Context) -> Result<()
     Ok(())
 }
 
-/// Returns what is printed for the remotes that were not asked.
+/// Returns the suffix of headings for remotes that were not queried (`remote show -n`).
 fn not_queried(state: &State) -> &'static str {
     match state.heads {
         None => " (status not queried)",

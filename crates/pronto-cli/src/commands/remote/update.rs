@@ -45,12 +45,12 @@ pub(super) fn run(
     })
 }
 
-/// An argument of another process.
+/// Converts text into an argument of another process.
 pub(super) fn word(text: &BString) -> OsString {
     OsString::from_vec(text.to_vec())
 }
 
-/// Runs a command as a process of this program. Returns whether it succeeded.
+/// Runs a command in another process of this program. Returns whether it succeeded.
 pub(super) fn run_own(arguments: &[OsString], context: &mut Context) -> Result<bool, CliError> {
     context.report();
     context.out.flush()?;
@@ -70,7 +70,7 @@ pub(super) fn run_own(arguments: &[OsString], context: &mut Context) -> Result<b
     Ok(status.success())
 }
 
-/// Hands the call to git if the connection to `remote` needs something that only git has.
+/// Hands the call to git if the connection to `remote` needs a feature that only git has.
 pub(super) fn check_connection(
     repository: &pronto::Repository,
     remote: &Remote,
@@ -89,7 +89,7 @@ pub(super) fn prune(
     let repository = context.repository()?;
     let mut found = Vec::new();
     for name in names {
-        // An empty address is none.
+        // An empty name is not a remote.
         if name.is_empty() {
             context.report_error("No such remote: ''");
             continue;

@@ -10,14 +10,14 @@ use pronto::walk::{Order, WalkOptions, WalkSide};
 use super::limits::Words;
 use crate::{CliError, Context};
 
-/// A call of `rev-list`.
+/// The parsed arguments of `rev-list`.
 #[derive(Debug, Default)]
 pub(super) struct Request {
     pub(super) set: RevisionSet,
     pub(super) walk: WalkOptions,
     pub(super) reverse: bool,
     pub(super) objects: bool,
-    /// Whether the paths of objects are printed.
+    /// Whether the paths of objects are printed (`--object-names`).
     pub(super) names: bool,
     pub(super) count: bool,
     pub(super) quiet: bool,
@@ -26,7 +26,7 @@ pub(super) struct Request {
     pub(super) left_right: bool,
 }
 
-/// The state of going over the arguments.
+/// The state of the parser.
 struct Parser<'a> {
     request: Request,
     repository: &'a Repository,
@@ -40,7 +40,7 @@ struct Parser<'a> {
 /// Parses the arguments.
 ///
 /// # Errors
-/// A revision is unknown, or the call is one that only git supports.
+/// Fails if a revision is unknown, or if only git supports the call.
 pub(super) fn parse(
     arguments: &[BString],
     repository: &Repository,
@@ -115,7 +115,7 @@ impl Parser<'_> {
         )))
     }
 
-    /// Handles options that select revisions.
+    /// Parses options that select revisions.
     fn selection(&mut self, option: &BStr) -> Result<bool, CliError> {
         match option.as_bytes() {
             b"--stdin" => self.reads_input = true,
@@ -164,12 +164,12 @@ impl Parser<'_> {
         true
     }
 
-    /// Reads revisions from standard input.
+    /// Reads revisions from standard input (`--stdin`).
     fn read_input(&mut self) -> Result<(), CliError> {
         let mut input = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut input);
         read.map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
-        // `--not` on the command line does not reach into the input.
+        // `--not` on the command line does not apply to revisions on standard input.
         self.revisions.end_negation();
         for line in input.lines() {
             let line = line.as_bstr();

@@ -7,7 +7,7 @@ use pronto_io::short::Short as _;
 
 use crate::CliError;
 
-/// Arguments that are gone over, with the values of options.
+/// An iterator over arguments, which gives access to the values of options.
 pub(crate) struct Words<'a> {
     rest: std::slice::Iter<'a, BString>,
 }
@@ -28,7 +28,7 @@ impl<'a> Words<'a> {
         self.rest.len() == 0
     }
 
-    /// Enters `option` into `walk`. Returns whether it is one that limits a walk.
+    /// Applies `option` to `walk`. Returns whether `option` limits a walk.
     pub(crate) fn limit(
         &mut self,
         option: &BStr,
@@ -93,7 +93,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Parses an integer, as of `-n`.
+/// Parses an integer, such as the value of `-n`.
 fn number(text: &[u8], option: &BStr) -> Result<i64, CliError> {
     let number = text.to_str().ok().and_then(|text| text.parse().ok());
     let name = option
@@ -104,7 +104,7 @@ fn number(text: &[u8], option: &BStr) -> Result<i64, CliError> {
     number.ok_or_else(|| CliError::misuse(format!("'{name}' without an integer")))
 }
 
-/// Parses a time: seconds for the options about ages, otherwise a date.
+/// Parses a time: in seconds for `--max-age` and `--min-age`, and as a date otherwise.
 fn time(text: &BString, name: &str) -> Result<i64, CliError> {
     let moment = match name.ends_with("-age") {
         true => text.to_str().ok().and_then(|text| text.parse().ok()),

@@ -1,4 +1,4 @@
-//! The lines of `rev-list`.
+//! Prints the lines of `rev-list`.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ pub(super) struct Printer<'a, W: Write> {
     request: &'a Request,
     out: &'a mut W,
     left: u64,
-    /// The commits of the right side, and all objects.
+    /// The number of commits on the right side, and of all objects.
     others: u64,
     line: Vec<u8>,
 }
@@ -63,7 +63,7 @@ impl<'a, W: Write> Printer<'a, W> {
         Ok(())
     }
 
-    /// Prints an object. Of a path with line feeds only the first line is printed.
+    /// Prints an object. If the path contains line feeds, only its first line is printed.
     pub(super) fn object(&mut self, id: &oid, path: &BStr) -> Result<(), CliError> {
         if self.request.quiet {
             return Ok(());
@@ -89,7 +89,7 @@ impl<'a, W: Write> Printer<'a, W> {
         self.line.extend_from_slice(hex.as_bytes());
     }
 
-    /// Prints the counts, if they were asked for.
+    /// Prints the counts, if they are requested (`--count`).
     pub(super) fn finish(self) -> Result<(), CliError> {
         let request = self.request;
         if request.count && !request.quiet {

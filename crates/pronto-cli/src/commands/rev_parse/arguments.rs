@@ -1,4 +1,4 @@
-//! The options of `rev-parse`.
+//! The options of `rev-parse`, except those about paths.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::repository::hash_name;
@@ -11,7 +11,8 @@ use crate::CliError;
 /// The shortest length of abbreviated ids.
 const LEAST_ABBREVIATION: usize = 4;
 
-/// Options that only git supports. They must be found before anything is printed.
+/// Options that only git supports. They are searched before anything is printed, so that the call
+/// can be handed over.
 const FOREIGN: &[&str] = &[
     "--parseopt",
     "--exclude-hidden",
@@ -20,7 +21,7 @@ const FOREIGN: &[&str] = &[
     "--output-object-format",
 ];
 
-/// Options of the commands that walk history. They are passed on like revisions.
+/// Options of the commands that walk history. They are printed like revisions.
 const OF_REVISIONS: &[&str] = &[
     "--all",
     "--bisect",
@@ -54,7 +55,7 @@ const OF_REVISIONS_WITH_VALUE: &[&str] = &[
     "--tags=",
 ];
 
-/// Hands the call over if it contains something that only git supports.
+/// Hands the call over if it contains an option that only git supports.
 pub(super) fn refuse_unknown(arguments: &[BString]) -> Result<(), CliError> {
     let options = arguments.iter().take_while(|argument| *argument != "--");
     for option in options {
@@ -79,7 +80,7 @@ fn is_about_revisions(option: &BStr) -> bool {
         )
 }
 
-/// Returns the value of `name` or `name=value`, if `option` is that one.
+/// Returns the value if `option` is `name` or `name=value`.
 fn with_value<'a>(option: &'a BStr, name: &str) -> Option<Option<&'a BStr>> {
     let rest = option.strip_prefix(name.as_bytes())?;
     match rest {
@@ -229,7 +230,7 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// Returns the prefixes of the references of a bisection: of bad commits, and of good ones.
+    /// Returns the ref prefixes of a bisection, for bad and for good commits.
     fn bisect_terms(&mut self) -> Result<(BString, BString), CliError> {
         let file = self.repository()?.git_path("BISECT_TERMS");
         let terms = pronto_io::untrusted::content(file).unwrap_or_default();

@@ -9,14 +9,14 @@ use pronto::{Repository, path};
 use super::Session;
 use crate::CliError;
 
-/// The form of printed paths.
+/// The form of printed paths (`--path-format`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// The default of each option.
+    /// The default form of each option.
     Default,
-    /// Without symbolic links.
+    /// Absolute paths without symbolic links (`absolute`).
     Absolute,
-    /// Relative to the current directory.
+    /// Paths relative to the current directory (`relative`).
     Relative,
 }
 
@@ -27,7 +27,7 @@ impl Session<'_> {
         let say = |truth: bool| if truth { "true" } else { "false" };
         let answer = match option.as_bytes() {
             b"--show-toplevel" => {
-                // It is shown even if it is not there.
+                // The path is printed even if the worktree does not exist.
                 let top = match repository.work_tree() {
                     Some(top) => top.to_owned(),
                     None => repository.require_work_tree()?.to_owned(),
@@ -109,7 +109,7 @@ impl Session<'_> {
         self.show_shared_path(&full, &full)
     }
 
-    /// Prints a path in Git's spelling unless a form is requested.
+    /// Prints a path as Git spells it, unless `--path-format` requests another form.
     fn show_path(&mut self, full: &Path, spoken: &Path) -> Result<(), CliError> {
         let shown = match self.path_format {
             Format::Default => spoken.to_owned(),
@@ -119,7 +119,8 @@ impl Session<'_> {
         self.print(path::as_bytes(&shown))
     }
 
-    /// Prints a path relative to the current directory if both are spelled relative to the top.
+    /// Prints a path relative to the current directory, if both paths are relative to the top of
+    /// the worktree.
     fn show_shared_path(&mut self, full: &Path, spoken: &Path) -> Result<(), CliError> {
         let repository = self.repository()?;
         let shown = match (self.path_format, repository.prefix()) {
@@ -140,7 +141,8 @@ impl Session<'_> {
     }
 }
 
-/// Returns the path from the directory `base` to `path`, both below the same directory.
+/// Returns the relative path from the directory `base` to `path`. Both are below a common
+/// directory.
 fn relative_text(path: &Path, base: &Path) -> PathBuf {
     let root = Path::new("/");
     let rooted = |path: &Path| -> PathBuf {
@@ -150,8 +152,8 @@ fn relative_text(path: &Path, base: &Path) -> PathBuf {
     path::relative(&rooted(path), &rooted(base))
 }
 
-/// Returns `text`, a path from the top of the worktree, as a path from the directory `prefix`. Only what both
-/// have in common changes.
+/// Converts `text`, a path relative to the top of the worktree, into a path relative to the
+/// directory `prefix`. Only the common part changes.
 fn from_prefix(text: &BStr, prefix: &BStr) -> BString {
     if text.starts_with(b"/") || (prefix.is_empty() && !text.is_empty()) {
         return text.to_owned();
@@ -176,7 +178,7 @@ fn from_prefix(text: &BStr, prefix: &BStr) -> BString {
     }
 }
 
-/// Resolves symbolic links of the path, as far as it exists.
+/// Resolves the symbolic links of the existing part of the path.
 fn real(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut known = path;

@@ -1,4 +1,4 @@
-//! `serve`: serves clients of Git over HTTP, SSH and `git://`, and peers of netsync beside them.
+//! `serve`: serves Git clients over HTTP, SSH and `git://`, and netsync peers on another port.
 
 use std::cell::RefCell;
 use std::io::{self, Write as _};
@@ -24,10 +24,10 @@ use crate::commands::netsync::paths;
 use crate::maintenance::maintain_served;
 use crate::{CliError, Context, ExitCode};
 
-/// The user of `--write`.
+/// The name of the user that `--write` permits to push.
 const OWNER: &str = "owner";
 
-/// The most addresses of repositories that are printed.
+/// The largest number of repository URLs that are printed.
 const MOST_SHOWN: usize = 20;
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         reload: &|| reload.take(),
         started: &|started| {
             let mut out = out.borrow_mut();
-            // A server whose output nobody reads serves all the same.
+            // The server continues if its output cannot be written.
             let _ = greeting
                 .write(started, &mut **out)
                 .and_then(|()| out.flush());
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// The services of Git. Pushes start maintenance with this program.
+/// Returns Git's services of the server. Pushes start maintenance with this program.
 pub(in crate::commands) fn native() -> Result<Native, CliError> {
     let program = crate::programs::own()
         .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
@@ -102,7 +102,8 @@ pub(in crate::commands) fn native() -> Result<Native, CliError> {
     })
 }
 
-/// The configuration of the file, or the one without a file, with the options in place of its values.
+/// Returns the configuration: that of the file of `--config`, or the default, overridden by the
+/// options.
 fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     let environment = context.environment()?;
     let directory = args.directory.as_ref();
@@ -164,13 +165,13 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     Ok(config)
 }
 
-/// Returns the file of the user's own key of netsync, by which peers may know this machine already.
+/// Returns the file of the user's netsync key, which peers may trust already.
 fn own_key(context: &mut Context) -> Result<Option<PathBuf>, CliError> {
     let path = paths(context)?.key;
     Ok(path.exists().then_some(path))
 }
 
-/// Sets the files of TLS.
+/// Sets the certificate and key files of TLS.
 fn set_tls(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
     match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
@@ -186,7 +187,7 @@ fn set_tls(args: &Args, environment: &Environment, config: &mut Config) -> Resul
     }
 }
 
-/// Sets the store, the place of its generations, its cache, and the role of this server.
+/// Sets the store, the database of its generations, the cache, and the role of this server.
 fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
     let cache = args.cache.as_ref().map(|path| environment.absolute(path));
     match (&args.store, &mut config.store, cache) {
@@ -196,7 +197,7 @@ fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Res
         (Some(url), None, Some(cache)) => {
             config.store = Some(StoreConfig::new(url.clone(), cache));
         }
-        // Nothing is cached for a check.
+        // A check of the configuration uses no cache.
         (Some(url), None, None) if args.check => {
             config.store = Some(StoreConfig::new(url.clone(), PathBuf::new()));
         }
@@ -233,7 +234,8 @@ fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Res
 
 fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
     let resolved = text.to_socket_addrs().map(|addresses| {
-        // A name may stand for several addresses of one kind; the first of each is enough.
+        // A host name may resolve to several addresses of the same family. The first address of
+        // each family is used.
         let mut found: Vec<SocketAddr> = Vec::new();
         for address in addresses {
             if found
@@ -251,7 +253,7 @@ fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
     })
 }
 
-/// Warns of tokens that others could read on their way.
+/// Warns if tokens are sent without encryption.
 fn warn_of_plain_tokens(args: &Args, config: &Config, context: &mut Context) {
     let is_open = config
         .http
@@ -262,7 +264,7 @@ fn warn_of_plain_tokens(args: &Args, config: &Config, context: &mut Context) {
     }
 }
 
-/// The text that is printed when the server can be reached.
+/// The text that is printed when the server accepts connections.
 struct Greeting {
     scheme: &'static str,
     public_url: String,
@@ -314,7 +316,7 @@ impl Greeting {
                 "pronto sync"
             };
             for name in started.repositories.iter().take(MOST_SHOWN) {
-                // Peers name repositories without escapes.
+                // URLs for netsync contain the name without percent-encoding.
                 let name = if clonable > 0 {
                     escaped(name)
                 } else {
@@ -341,7 +343,7 @@ impl Greeting {
     }
 }
 
-/// An address at which this machine reaches the server.
+/// Returns an address at which clients on this machine reach the server.
 fn reachable(address: &SocketAddr) -> SocketAddr {
     let mut address = *address;
     if address.ip().is_unspecified() {
@@ -353,7 +355,7 @@ fn reachable(address: &SocketAddr) -> SocketAddr {
     address
 }
 
-/// A name as part of an address.
+/// Percent-encodes a name for a URL.
 fn escaped(name: &str) -> String {
     let mut text = String::new();
     for byte in name.bytes() {
@@ -371,7 +373,7 @@ pub(in crate::commands) fn failure(error: pronto_server::Error) -> CliError {
     CliError::of(error.map_kind(|_| pronto::ErrorKind::Io))
 }
 
-/// Reads the configuration that a command of management is about.
+/// Reads the configuration that a management subcommand changes or shows.
 pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliError> {
     let Some(file) = &args.config else {
         let error = CliError::usage("the option --config is missing");
@@ -386,7 +388,7 @@ pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliE
     Ok(config)
 }
 
-/// Changes the users of that configuration.
+/// Changes the user file of that configuration.
 pub(super) fn change<T>(
     args: &Args,
     context: &mut Context,

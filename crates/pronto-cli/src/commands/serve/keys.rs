@@ -11,10 +11,10 @@ use super::git::{change, failure, managed};
 use super::subcommands::KeyCommand;
 use crate::{CliError, Context, ExitCode};
 
-/// The beginning of a key of netsync, which is short enough to be given in place of a file.
+/// The prefix of a netsync public key, which may be given instead of a file.
 const NETSYNC: &str = "ed25519:";
 
-/// The largest file of a public key.
+/// The largest size of a public key file.
 const LARGEST_BYTES: u64 = 64 * 1024;
 
 impl KeyCommand {
@@ -33,7 +33,7 @@ impl KeyCommand {
     }
 }
 
-/// Adds the key in a file, and prints its fingerprint.
+/// Adds the key in a file to a user, and prints its fingerprint.
 fn add(args: &Args, name: &str, file: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let mut text = Vec::new();
     if file.starts_with(NETSYNC) {
@@ -48,7 +48,7 @@ fn add(args: &Args, name: &str, file: &str, context: &mut Context) -> Result<Exi
             .map_err(|error| CliError::fatal(format!("cannot read '{file}': {error}")))?;
     }
     let text = String::from_utf8_lossy(&text);
-    // 'netsync key' shows the fingerprint in a second line.
+    // `netsync key` prints the fingerprint in a second line.
     let line = match text.starts_with(NETSYNC) {
         true => text.lines().next().unwrap_or_default(),
         false => &text,
@@ -59,7 +59,7 @@ fn add(args: &Args, name: &str, file: &str, context: &mut Context) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lists keys of all users, or of one.
+/// Lists the keys of all users, or of one user.
 fn list(args: &Args, name: Option<&str>, context: &mut Context) -> Result<ExitCode, CliError> {
     let users = users(args, context)?;
     if let Some(name) = name
@@ -76,7 +76,7 @@ fn list(args: &Args, name: Option<&str>, context: &mut Context) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints lines for sshd (`AuthorizedKeysCommand`): each key may only start `pronto shell`.
+/// Prints lines for `AuthorizedKeysCommand` of sshd: each key may only run `pronto shell`.
 fn authorized(
     args: &Args,
     fingerprint: Option<&str>,
@@ -105,7 +105,7 @@ fn users(args: &Args, context: &mut Context) -> Result<Vec<User>, CliError> {
     Ok(Users::read(&config.users).map_err(failure)?.users)
 }
 
-/// The keys with the names of their users. Those in the file are well formed.
+/// Returns the keys with the names of their users. Keys in the user file are well formed.
 fn keys(users: &[User]) -> impl Iterator<Item = (&str, UserKey)> {
     users.iter().flat_map(|user| {
         let keys = user.keys.iter();
@@ -113,7 +113,8 @@ fn keys(users: &[User]) -> impl Iterator<Item = (&str, UserKey)> {
     })
 }
 
-/// A path as a word of a shell, within the double quotes of an option of sshd.
+/// Quotes a path as a word of the shell, inside the double quotes of an option in
+/// `authorized_keys`.
 fn quoted(path: &Path) -> Result<String, CliError> {
     let text = path
         .to_str()

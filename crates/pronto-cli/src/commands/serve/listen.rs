@@ -1,4 +1,4 @@
-//! `serve --listen`: serves many peers and prints each event as a line of JSON.
+//! `serve --listen`: serves many netsync peers, and prints each event as a line of JSON.
 
 use std::io::{self, Write as _};
 use std::net::{TcpListener, ToSocketAddrs as _};
@@ -73,7 +73,7 @@ fn bind(at: &str) -> Result<TcpListener, CliError> {
     TcpListener::bind(&addresses[..]).map_err(failed)
 }
 
-/// Prints a line on standard error. A failure is ignored, and the server continues.
+/// Prints a line on standard error. The server ignores a failure to print.
 fn tell(event: &Event) {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -1,7 +1,7 @@
 //! The log of a server on standard error.
 //!
-//! A thread of its own writes the lines, so that a reader of the log that stops reading does not stop
-//! the server.
+//! A separate thread writes the lines, so that a blocked reader of the log does not block the
+//! server.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use pronto_server::Event;
 
 use crate::CliError;
 
-/// The number of lines that wait for the reader of the log. Further ones are dropped and counted.
+/// The largest number of lines in the queue. Further lines are dropped and counted.
 const MOST_LINES: usize = 4096;
 
-/// The time that the last lines have at the end.
+/// The timeout for writing the remaining lines when the server ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A log that is written by a thread.
+/// A log and the thread that writes it.
 pub(super) struct Log {
     lines: SyncSender<String>,
     dropped: Arc<AtomicU64>,
-    /// Ends when all lines are written.
+    /// A channel that is closed when all lines are written.
     written: Receiver<()>,
 }
 
-/// The side of the log that takes events, from any thread and without waiting.
+/// The writing end of the log, which takes events from any thread and does not block.
 #[derive(Clone)]
 pub(super) struct Writer {
     lines: SyncSender<String>,
@@ -38,14 +38,14 @@ impl Log {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system has no more threads.
+    /// Fails if the system cannot start another thread.
     pub(super) fn start() -> Result<Self, CliError> {
         let (lines, received) = sync_channel::<String>(MOST_LINES);
         let (writing, written) = channel::<()>();
         let dropped = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&dropped);
         let run = move || {
-            // It is dropped with the last line.
+            // The sender is dropped after the last line.
             let _writing = writing;
             for line in received {
                 write(&line);
@@ -73,11 +73,11 @@ impl Log {
         }
     }
 
-    /// Waits until all lines are written, or the reader of the log has made it wait too long. All
-    /// writers have to be gone.
+    /// Waits until all lines are written or the timeout expires. All writers must have been
+    /// dropped.
     pub(super) fn end(self) {
         drop(self.lines);
-        // The thread sends nothing: the end of the channel is the end of the thread.
+        // The thread sends nothing. It closes the channel when it ends.
         let _ = self.written.recv_timeout(PATIENCE);
     }
 }
@@ -90,7 +90,7 @@ impl Writer {
     }
 }
 
-/// Writes a line to standard error. A failure is ignored, and the server continues.
+/// Writes a line to standard error. The server ignores a failure to write.
 fn write(line: &str) {
     let line = format!("{line}\n");
     let _ = io::stderr().lock().write_all(line.as_bytes());

@@ -1,4 +1,5 @@
-//! `serve` in the program `pronto-server`: which service the options choose, and netsync with one peer.
+//! `serve` in the program `pronto-server`: chooses the service by the options, and serves netsync
+//! with a single peer.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,7 +20,7 @@ use super::{Args, git, listen};
 use crate::commands::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
 use crate::{CliError, Context, ExitCode};
 
-/// The time that a peer may take for its greeting.
+/// The timeout for the greeting of a peer.
 const GREETING_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Serves one peer, the process that has started this one.
+/// Serves one peer on the standard streams: the process that has started this process.
 fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = find(args.directory.as_ref(), context)?;
     let mut options = Options::default();
@@ -78,14 +79,14 @@ fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, Cli
     };
     match drive(&mut session, &mut pipes, &mut watch) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        // The peer shows its error itself. Errors that only concern this side are printed here.
+        // The peer prints its error itself. Only errors of this side are printed.
         Err(error) if matches!(error.kind(), ErrorKind::Repository) => Err(failure(&error)),
         Err(_) => Err(CliError::silent(ExitCode::FATAL)),
     }
 }
 
-/// Returns the repository at `directory`, or in it: not one above it, and not one of another user,
-/// whose hooks would run.
+/// Returns the repository in `directory`. Does not search parent directories, and refuses
+/// repositories of other users, whose hooks would run.
 pub(super) fn find(
     directory: Option<&OsString>,
     context: &mut Context,

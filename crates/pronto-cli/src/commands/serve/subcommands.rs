@@ -1,4 +1,4 @@
-//! The commands below `serve`: users, tokens and repositories.
+//! The subcommands of `serve`: users, tokens and repositories.
 
 /// The commands that manage the server of `--config`.
 #[derive(clap::Subcommand, Debug)]

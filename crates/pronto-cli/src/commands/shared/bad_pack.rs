@@ -1,4 +1,4 @@
-//! Reports what is wrong with a pack, in Git's words.
+//! Reports the errors in a received pack, in Git's words.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::terminal::progress::size;
 /// The offset of the first entry of a pack.
 const FIRST_ENTRY: u64 = 12;
 
-/// Returns the error for a pack that could not be received; `limit_bytes` was its largest permitted
-/// size. Prints the messages that precede it in Git.
+/// Returns the error for a pack that could not be received, after printing the messages that
+/// precede it in Git. `limit_bytes` is the largest permitted size of the pack.
 pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Context) -> CliError {
     match (*error.kind(), error.offset()) {
         (ErrorKind::Interrupted, _) => pronto_io::interrupt::Interrupted.into(),
@@ -46,7 +46,7 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
             ))
         }
         (ErrorKind::Io, _) => error.into(),
-        // Git finds this while it reads, if trees precede their contents.
+        // Git finds this error while it reads, if trees precede the blobs.
         (ErrorKind::RejectedBlob { in_pack: true }, _) => {
             CliError::fatal("fsck error in packed object")
         }
@@ -54,7 +54,7 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
     }
 }
 
-/// Prints what was found in the objects of a pack.
+/// Prints the findings of the object checks in a pack.
 pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
     for report in inspector.take_reports() {
         match report.is_error {
@@ -64,8 +64,8 @@ pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
     }
 }
 
-/// Returns the error of a fetch or clone. Refused objects are reported as by git, which runs
-/// another process for the check and then prints `ending`.
+/// Returns the error of a fetch or clone. Refused objects are reported as by git, which runs the
+/// check in another process and then prints `ending`.
 pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context) -> CliError {
     if *error.kind() != pronto::ErrorKind::Rejected {
         return CliError::of(error);
@@ -77,7 +77,8 @@ pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context)
     CliError::fatal("fsck error in packed object").and(ending)
 }
 
-/// Prints what the other side left out. Git finds it with another program, whose messages come first.
+/// Prints the objects that the server has not sent. Git checks connectivity in another process,
+/// whose messages are printed first.
 pub(crate) fn report_absent(error: &pronto::Error, context: &mut Context) {
     let absent = std::error::Error::source(error).map(ToString::to_string);
     for line in absent.iter().flat_map(|absent| absent.lines()) {
@@ -85,17 +86,18 @@ pub(crate) fn report_absent(error: &pronto::Error, context: &mut Context) {
     }
 }
 
-/// Prints why a bundle cannot be used. Git reads its pack with another program, whose error comes first.
+/// Prints the reason why a bundle cannot be used. Git reads the pack of a bundle in another
+/// process, whose error is printed first.
 pub(crate) fn report_bundle(error: &pronto::Error, context: &mut Context) {
     for line in pronto::bundle::failure_lines(error) {
         context.remark(&line);
     }
 }
 
-/// Does the same as [`report`] for a pack that becomes loose objects.
+/// Does the same as [`report`] for a pack that is unpacked into loose objects.
 pub(crate) fn report_unpacking(error: &Error, context: &mut Context) -> CliError {
     let kind = *error.kind();
-    // What the inspector found has been printed.
+    // The findings of the inspector have been printed.
     let is_told = matches!(
         kind,
         ErrorKind::Rejected | ErrorKind::RejectedBlob { .. } | ErrorKind::Unparsable
@@ -124,7 +126,7 @@ pub(crate) fn report_unpacking(error: &Error, context: &mut Context) -> CliError
     })
 }
 
-/// Whether an error is about the bytes of an entry.
+/// Returns whether an error is about the bytes of a pack entry.
 fn is_malformed(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -137,7 +139,7 @@ fn is_malformed(kind: ErrorKind) -> bool {
     )
 }
 
-/// Returns the message that zlib, or the delta code, prints first.
+/// Returns the message of zlib or of the delta decoder, which Git prints first.
 fn remark(error: &Error) -> Option<String> {
     let reason = std::error::Error::source(error)?;
     let Some(delta) = reason.downcast_ref::<Error>() else {

@@ -7,7 +7,7 @@ use pronto_worktree::unpack::Refusals;
 
 use crate::{Context, ExitCode};
 
-/// Reports the files that could not be written. Returns whether there are any.
+/// Prints the files that could not be written. Returns whether there are any.
 pub(crate) fn tell_failures(
     context: &mut Context,
     warnings: &[Warning],
@@ -19,7 +19,7 @@ pub(crate) fn tell_failures(
     for failure in failed {
         let message = failure.error.to_string();
         match failure.error.kind() {
-            // A required filter that fails ends git.
+            // In Git, a failure of a required filter is fatal.
             ErrorKind::Filter => context.remark(&format!("fatal: {message}")),
             _ => context.report_error(&message),
         }
@@ -27,8 +27,8 @@ pub(crate) fn tell_failures(
     !failed.is_empty()
 }
 
-/// Returns the exit code of a command that did not write these files. Git dies of a damaged object and of a
-/// required filter that fails, and continues after any other failure.
+/// Returns the exit code of a command that failed to write these files. In Git, a damaged object
+/// and a failure of a required filter are fatal. All other failures are not.
 pub(crate) fn code_of_failures(failed: &[Failure]) -> ExitCode {
     let is_fatal = |one: &Failure| {
         matches!(
@@ -55,9 +55,9 @@ pub(crate) fn tell_warning(context: &mut Context, warning: &Warning) {
     context.remark(&line);
 }
 
-/// Returns Git's message, from `error:` to before `Aborting`. `operation` is Git's word for the
-/// operation ("checkout", "merge"), `advice` the advised action ("switch branches", "merge";
-/// `None` for no advice).
+/// Returns Git's message, from `error:` up to `Aborting`. `operation` is Git's name of the
+/// operation ("checkout", "merge"). `advice` is the recommended action ("switch branches",
+/// "merge"); `None` for no advice.
 pub(crate) fn refusal_message(
     refusals: &Refusals,
     operation: &str,
@@ -72,7 +72,7 @@ pub(crate) fn refusal_message(
         for path in paths {
             text.push_str(&format!("\t{}\n", path.to_str_lossy()));
         }
-        // Git ends the advice of its format with the line end of `error()`.
+        // In Git, `error()` appends a line end to the advice.
         text.push_str(&tail.unwrap_or_default());
         text.push('\n');
     };

@@ -1,4 +1,4 @@
-//! Common parts of the commands that list differences: options, operands, and the output format.
+//! Code that the diff commands share: options, operands, and the output format.
 
 use pronto::status::Problem;
 use std::ffi::{OsStr, OsString};
@@ -72,7 +72,7 @@ pub(crate) struct DiffArgs {
     ignore_submodules: Option<OsString>,
 }
 
-/// The output format of a difference.
+/// The output format of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Raw,
@@ -87,18 +87,18 @@ pub(crate) struct Printer<'a> {
     format: Format,
     null: bool,
     quote_all: bool,
-    /// The number of digits of ids; `None` for all.
+    /// The number of digits of ids (`--abbrev`); `None` for full ids.
     digits: Option<usize>,
-    /// The length of the prefix that is removed from paths.
+    /// The length of the prefix that is removed from paths (`--relative`).
     cut: usize,
     tells_by_code: bool,
     count: usize,
 }
 
-/// Checks that no option requests patches, as the opposite of `--no-patch` does.
+/// Checks that no option requests patches, which is the opposite of `--no-patch`.
 ///
 /// # Errors
-/// An option requests them: the call goes to git.
+/// Fails with an unsupported option if an option requests patches. git runs the call.
 pub(crate) fn refuse_patches(context: &Context) -> Result<(), CliError> {
     let options = context.arguments.iter().take_while(|word| *word != "--");
     for word in options {
@@ -110,7 +110,7 @@ pub(crate) fn refuse_patches(context: &Context) -> Result<(), CliError> {
 }
 
 impl DiffArgs {
-    /// Interprets the options.
+    /// Converts the arguments into options of the library.
     pub(crate) fn options(
         &self,
         repository: &Repository,
@@ -183,7 +183,7 @@ impl DiffArgs {
         Ok(Some(renames))
     }
 
-    /// Creates the printer for the options.
+    /// Creates the printer for these options.
     pub(crate) fn printer<'a>(
         &self,
         repository: &'a Repository,
@@ -225,7 +225,7 @@ fn digits(abbrev: Option<&str>, repository: &Repository) -> Result<Option<usize>
 }
 
 impl Printer<'_> {
-    /// Prints the differences, and the paths that could not be examined.
+    /// Prints the differences, and reports the paths that could not be examined.
     pub(crate) fn print(&mut self, found: &Found, context: &mut Context) -> Result<(), CliError> {
         for Problem { path, error, .. } in &found.problems {
             context.remark(&format!("{path}: {}", pronto_io::error::reason(error)));
@@ -240,12 +240,12 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Returns the end of a line that is not a difference.
+    /// Returns the terminator of a line that is not a difference.
     pub(crate) fn line_end(&self) -> u8 {
         if self.null { 0 } else { b'\n' }
     }
 
-    /// Returns the exit code after everything has been printed.
+    /// Returns the exit code after all differences are printed (`--exit-code`).
     pub(crate) fn code(&self) -> ExitCode {
         match self.tells_by_code && self.count > 0 {
             true => ExitCode::FAILURE,
@@ -310,14 +310,14 @@ impl Printer<'_> {
 pub(crate) struct Revision {
     /// The text as given.
     pub(crate) name: String,
-    /// The object that it names.
+    /// The id of the named object.
     pub(crate) id: ObjectId,
-    /// Whether it is excluded (`^A`, or the `A` of `A..B`).
+    /// Whether the revision is excluded (`^A`, or the `A` of `A..B`).
     pub(crate) is_excluded: bool,
 }
 
 impl Revision {
-    /// Returns the error about a name whose object has another type, or is missing.
+    /// Returns the error about a name whose object is missing or has the wrong type.
     pub(crate) fn unusable(&self, repository: &Repository, otherwise: String) -> CliError {
         match repository.objects().map(|store| store.header(&self.id)) {
             Ok(Ok(None)) => CliError::fatal(format!("bad object {}", self.name)),
@@ -392,8 +392,8 @@ fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliErr
     Ok(found.into_iter().collect())
 }
 
-/// Parses a similarity given to `option`: `50%`, digits after an implied decimal point, or a
-/// decimal number.
+/// Parses a similarity of `option`: `50%`, digits after an implied decimal point, or a decimal
+/// number.
 pub(crate) fn score(text: &[u8], option: &str) -> Result<u32, CliError> {
     const MOST: u64 = 60_000;
     let (mut number, mut scale, mut dot) = (0u64, 1u64, false);
@@ -424,7 +424,7 @@ pub(crate) fn score(text: &[u8], option: &str) -> Result<u32, CliError> {
     } else {
         MOST * number / scale
     };
-    // Zero stands for the default.
+    // Zero selects the default.
     Ok(match u32::try_from(score) {
         Ok(0) | Err(_) => Renames::default().minimum_score,
         Ok(score) => score,

@@ -1,4 +1,4 @@
-//! Prints the reasons for which files are not staged.
+//! Prints the failures of files that are not staged.
 
 use pronto::add::Failure;
 use pronto::update_index::Stop;
@@ -6,7 +6,7 @@ use pronto_worktree::filter::Warning;
 
 use crate::{CliError, Context};
 
-/// Prints Git's lines about a file that is not staged.
+/// Prints Git's messages about a file that is not staged.
 pub(crate) fn report_failure(context: &mut Context, failure: &Failure) {
     context.report_error(&failure.to_string());
     match failure {
@@ -24,7 +24,7 @@ pub(crate) fn report_failure(context: &mut Context, failure: &Failure) {
     }
 }
 
-/// Prints a problem of a conversion.
+/// Prints a warning of a conversion.
 pub(crate) fn report_conversion(context: &mut Context, warning: &Warning) {
     if let Some(hint) = warning.hint() {
         context.explain(&hint);
@@ -35,7 +35,7 @@ pub(crate) fn report_conversion(context: &mut Context, warning: &Warning) {
     }
 }
 
-/// Prints the advice about the event that ends `update-index`, and returns the error.
+/// Prints the advice about the error that ends `update-index`, and returns the error.
 pub(crate) fn explained(context: &mut Context, stop: &Stop) -> CliError {
     if let Some(hint) = stop.hint() {
         context.explain(hint);

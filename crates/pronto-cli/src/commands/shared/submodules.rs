@@ -1,11 +1,11 @@
-//! The submodules of a new worktree, which git checks out.
+//! Checks out the submodules of a new worktree with git.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use crate::{CliError, Context, ExitCode, fallback};
 
-/// Environment variables that refer to the repository of this command instead of the new worktree.
+/// Environment variables that refer to the repository of this command and not to the new worktree.
 const OF_THIS_REPOSITORY: [&str; 4] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -14,10 +14,11 @@ const OF_THIS_REPOSITORY: [&str; 4] = [
 ];
 
 /// Runs `git submodule update --recursive` with additional `arguments` in the worktree at `top`.
-/// Returns its exit code if it failed. `made` is a hint for the case that git is not installed.
+/// Returns the exit code of git if it failed. `made` is the hint that is printed if git is not
+/// installed.
 ///
 /// # Errors
-/// Git is not installed, or cannot be started.
+/// Fails if git is not installed or cannot be started.
 pub(crate) fn update(
     top: &Path,
     arguments: &[OsString],

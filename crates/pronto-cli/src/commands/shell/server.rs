@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let (config, user) = args.given()?;
     let environment = context.environment()?;
     let is_remote = environment.bytes("SSH_CONNECTION").is_some();
-    // Clients must not learn paths of the server; who tries the command by hand may.
+    // Clients must not learn paths of the server. A user who runs the command locally may see them.
     let failure = |error: pronto_server::Error| match is_remote {
         true => CliError::fatal(public_message(&error)),
         false => server_failure(error),
@@ -61,14 +61,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-/// The address of the client, which is the first word of what sshd says.
+/// Returns the address of the client: the first word of `SSH_CONNECTION`, or the loopback address.
 fn client(environment: &Environment) -> IpAddr {
     let said = environment.bytes("SSH_CONNECTION");
     let address = said.and_then(|said| said.fields().next()?.to_str().ok()?.parse().ok());
     address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
-/// Returns a standard stream without the shared buffer.
+/// Duplicates a standard stream as a file without a buffer.
 fn stream(stream: &impl AsFd) -> Result<File, CliError> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }

@@ -1,10 +1,10 @@
-//! The writer of the long format.
+//! Writes the lines of the long format.
 
 use std::io::{self, Write};
 
 use super::{Slot, View};
 
-/// Writes lines of the long format: each in one colour, perhaps after a comment character.
+/// A writer of lines: each line in one colour, and after a comment character on request.
 pub(super) struct Lines<'a, W> {
     pub(super) view: &'a View,
     pub(super) out: &'a mut W,
@@ -16,13 +16,13 @@ impl<'a, W: Write> Lines<'a, W> {
         self.out.flush()
     }
 
-    /// Writes a line.
+    /// Writes a line in the colour of `slot`.
     pub(super) fn line(&mut self, slot: Slot, text: &str) -> io::Result<()> {
         self.start(slot, text.as_bytes())?;
         self.out.write_all(b"\n")
     }
 
-    /// Writes a line, if advice is enabled.
+    /// Writes a line of advice, if advice is enabled (`advice.statusHints`).
     pub(super) fn hint(&mut self, text: &str) -> io::Result<()> {
         if self.view.settings.hints {
             self.line(Slot::Header, text)?;
@@ -40,7 +40,7 @@ impl<'a, W: Write> Lines<'a, W> {
         self.out.write_all(b"\n")
     }
 
-    /// Writes the start of a line.
+    /// Writes the first part of a line.
     pub(super) fn start(&mut self, slot: Slot, text: &[u8]) -> io::Result<()> {
         let mut whole = Vec::new();
         if self.view.settings.comment_prefix {
@@ -58,7 +58,7 @@ impl<'a, W: Write> Lines<'a, W> {
         self.view.look.write(self.out, slot, text)
     }
 
-    /// Writes the line after the other files.
+    /// Writes the empty line after the untracked files.
     pub(super) fn line_after_others(&mut self) -> io::Result<()> {
         let sign: &[u8] = if self.view.settings.comment_prefix {
             b"#\n"

@@ -1,4 +1,4 @@
-//! The long format.
+//! The long format of `status`.
 
 mod progress;
 mod tracking;
@@ -14,7 +14,7 @@ use pronto::status::{Entry, Ignored};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// The duration from which on a search for untracked files causes advice.
+/// The duration of the search for untracked files from which on advice is printed.
 const SLOW: Duration = Duration::from_secs(2);
 
 pub(super) fn print(
@@ -83,7 +83,7 @@ fn branch<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.out.write_all(b"\n")
 }
 
-/// Writes how to unstage a file.
+/// Writes the hint about unstaging a file.
 fn unstage_hint<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     let state = &lines.view.report.state;
     if state.merge || state.has_picked_commit {
@@ -184,9 +184,9 @@ struct Change<'a> {
     slot: Slot,
     kind: Option<ChangeKind>,
     path: &'a BString,
-    /// The path before a rename, or of the original of a copy.
+    /// The path before a rename, or the source of a copy.
     origin: Option<&'a BString>,
-    /// The changes in a submodule, in parentheses after a space; empty for other paths.
+    /// The changes of a submodule, in parentheses after a space; empty for other paths.
     submodule: String,
 }
 

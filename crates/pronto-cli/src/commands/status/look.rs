@@ -1,11 +1,11 @@
-//! Colours and the format of paths.
+//! The colours and the format of paths in `status`.
 
 use crate::CliError;
 use bstr::BStr;
 use pronto::Repository;
 use std::io::{IsTerminal, Write};
 
-/// The meaning of a piece of output, which determines its colour.
+/// The kind of a piece of output, which selects its colour (`color.status.SLOT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     Header,
@@ -35,9 +35,9 @@ const SLOTS: [(&str, &str); 9] = [
 
 const RESET: &str = "\x1b[m";
 
-/// The colours.
+/// The colours of `status`.
 pub(super) struct Look {
-    /// `None` without colours.
+    /// The escape sequence of each slot; `None` without colours.
     palette: Option<[String; 9]>,
 }
 
@@ -71,7 +71,7 @@ impl Look {
         })
     }
 
-    /// Returns the escape sequence that starts the colour of `slot`.
+    /// Returns the escape sequence that selects the colour of `slot`.
     pub(super) fn color(&self, slot: Slot) -> &str {
         match &self.palette {
             Some(palette) => palette.get(slot as usize).map_or("", String::as_str),
@@ -79,7 +79,7 @@ impl Look {
         }
     }
 
-    /// Returns the end of a coloured line.
+    /// Returns the escape sequence that ends a coloured line.
     pub(super) fn line_end(&self) -> &'static str {
         match self.palette {
             Some(_) => "\x1b[m\n",

@@ -1,4 +1,4 @@
-//! The porcelain format, version 2.
+//! The porcelain format of `status`, version 2.
 
 use super::{View, conflict_letters};
 use crate::CliError;

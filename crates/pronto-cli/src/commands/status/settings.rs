@@ -1,4 +1,4 @@
-//! The settings of a status, from arguments and configuration.
+//! Reads the settings of a status from arguments and configuration.
 
 use super::{Args, Format, Ignored, Renames, Untracked};
 use crate::commands::shared::diffing::score;
@@ -26,7 +26,8 @@ pub(super) struct Settings {
     pub(super) hints: bool,
     pub(super) comment_prefix: bool,
     pub(super) advise_untracked: bool,
-    /// The layout of untracked files in the long format, and the width of a line.
+    /// The column layout of untracked files in the long format (`--column`), and the width of a
+    /// line.
     pub(super) columns: Option<(Columns, usize)>,
 }
 
@@ -102,7 +103,7 @@ fn columns(args: &Args, repository: &Repository) -> Result<Option<(Columns, usiz
     Ok(columns.is_active().then(|| (columns, width())))
 }
 
-/// Refuses what only git shows.
+/// Hands calls to git whose output only git formats.
 fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
     let summary = match config.bool_or_i64("status.submoduleSummary")? {
@@ -120,7 +121,8 @@ fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the format, and whether configuration for interactive use applies.
+/// Returns the format, and whether the configuration for interactive use applies (`status.short`,
+/// `status.branch` and others).
 fn format(args: &Args, repository: &Repository) -> Result<(Format, bool), CliError> {
     let asked = match (&args.porcelain, args.short, args.long) {
         (Some(version), ..) => Some(match version.as_bytes() {
@@ -231,7 +233,7 @@ fn renames(args: &Args, repository: &Repository) -> Result<Option<Renames>, CliE
         None => config.entry_of("diff.renameLimit"),
     };
     if let Some(entry) = limit {
-        // A negative number means Git's default.
+        // A negative number selects Git's default.
         let limit = entry.i32()?;
         renames.limit = usize::try_from(limit).unwrap_or(renames.limit);
     }

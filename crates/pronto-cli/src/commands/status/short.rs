@@ -52,7 +52,8 @@ fn changed(view: &View, entry: &Entry, out: &mut impl Write) -> Result<(), CliEr
     }
 }
 
-/// In the short format, the letter of a submodule shows what differs in it.
+/// Returns the letter of the worktree column. In the short format, the letter of a submodule shows
+/// the kind of its change.
 fn worktree_letter(view: &View, entry: &Entry) -> Option<u8> {
     let submodule = entry.submodule;
     if view.settings.format != Format::Short || submodule.is_clean() {

@@ -1,4 +1,4 @@
-//! Changes as patches (`-v`). If there are any, git writes this part.
+//! Prints changes as patches (`status -v`). git formats the patches, if there are any.
 
 use super::lines::Lines;
 use super::{Slot, View};
@@ -7,19 +7,19 @@ use pronto::diff::MOST_SIMILAR;
 use pronto::status::Renames;
 use std::io::Write;
 
-/// The call of git for the patches.
+/// The calls of git that print the patches.
 pub(super) struct Differences {
     git: fallback::Git,
-    /// Whether unstaged changes are shown, too.
+    /// Whether patches of unstaged changes are printed, too (`-vv`).
     worktree: bool,
-    /// Whether staged changes are shown: all of them, as in git, even if only some paths were
-    /// examined.
+    /// Whether patches of staged changes are printed. As in Git, the patches cover all staged
+    /// changes, even if the status is limited to some paths.
     staged: bool,
 }
 
 impl Differences {
-    /// Looks for git before anything is written, if there may be patches to show. `times` is the
-    /// number of `-v` options, `is_limited` says whether paths were given.
+    /// Searches for git before anything is written, if there may be patches to print. `times` is
+    /// the number of `-v` options. `is_limited` is whether paths were given.
     pub(super) fn prepare(
         view: &View,
         times: u8,
@@ -41,7 +41,7 @@ impl Differences {
         }))
     }
 
-    /// Writes the patches. Flushes `lines` first, so earlier output precedes them.
+    /// Prints the patches. `lines` is flushed first, so that earlier output precedes them.
     pub(super) fn print<W: Write>(&self, lines: &mut Lines<'_, W>) -> Result<(), CliError> {
         let report = &lines.view.report;
         let (staged, changed) = (report.is_committable(), report.is_worktree_dirty());
@@ -89,12 +89,12 @@ impl Differences {
     }
 }
 
-/// Returns the options for git's rename detection.
+/// Returns the options that make git detect renames in the same way.
 fn words(renames: Renames) -> [String; 2] {
     let letter = if renames.copies { 'C' } else { 'M' };
     let score = match renames.minimum_score {
         MOST_SIMILAR.. => "100%".to_owned(),
-        // Digits after the decimal point, rounded up because git rounds down.
+        // The digits after the decimal point, rounded up because git rounds down.
         score => format!("{:05}", (score * 10).div_ceil(MOST_SIMILAR / 10_000)),
     };
     [format!("-{letter}{score}"), format!("-l{}", renames.limit)]

@@ -174,7 +174,7 @@ pub(super) struct Head {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PruneAfter(pub(super) Option<Duration>);
 
-/// Reads a number of days.
+/// Parses a number of days.
 fn prune_after(text: &str) -> Result<PruneAfter, String> {
     if text == "never" {
         return Ok(PruneAfter(None));
@@ -187,7 +187,7 @@ fn prune_after(text: &str) -> Result<PruneAfter, String> {
     Ok(PruneAfter(Some(DAY * u32::from(days))))
 }
 
-/// Reads the name of a storage of refs.
+/// Parses the name of a ref storage format.
 fn ref_format(name: &str) -> Result<RefStorage, String> {
     let found = RefStorage::named(name.as_bytes().as_bstr());
     found.ok_or_else(|| format!("unknown ref storage format '{name}'"))

@@ -1,4 +1,4 @@
-//! `store verify` and `store list`: whether repositories are whole, and which there are.
+//! `store verify` and `store list`: check stored repositories, and list them.
 
 use std::io::Write as _;
 
@@ -63,11 +63,11 @@ impl List {
     }
 }
 
-/// Formats a time as ISO 8601 does, in UTC.
+/// Formats a time in UTC as ISO 8601.
 fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86400, seconds % 86400);
-    // Years begin in March here, so that the day of a leap year is the last one. A cycle of 400 years has
-    // 146097 days; day 0 is the 1st of March of the year 0.
+    // Here, years begin in March, so that the leap day is the last day of a year. A cycle of 400
+    // years has 146097 days, and day 0 is the 1st of March of the year 0.
     let day = days + 719_468;
     let (cycle, of_cycle) = (day / 146_097, day % 146_097);
     let year_of_cycle = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;

@@ -1,4 +1,4 @@
-//! `store import`: Git repositories into an object store.
+//! `store import`: import Git repositories into an object store.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ impl Import {
         }
     }
 
-    /// Imports a repository.
+    /// Imports one repository.
     fn one(
         &self,
         common: &Common,
@@ -38,8 +38,8 @@ impl Import {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Imports all repositories below a directory that a server would serve, under their names. One that fails does
-    /// not keep the others from being imported.
+    /// Imports every repository below a directory that a server would serve, under its name. A
+    /// failure does not stop the import of the other repositories.
     fn all(
         &self,
         common: &Common,
@@ -74,7 +74,8 @@ impl Import {
         Ok(code)
     }
 
-    /// Imports the repository at `git_dir`; with `--update`, brings one that is there up to date.
+    /// Imports the repository at `git_dir`. With `--update`, a repository that exists in the store
+    /// is brought up to date.
     fn import(
         &self,
         common: &Common,

@@ -1,4 +1,4 @@
-//! `store` in the program `pronto-server`: stores and repositories in them.
+//! `store` in the program `pronto-server`: opens stores, and repositories in them.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -25,14 +25,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// The address of a database, and the option that gave it.
+/// The address of the database of generations, and the option that gave the address.
 #[derive(Clone, Copy)]
 pub(super) struct Generations<'a> {
     pub(super) option: &'static str,
     pub(super) address: Option<&'a str>,
 }
 
-/// Opens the store at `url`, with the database that has its generations.
+/// Opens the store at `url` with the database that records its generations.
 pub(super) fn open(
     url: &str,
     generations: Generations<'_>,
@@ -44,7 +44,8 @@ pub(super) fn open(
         None => Ok(store),
         Some(address) => {
             let address = DatabaseAddress::parse(address, &environment);
-            // An option may be abbreviated to the name of another one (`--generation`).
+            // The message names the option, because an abbreviation may be the name of another
+            // option (`--generation`).
             let address = address.map_err(|error| {
                 let message = format!("option '{}': {}", generations.option, error.message());
                 let usage = CliError::usage(message);
@@ -73,7 +74,7 @@ impl Common {
     }
 }
 
-/// A repository in a store.
+/// A repository in a store, opened by its name.
 pub(super) struct Place {
     pub(super) store: Store,
     pub(super) repository: Stored,
@@ -85,7 +86,7 @@ impl Place {
         Ok(Place { store, repository })
     }
 
-    /// Returns a generation, or the newest one.
+    /// Returns the generation `number`, or the newest generation.
     pub(super) fn generation(&self, number: Option<u64>) -> Result<Arc<Generation>, CliError> {
         let found = match number {
             Some(number) => self.store.wait(self.repository.at(number)),
@@ -101,7 +102,7 @@ impl Named {
     }
 }
 
-/// Returns the directory for temporary files: the one that the user has chosen, or that of the machine.
+/// Returns the directory for temporary files: `chosen`, or the default of the machine.
 pub(super) fn scratch(chosen: Option<&Path>, context: &mut Context) -> Result<PathBuf, CliError> {
     let environment = context.environment()?;
     let chosen = chosen.or(environment.path("TMPDIR"));

@@ -1,4 +1,5 @@
-//! `store config` and `store head`: the configuration of a stored repository, and its default branch.
+//! `store config` and `store head`: read and change the configuration and the default branch of a
+//! stored repository.
 
 use std::io::Write as _;
 
@@ -21,7 +22,7 @@ impl Head {
 }
 
 impl Config {
-    /// Shows the configuration, or the values of a key; or changes one.
+    /// Prints the configuration or the values of a key, or changes a key.
     pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
         let place = &self.repository.open(common, context)?;
         let words: Vec<&str> = [&self.key, &self.value]
@@ -79,7 +80,7 @@ fn change(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the branch that `HEAD` leads to.
+/// Prints the branch that `HEAD` names.
 fn show_head(place: &Place, context: &mut Context) -> Result<ExitCode, CliError> {
     let shown = match place.store.head(&place.repository)? {
         Some(Value::Symbolic(target)) => target.to_string(),
@@ -90,7 +91,7 @@ fn show_head(place: &Place, context: &mut Context) -> Result<ExitCode, CliError>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets `HEAD` lead to a branch.
+/// Makes `HEAD` a symref to a branch.
 fn set_head(place: &Place, branch: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let full = match branch.strip_prefix("refs/heads/") {
         Some(_) => branch.to_owned(),

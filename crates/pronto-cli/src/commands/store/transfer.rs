@@ -1,4 +1,4 @@
-//! `store export` and `store copy`: a generation into a Git repository, or into another store.
+//! `store export` and `store copy`: copy a generation into a Git repository or into another store.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -26,7 +26,7 @@ impl Export {
             .write_view(&generation, &directory, None, &watch);
         place.store.wait(view)?;
         context.settle();
-        // Every git reads files; reftables are of git 2.45.
+        // Every release of git reads the files format. Reftables need git 2.45.
         let storage = self.ref_format.unwrap_or(RefStorage::Files);
         if storage != RefStorage::Reftable {
             let exported = Repository::open(&directory, &Environment::empty(&directory))?;
@@ -38,7 +38,8 @@ impl Export {
     }
 }
 
-/// Marks the repository for servers that need a mark, if it had one in the store.
+/// Creates `git-daemon-export-ok` if the stored repository had that file, because some servers
+/// require it.
 fn mark_visible(directory: &Path) -> Result<(), CliError> {
     let exported = Repository::open(directory, &Environment::empty(directory))?;
     if exported.config().bool_or(EXPORT_OK, false)? {

@@ -1,4 +1,4 @@
-//! `store upkeep`: repacking, and deletion of what has expired.
+//! `store upkeep`: repack stored repositories, and delete expired files.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -13,7 +13,8 @@ use super::server::scratch;
 use crate::{CliError, Context, ExitCode};
 
 impl Upkeep {
-    /// Does upkeep of a repository, or of all: once, or until the process is stopped.
+    /// Runs upkeep for one repository or for all repositories: once, or until the process is
+    /// stopped.
     pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
         let store = common.open(&self.store, context)?;
         let mut options = UpkeepOptions::new(scratch(self.scratch.as_deref(), context)?);
@@ -35,7 +36,7 @@ impl Upkeep {
                     Err(error) => format!("{}: {error}", pass.repository),
                 };
                 let mut out = out.borrow_mut();
-                // Upkeep does not end if nobody reads.
+                // Upkeep continues if its output cannot be written.
                 let _ = writeln!(out, "{line}").and_then(|()| out.flush());
             });
             return Ok(ExitCode::SUCCESS);

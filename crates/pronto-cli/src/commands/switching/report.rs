@@ -1,4 +1,4 @@
-//! Reports what a switch has done.
+//! Reports the result of a switch.
 
 use pronto::switch::{LocalChange, Oneline};
 use std::io::Write;
@@ -11,7 +11,7 @@ use super::{Common, advises, quoted, tell_failures, upstream};
 use crate::commands::shared::checkout_failures::code_of_failures;
 use crate::{CliError, Context, ExitCode};
 
-/// Reports a completed switch.
+/// Reports a completed switch of `HEAD`.
 pub(super) fn tell(
     repository: &Repository,
     context: &mut Context,
@@ -45,7 +45,8 @@ pub(super) fn tell(
     })
 }
 
-/// Reports what was done before `HEAD` moved.
+/// Reports failed files, local changes, commits that are left behind, and the new upstream, before
+/// the message about `HEAD`.
 pub(super) fn tell_moved_files(
     repository: &Repository,
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! The relation of a branch to its upstream.
+//! Prints the relation of a branch to its upstream.
 
 use std::io::Write;
 
@@ -8,11 +8,11 @@ use pronto::status::{Divergence, Upstream};
 use super::advises;
 use crate::{CliError, Context};
 
-/// Prints the relation of the branch to `upstream`, if it has one. As in Git, all remotes and
-/// branches are read for that.
+/// Prints the relation of the branch to `upstream`, if there is an upstream. As in Git, the
+/// settings of all remotes and branches are read first.
 ///
 /// # Errors
-/// A setting of a remote or of a branch is malformed.
+/// Fails if a setting of a remote or of a branch is malformed.
 pub(super) fn tell(
     repository: &Repository,
     context: &mut Context,
@@ -26,7 +26,7 @@ pub(super) fn tell(
     Ok(())
 }
 
-/// Describes the relation of a branch to its upstream, as Git does.
+/// Formats the relation of a branch to its upstream, as Git does.
 fn tracking_text(upstream: &Upstream, hints: bool) -> String {
     let name = &upstream.short_name;
     let plural = |count: usize| if count == 1 { "" } else { "s" };

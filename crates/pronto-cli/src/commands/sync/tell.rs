@@ -179,7 +179,7 @@ fn fate(published: &PublishedRef) -> String {
     }
 }
 
-/// Formats a name for output. Control characters, which a peer may send, become question marks.
+/// Formats a name for output. A control character, which a peer may send, becomes a question mark.
 fn short(name: &[u8]) -> String {
     let prefixes: [&[u8]; 3] = [b"refs/heads/", b"refs/remotes/", b"refs/"];
     let found = prefixes

@@ -1,4 +1,4 @@
-//! `worktree add`.
+//! `worktree add`: create a linked worktree.
 
 use pronto::switch::Oneline;
 use std::ffi::OsString;
@@ -80,7 +80,7 @@ pub(super) fn run(
         // Git's exit code is -1.
         Ok(AddOutcome::NoBranch(error)) => Err(CliError::from(error).with_code(ExitCode::new(255))),
         Ok(other) => Err(CliError::unknown_outcome(&other)),
-        // Handing over is no longer possible.
+        // The worktree exists, so the call cannot be handed to git any more.
         Err(error) if *error.kind() == pronto::ErrorKind::Unsupported => {
             Err(CliError::fatal(error.to_string()))
         }
@@ -88,7 +88,7 @@ pub(super) fn run(
     }
 }
 
-/// Returns what is carried, from options and configuration.
+/// Returns the untracked files to copy into the new worktree, from options and configuration.
 fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
     if !args.carry.is_empty() && (args.no_checkout || args.orphan) {
         let other = if args.orphan { "orphan" } else { "no-checkout" };
@@ -100,7 +100,7 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         patterns.extend(config.strings("worktree.carry").map(ToOwned::to_owned));
     }
     patterns.extend(args.carry.iter().filter_map(|pattern| text(Some(pattern))));
-    // An empty value cancels all earlier ones, as in lists of git's configuration.
+    // An empty value clears the earlier values, as in other lists of git's configuration.
     if let Some(last) = patterns.iter().rposition(|pattern| pattern.is_empty()) {
         patterns.drain(..=last);
     }
@@ -122,7 +122,7 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
     Ok(Carry { patterns, sharing })
 }
 
-/// Returns the tracking that the options request.
+/// Returns the upstream tracking that the options request (`--track`, `--no-track`).
 fn tracking(args: &Args, context: &Context) -> Result<Option<Tracking>, CliError> {
     match args.track.as_deref() {
         Some("direct") => Ok(Some(Tracking::Direct)),
@@ -131,7 +131,8 @@ fn tracking(args: &Args, context: &Context) -> Result<Option<Tracking>, CliError
     }
 }
 
-/// Checks out the submodules of the new worktree at `place`; returns the exit code if that failed.
+/// Checks out the submodules of the new worktree at `place`. Returns the exit code of git if that
+/// failed.
 fn update_submodules(
     args: &Args,
     repository: &Repository,
@@ -139,7 +140,7 @@ fn update_submodules(
     context: &mut Context,
 ) -> Result<Option<ExitCode>, CliError> {
     context.out.flush()?;
-    // Git may start processes that prune.
+    // git may start processes that prune objects.
     repository.objects()?.finish_writing();
     let place = repository.environment().absolute(path::borrow(place));
     let quiet: Option<OsString> = args.quiet.then(|| "--quiet".into());
@@ -147,7 +148,7 @@ fn update_submodules(
     submodules::update(&place, quiet.as_slice(), made, context)
 }
 
-/// Whether submodules are checked out: never without files.
+/// Returns whether submodules are checked out: never with `--no-checkout`.
 fn recurses(args: &Args, config: &Config) -> Result<bool, CliError> {
     let has_files = !args.no_checkout && !args.orphan;
     match args.recurse_submodules {

@@ -1,4 +1,4 @@
-//! `worktree list`.
+//! `worktree list`: list the worktrees.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use pronto::worktrees::{HeadState, PruneReason, WorkTree};
 use super::Args;
 use crate::{CliError, Context, ExitCode};
 
-/// A row of the list.
+/// A row of the list of worktrees.
 struct Row {
     work_tree: WorkTree,
     lock: Option<BString>,

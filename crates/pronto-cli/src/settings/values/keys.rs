@@ -1,69 +1,69 @@
-//! The tables of settings with their types and readers.
+//! The tables of typed settings and their readers.
 
 use super::kinds::{self, Kind};
 use super::{Readers as R, TypedKey};
 
-/// Whether there are colours.
+/// The values of `color.*` booleans: whether output is coloured.
 const COLORS: Kind = Kind::BoolOr(&["never", "always", "auto"]);
-/// The parts of `stat` data to compare (`core.checkStat`).
+/// The values of `core.checkStat`: the stat data to compare.
 const STAT_CHECKS: Kind = Kind::Words(
     &["default", "minimal"],
     "invalid value for '{key}': '{value}'",
 );
-/// The types of object that an abbreviated name may mean (`core.disambiguate`).
+/// The values of `core.disambiguate`: the object types that an abbreviated id may mean.
 const HINTS: Kind = Kind::Words(
     &["none", "commit", "committish", "tree", "treeish", "blob"],
     "unknown hint type for '{key}': {value}",
 );
-/// The ways to give object files their names (`core.createObject`).
+/// The values of `core.createObject`: the methods of creating an object file.
 const CREATIONS: Kind = Kind::FatalWords(
     &["rename", "link"],
     "invalid mode for object creation: {value}",
 );
-/// New branches that are rebased (`branch.autoSetupRebase`).
+/// The values of `branch.autoSetupRebase`: new branches that are rebased by `pull`.
 const REBASES: Kind = Kind::ExactWords(
     &["never", "local", "remote", "always"],
     "malformed value for {key}",
 );
-/// The ways to negotiate a fetch.
+/// The values of `fetch.negotiationAlgorithm`.
 const NEGOTIATIONS: Kind = Kind::FatalWords(
     &["skipping", "noop", "consecutive", "default"],
     "unknown fetch negotiation algorithm '{value}'",
 );
-/// Whether a URL may contain a password.
+/// The values of `transfer.credentialsInUrl`: whether a URL may contain a password.
 const CREDENTIALS: Kind = Kind::FatalWords(
     &["allow", "warn", "die"],
     "unrecognized value transfer.credentialsInUrl: '{value}'",
 );
-/// The ways to compare lines.
+/// The values of `diff.algorithm`.
 const DIFF_ALGORITHMS: Kind = Kind::Words(
     &["myers", "default", "minimal", "patience", "histogram"],
     "unknown value for config '{key}': {value}",
 );
-/// The styles of conflicts.
+/// The values of `merge.conflictStyle`.
 const STYLES: Kind = Kind::ExactWords(
     &["merge", "diff3", "zdiff3"],
     "unknown style '{value}' given for '{key}'",
 );
-/// The output of `fetch`.
+/// The values of `fetch.output`.
 const OUTPUTS: Kind = Kind::FatalWords(
     &["full", "compact"],
     "invalid value for 'fetch.output': '{value}'",
 );
-/// The number of submodules fetched at once.
+/// The value of `submodule.fetchJobs`.
 const JOBS: Kind = Kind::Natural("negative values not allowed for submodule.fetchJobs");
-/// The number of fetches at once.
+/// The value of `fetch.parallel`.
 const PARALLEL: Kind = Kind::Natural("fetch.parallel cannot be negative");
-/// The number of threads that search for deltas.
+/// The value of `pack.threads`.
 const THREADS: Kind = Kind::Natural("invalid number of threads specified ({})");
-/// The answers to a push to the current branch.
+/// The values of `receive.denyCurrentBranch` and `receive.denyDeleteCurrent`.
 const DENIALS: Kind = Kind::BoolOr(&["ignore", "warn", "refuse", "updateinstead"]);
-/// Branches that follow others (`branch.autoSetupMerge`).
+/// The values of `branch.autoSetupMerge`: new branches that get an upstream.
 const TRACKING: Kind = Kind::BoolOrExactly(&["always", "inherit", "simple"]);
-/// Whether renames are detected.
+/// The values of settings that enable rename detection, such as `diff.renames`.
 const RENAMES: Kind = Kind::BoolOr(&["copies", "copy"]);
 
-/// Every command, or `init`.
+/// The readers of the settings that every command checks, including `init`.
 const BASIC: R = R::DEFAULT.or(R::CORE);
 
 pub(super) const fn key(name: &'static str, kind: Kind, readers: R) -> TypedKey {
@@ -74,7 +74,7 @@ pub(super) const fn key(name: &'static str, kind: Kind, readers: R) -> TypedKey 
     }
 }
 
-/// The settings that commands check when they start, sorted by name.
+/// The typed settings that commands check when they start, sorted by name.
 pub static KEYS: &[TypedKey] = &[
     key("add.ignore-errors", Kind::Bool, R::ADD),
     key("add.ignoreerrors", Kind::Bool, R::ADD),

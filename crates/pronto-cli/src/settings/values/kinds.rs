@@ -1,4 +1,4 @@
-//! The types of values, and what Git says about a value that is not of its type.
+//! The types of configuration values, and Git's messages about values that are not of their type.
 
 use bstr::{BStr, ByteSlice};
 use pronto::config::{EntryRef, Key, color, value};
@@ -15,34 +15,35 @@ pub enum Kind {
     BoolOr(&'static [&'static str]),
     /// A boolean or one of these words, in exactly this case.
     BoolOrExactly(&'static [&'static str]),
-    /// As [`Kind::BoolOr`], but the key needs a value.
+    /// A boolean or one of these words, like [`Kind::BoolOr`], but the key needs a value.
     TextBoolOr(&'static [&'static str]),
     /// A boolean or an integer.
     BoolOrInt,
     /// An integer.
     Int,
-    /// An integer that is not negative, or else the message with the number in place of `{}`.
+    /// An integer that is not negative. The text is the message about a negative number, with the
+    /// number in place of `{}`.
     Natural(&'static str),
     /// An integer of 64 bits.
     Long,
-    /// A number of bytes.
+    /// A number of bytes, with an optional unit suffix.
     Size,
     /// Any text. The key needs a value.
     Text,
     /// A path. The key needs a value.
     Path,
-    /// One of these words in any case. The key needs a value. The message about any other value
-    /// has the key in place of `{key}` and the value in place of `{value}`.
+    /// One of these words, in any case. The key needs a value. The second text is the message about
+    /// any other value, with the key in place of `{key}` and the value in place of `{value}`.
     Words(&'static [&'static str], &'static str),
-    /// As [`Kind::Words`], but in exactly this case.
+    /// One of these words, like [`Kind::Words`], but in exactly this case.
     ExactWords(&'static [&'static str], &'static str),
-    /// As [`Kind::Words`], but the command ends with this message alone.
+    /// One of these words, like [`Kind::Words`], but the command ends with the message alone.
     FatalWords(&'static [&'static str], &'static str),
     /// A colour. The key needs a value.
     Color,
-    /// A level of compression; the word is that of the message.
+    /// A compression level. The text names the kind of level in the message.
     Level(&'static str),
-    /// Another type with rules of its own.
+    /// A type that this function checks.
     Other(fn(&EntryRef<'_>) -> Result<(), CliError>),
 }
 
@@ -50,7 +51,7 @@ impl Kind {
     /// Checks the value of `entry`.
     ///
     /// # Errors
-    /// It is not of this type.
+    /// Fails with Git's message if the value is not of this type.
     pub(super) fn check(self, entry: &EntryRef<'_>) -> Result<(), CliError> {
         match self {
             Kind::Bool => entry.bool().map(|_| ())?,
@@ -111,7 +112,7 @@ impl Kind {
     }
 }
 
-/// Returns the error for a value that Git reports with `message` before it names the place.
+/// Returns the error for a value: Git prints `message`, then the file and line of the setting.
 fn wrong(entry: &EntryRef<'_>, message: &str) -> CliError {
     entry
         .bad_variable()
@@ -136,7 +137,7 @@ fn bool_or(entry: &EntryRef<'_>, is_word: impl FnOnce(&BStr) -> bool) -> Result<
     Ok(())
 }
 
-/// Only the home directory of another user can be missing.
+/// Checks a path. A path is invalid only if `~USER` names an unknown user.
 fn check_path(entry: &EntryRef<'_>) -> Result<(), CliError> {
     let value = entry.string()?;
     let text = value.strip_prefix(b":(optional)").unwrap_or(value);
@@ -146,7 +147,7 @@ fn check_path(entry: &EntryRef<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-/// `core.abbrev`.
+/// Checks a value of `core.abbrev`.
 pub(super) fn abbreviation(entry: &EntryRef<'_>) -> Result<(), CliError> {
     const SHORTEST: i32 = 4;
     let text = entry.string()?;
@@ -163,7 +164,7 @@ pub(super) fn abbreviation(entry: &EntryRef<'_>) -> Result<(), CliError> {
     }
 }
 
-/// `core.commentString`, `core.commentChar`.
+/// Checks a value of `core.commentString` or `core.commentChar`.
 pub(super) fn comment(entry: &EntryRef<'_>) -> Result<(), CliError> {
     let text = entry.string()?;
     if text.is_empty() {
@@ -179,7 +180,7 @@ pub(super) fn comment(entry: &EntryRef<'_>) -> Result<(), CliError> {
     }
 }
 
-/// `push.default`.
+/// Checks a value of `push.default`.
 pub(super) fn push_default(entry: &EntryRef<'_>) -> Result<(), CliError> {
     const MODES: &[&str] = &[
         "nothing", "matching", "simple", "upstream", "tracking", "current",
@@ -194,7 +195,7 @@ pub(super) fn push_default(entry: &EntryRef<'_>) -> Result<(), CliError> {
     Err(error.after(malformed).after(expected))
 }
 
-/// `push.gpgSign`.
+/// Checks a value of `push.gpgSign`.
 pub(super) fn push_signature(entry: &EntryRef<'_>) -> Result<(), CliError> {
     let is_known = value::parse_bool(entry.value).is_some()
         || entry
@@ -206,7 +207,7 @@ pub(super) fn push_signature(entry: &EntryRef<'_>) -> Result<(), CliError> {
     }
 }
 
-/// `push.recurseSubmodules`.
+/// Checks a value of `push.recurseSubmodules`.
 pub(super) fn push_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
     let text = entry.value.unwrap_or_default();
     let is_known = match value::parse_bool(entry.value) {
@@ -218,7 +219,7 @@ pub(super) fn push_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
     recursion(entry, is_known)
 }
 
-/// `fetch.recurseSubmodules`.
+/// Checks a value of `fetch.recurseSubmodules`.
 pub(super) fn fetch_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
     let is_known = value::parse_bool(entry.value).is_some()
         || entry.value.is_some_and(|text| text == "on-demand");
@@ -236,7 +237,7 @@ fn recursion(entry: &EntryRef<'_>, is_known: bool) -> Result<(), CliError> {
     }
 }
 
-/// `pack.indexVersion`.
+/// Checks a value of `pack.indexVersion`.
 pub(super) fn pack_version(entry: &EntryRef<'_>) -> Result<(), CliError> {
     let version = entry.i32()? as u32;
     match version > 2 {
@@ -245,7 +246,7 @@ pub(super) fn pack_version(entry: &EntryRef<'_>) -> Result<(), CliError> {
     }
 }
 
-/// `status.showUntrackedFiles`.
+/// Checks a value of `status.showUntrackedFiles`.
 pub(super) fn untracked_files(entry: &EntryRef<'_>) -> Result<(), CliError> {
     let text = entry.value.unwrap_or_default();
     let is_known = value::parse_bool(entry.value).is_some()
@@ -259,7 +260,7 @@ pub(super) fn untracked_files(entry: &EntryRef<'_>) -> Result<(), CliError> {
     }
 }
 
-/// `column.ui`, `column.COMMAND`.
+/// Checks a value of `column.ui` or `column.COMMAND`.
 pub(super) fn columns(entry: &EntryRef<'_>) -> Result<(), CliError> {
     const WORDS: &[&str] = &[
         "always", "never", "auto", "plain", "column", "row", "dense", "nodense",
@@ -281,7 +282,7 @@ pub(super) fn columns(entry: &EntryRef<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A number of lines of context, which cannot be negative.
+/// Checks a number of context lines, which cannot be negative.
 pub(super) fn context_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
     match entry.i32()? < 0 {
         true => Err(entry.bad_variable().into()),
@@ -289,7 +290,7 @@ pub(super) fn context_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
     }
 }
 
-/// `diff.colorMoved`.
+/// Checks a value of `diff.colorMoved`.
 pub(super) fn moved_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
     const MODES: &[&str] = &[
         "plain",
@@ -310,7 +311,7 @@ pub(super) fn moved_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
     }
 }
 
-/// `diff.wsErrorHighlight`.
+/// Checks a value of `diff.wsErrorHighlight`.
 pub(super) fn highlighted_spaces(entry: &EntryRef<'_>) -> Result<(), CliError> {
     const WORDS: &[&str] = &["none", "default", "all", "new", "old", "context"];
     let text = entry.string()?;
@@ -325,7 +326,7 @@ pub(super) fn highlighted_spaces(entry: &EntryRef<'_>) -> Result<(), CliError> {
     }
 }
 
-/// `tar.umask`.
+/// Checks a value of `tar.umask`.
 pub(super) fn tar_umask(entry: &EntryRef<'_>) -> Result<(), CliError> {
     if entry.value.is_none_or(|text| text != "user") {
         entry.i32()?;
@@ -333,7 +334,7 @@ pub(super) fn tar_umask(entry: &EntryRef<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-/// `fsmonitor.ipcThreads`, `fsmonitor.startTimeout`: a number that is at least `least`.
+/// Checks an integer that must be at least `least`.
 fn at_least(entry: &EntryRef<'_>, least: i32) -> Result<(), CliError> {
     let number = entry.i32()?;
     let message = format!("value of '{}' out of range: {number}", entry.key);
@@ -343,12 +344,12 @@ fn at_least(entry: &EntryRef<'_>, least: i32) -> Result<(), CliError> {
     }
 }
 
-/// `fsmonitor.ipcThreads`.
+/// Checks a value of `fsmonitor.ipcThreads`.
 pub(super) fn positive(entry: &EntryRef<'_>) -> Result<(), CliError> {
     at_least(entry, 1)
 }
 
-/// `fsmonitor.startTimeout`.
+/// Checks a value of `fsmonitor.startTimeout`.
 pub(super) fn not_negative(entry: &EntryRef<'_>) -> Result<(), CliError> {
     at_least(entry, 0)
 }

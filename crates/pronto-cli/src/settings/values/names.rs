@@ -4,7 +4,7 @@ use super::keys::key;
 use super::kinds::Kind;
 use super::{Readers as R, TypedKey};
 
-/// The variables of section `advice`, which are booleans, sorted.
+/// The variables of section `advice`, sorted. All are booleans.
 pub static ADVICE: &[&str] = &[
     "addembeddedrepo",
     "addemptypathspec",
@@ -55,17 +55,17 @@ pub static ADVICE: &[&str] = &[
     "worktreeaddorphan",
 ];
 
-/// The colours of one kind of output, `SECTION.SUBSECTION.SLOT`.
+/// The colours of one kind of output: `SECTION.SUBSECTION.SLOT`.
 pub struct Colors {
-    /// The section and the subsection.
+    /// The pairs of section and subsection.
     pub prefixes: &'static [(&'static str, &'static str)],
     /// The slots, in lower case.
     pub slots: &'static [&'static str],
-    /// The readers that check their values.
+    /// The readers that check the colours.
     pub readers: R,
 }
 
-/// All colours.
+/// The colours of every kind of output.
 pub static COLORS: &[Colors] = &[
     Colors {
         prefixes: &[("color", "advice")],
@@ -129,7 +129,7 @@ pub static COLORS: &[Colors] = &[
     },
 ];
 
-/// The settings that have a subsection of any name, which is left out here, sorted.
+/// The typed settings with a subsection of any name, sorted. The names omit the subsection.
 pub static KEYS_OF_EACH: &[TypedKey] = &[
     key("branch.merge", Kind::Text, R::REMOTES),
     key("branch.pushremote", Kind::Text, R::REMOTES),

@@ -1,101 +1,101 @@
-//! The parts of Git that read settings, and which of them each command calls.
+//! The parts of Git that read settings, and the parts that each command calls.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// A set of parts of Git, each of which reads settings.
+/// A set of readers: parts of Git that read settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readers(u64);
 
 impl Readers {
-    /// No reader.
+    /// The empty set.
     pub const NONE: Readers = Readers(0);
-    /// The settings that almost every command reads: `core`, `user`, `advice` and others.
+    /// The default settings, which almost every command reads: `core`, `user`, `advice` and others.
     pub const DEFAULT: Readers = Readers(1);
-    /// Those of section `core` alone, for `init`.
+    /// The settings of section `core` alone, for `init`.
     pub const CORE: Readers = Readers(1 << 1);
-    /// Colours of any command (`color.ui`).
+    /// The colours of every command (`color.ui`).
     pub const COLOR: Readers = Readers(1 << 2);
-    /// Differences, for scripts.
+    /// The diff settings of plumbing commands.
     pub const DIFF: Readers = Readers(1 << 3);
-    /// Differences, as shown to users.
+    /// The diff settings of porcelain commands.
     pub const DIFF_UI: Readers = Readers(1 << 4);
-    /// Drivers of differences (`diff.NAME`).
+    /// The diff drivers (`diff.NAME`).
     pub const USERDIFF: Readers = Readers(1 << 5);
-    /// The status.
+    /// The settings of `status`.
     pub const STATUS: Readers = Readers(1 << 6);
-    /// `commit` alone.
+    /// The settings of `commit` alone.
     pub const COMMIT: Readers = Readers(1 << 7);
-    /// Remotes, their URLs and branches that follow them.
+    /// The remotes, their URLs, and the upstreams of branches.
     pub const REMOTES: Readers = Readers(1 << 8);
-    /// Remotes of partial clones.
+    /// The promisor remotes of partial clones.
     pub const PROMISOR: Readers = Readers(1 << 9);
-    /// The style of conflicts.
+    /// The conflict style (`merge.conflictStyle`).
     pub const CONFLICTS: Readers = Readers(1 << 10);
-    /// Drivers of filters (`filter.NAME`).
+    /// The filter drivers (`filter.NAME`).
     pub const FILTERS: Readers = Readers(1 << 11);
-    /// `submodule.recurse`.
+    /// The setting `submodule.recurse`.
     pub const RECURSE: Readers = Readers(1 << 12);
-    /// `add` alone.
+    /// The settings of `add` alone.
     pub const ADD: Readers = Readers(1 << 13);
-    /// `checkout`, `restore` and `switch`.
+    /// The settings of `checkout`, `restore` and `switch`.
     pub const CHECKOUT: Readers = Readers(1 << 14);
-    /// `clean` alone.
+    /// The settings of `clean` alone.
     pub const CLEAN: Readers = Readers(1 << 15);
-    /// `clone` alone.
+    /// The settings of `clone` alone.
     pub const CLONE: Readers = Readers(1 << 16);
-    /// `fetch` alone.
+    /// The settings of `fetch` alone.
     pub const FETCH: Readers = Readers(1 << 17);
-    /// `push` alone.
+    /// The settings of `push` alone.
     pub const PUSH: Readers = Readers(1 << 18);
-    /// `send-pack` alone.
+    /// The settings of `send-pack` alone.
     pub const SEND_PACK: Readers = Readers(1 << 19);
-    /// `receive-pack` alone.
+    /// The settings of `receive-pack` alone.
     pub const RECEIVE: Readers = Readers(1 << 20);
-    /// `upload-pack` alone.
+    /// The settings of `upload-pack` alone.
     pub const UPLOAD: Readers = Readers(1 << 21);
-    /// `repack` alone.
+    /// The settings of `repack` alone.
     pub const REPACK: Readers = Readers(1 << 22);
-    /// `index-pack` alone.
+    /// The settings of `index-pack` alone.
     pub const INDEX_PACK: Readers = Readers(1 << 23);
-    /// `pack-objects` alone.
+    /// The settings of `pack-objects` alone.
     pub const PACK_OBJECTS: Readers = Readers(1 << 24);
-    /// `worktree` alone.
+    /// The settings of `worktree` alone.
     pub const WORKTREE: Readers = Readers(1 << 25);
-    /// Archives in tar formats.
+    /// The settings of archives in tar formats.
     pub const TAR: Readers = Readers(1 << 26);
-    /// Checks of fetched objects.
+    /// The settings of object checks in a fetch.
     pub const FETCH_FSCK: Readers = Readers(1 << 27);
-    /// Checks of a repository.
+    /// The settings of object checks in a repository.
     pub const FSCK: Readers = Readers(1 << 28);
-    /// Writing a commit-graph.
+    /// The settings of writing a commit-graph.
     pub const COMMIT_GRAPH: Readers = Readers(1 << 29);
-    /// Writing an index of many packs.
+    /// The settings of writing a multi-pack-index.
     pub const MULTI_PACK_INDEX: Readers = Readers(1 << 30);
-    /// `fsmonitor--daemon` alone.
+    /// The settings of `fsmonitor--daemon` alone.
     pub const MONITOR: Readers = Readers(1 << 31);
-    /// Hooks in the configuration.
+    /// The hooks in the configuration (`hook.*`).
     pub const HOOKS: Readers = Readers(1 << 32);
-    /// The settings of an opened repository, of which only the last value counts.
+    /// The settings of an opened repository, of which only the last value is checked.
     pub const REPOSITORY: Readers = Readers(1 << 33);
-    /// Opening the store of references.
+    /// The settings of the ref storage.
     pub const REFERENCES: Readers = Readers(1 << 34);
-    /// Making the path of a file in the repository.
+    /// The settings that affect paths in the repository directory.
     pub const PATHS: Readers = Readers(1 << 35);
-    /// Reading the index.
+    /// The settings of reading the index.
     pub const INDEX: Readers = Readers(1 << 36);
-    /// Comparing the index with files in several threads.
+    /// The settings of comparing the index with files in several threads (`core.preloadIndex`).
     pub const PRELOAD: Readers = Readers(1 << 37);
-    /// Resolving names that may be ambiguous.
+    /// The settings of resolving abbreviated or ambiguous names.
     pub const NAMES: Readers = Readers(1 << 38);
-    /// Connecting to another repository.
+    /// The settings of connecting to another repository.
     pub const CONNECTION: Readers = Readers(1 << 39);
-    /// Receiving objects.
+    /// The settings of receiving objects.
     pub const UNPACK: Readers = Readers(1 << 41);
-    /// Reading the URL of a remote (`transfer.credentialsInUrl`).
+    /// The setting `transfer.credentialsInUrl`, which is read with the URL of a remote.
     pub const CREDENTIALS: Readers = Readers(1 << 40);
 
-    /// The readers that look up a key by its name, so that only its last value counts.
+    /// The readers that look up a key by name, so that only its last value is checked.
     const LAZY: Readers = all(&[
         Self::REPOSITORY,
         Self::REFERENCES,
@@ -108,12 +108,12 @@ impl Readers {
         Self::UNPACK,
     ]);
 
-    /// Returns whether only the last value of a key counts for all of these readers.
+    /// Returns whether all of these readers check only the last value of a key.
     pub(super) fn is_lazy(self) -> bool {
         self.0 & !Self::LAZY.0 == 0
     }
 
-    /// Returns whether these readers read only together with an index file.
+    /// Returns whether these readers read settings only if there is an index file.
     pub(super) fn needs_index(self) -> bool {
         self.0 & !all(&[Self::INDEX, Self::PRELOAD]).0 == 0
     }
@@ -128,12 +128,12 @@ impl Readers {
         !self.and(other).is_empty()
     }
 
-    /// Returns the readers of both sets.
+    /// Returns the readers that are in both sets.
     pub(super) const fn and(self, other: Readers) -> Readers {
         Readers(self.0 & other.0)
     }
 
-    /// Returns the readers of either set.
+    /// Returns the readers that are in either set.
     pub(super) const fn or(self, other: Readers) -> Readers {
         Readers(self.0 | other.0)
     }
@@ -151,7 +151,7 @@ const fn all(sets: &[Readers]) -> Readers {
 
 use Readers as R;
 
-/// The readers of a command that works on objects in the repository around it.
+/// The readers of a command that uses the objects of the repository around the current directory.
 const USUAL: Readers = all(&[R::DEFAULT, R::REPOSITORY]);
 const WITH_REFERENCES: Readers = all(&[USUAL, R::REFERENCES, R::PATHS]);
 const DIFFERENCES: Readers = all(&[USUAL, R::DIFF, R::USERDIFF, R::INDEX]);
@@ -165,7 +165,7 @@ const MOVING: Readers = all(&[
     R::HOOKS,
 ]);
 
-/// Returns the readers that `command` calls, whatever it is asked to do.
+/// Returns the readers that `command` calls with these `arguments`.
 pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
     let plain = |argument: &&OsString| !argument.as_bytes().starts_with(b"-");
     let first = arguments.iter().find(plain);

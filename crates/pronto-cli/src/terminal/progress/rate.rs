@@ -1,16 +1,16 @@
-//! The amount and rate of transferred data.
+//! Formats the amount and the rate of transferred data.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The rate is computed over this many samples.
+/// The number of samples from which the rate is computed.
 const SAMPLES: usize = 8;
 
-/// The minimum interval of samples.
+/// The shortest interval between samples.
 const SPACING: Duration = Duration::from_millis(500);
 
-/// Shown as `, 1.20 MiB | 2.30 MiB/s`, with ` | 340 files/s` for phases that process files. Empty
-/// as long as no bytes were counted.
+/// The amount and the rate, shown as `, 1.20 MiB | 2.30 MiB/s`, with ` | 340 files/s` for phases
+/// that process files. The text is empty until bytes are counted.
 #[derive(Debug)]
 pub(super) struct Throughput {
     begun: Instant,
@@ -29,8 +29,8 @@ impl Throughput {
         }
     }
 
-    /// Records the number of bytes and of processed items. The last call computes rates over the
-    /// whole phase.
+    /// Records the numbers of bytes and of processed items. The last call (`last`) computes the
+    /// rates of the whole phase.
     pub(super) fn record(&mut self, bytes: u64, done: u64, now: Instant, last: bool) {
         if bytes == 0 {
             return;
@@ -72,7 +72,7 @@ impl fmt::Display for Throughput {
     }
 }
 
-/// Formats a number of bytes in the unit that Git would choose, with two decimals.
+/// Formats a number of bytes with two decimals, in the unit that Git chooses.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
     for (unit, shift) in UNITS {

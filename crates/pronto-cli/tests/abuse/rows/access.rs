@@ -1,5 +1,5 @@
-//! Permissions: the same answers over each protocol, for names of repositories that mean two places, for users who
-//! were removed, and for hosts that lead here.
+//! Attacks on permissions: every protocol must give the same answers, for ambiguous repository
+//! names, removed users, and other hosts.
 
 mod hosts;
 mod matrix;

@@ -6,7 +6,7 @@ use crate::pack::{self, BLOB, Pack};
 use crate::stage::{Stage, Verdict, listing, refused, require};
 use crate::wire::{PUSH, changes, create, no_pack, post, post_head, unbanded};
 
-/// The clients that push or create at once.
+/// The number of clients that push or create in parallel.
 const AT_ONCE: usize = 10;
 
 pub(super) fn table() -> Table {
@@ -17,7 +17,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// The request of a call of the interface for programs.
+/// Returns the request of a call of the management API.
 fn call(stage: &Stage, user: &str, line: &str, body: &str) -> String {
     let token = stage.token(user);
     format!(
@@ -26,7 +26,7 @@ fn call(stage: &Stage, user: &str, line: &str, body: &str) -> String {
     )
 }
 
-/// Makes a call so often, and requires that some succeed, and that all later ones are refused.
+/// Repeats a call, and requires that some calls succeed and that all later ones are refused.
 fn calls_until_refused(
     stage: &mut Stage,
     count: usize,
@@ -86,7 +86,7 @@ fn users(table: &mut Table) {
     });
 }
 
-/// Sends all requests before any answer is read, and returns the answers.
+/// Sends all requests before reading any response, and returns the responses.
 fn all_at_once(stage: &mut Stage, requests: &[Vec<u8>]) -> Result<Vec<Answer>, String> {
     let mut connections: Vec<Connection> = requests.iter().map(|_| stage.connect()).collect();
     for (connection, request) in connections.iter_mut().zip(requests) {
@@ -164,7 +164,8 @@ fn creations(table: &mut Table) {
     });
 }
 
-/// Pushes to `own/m` whose slots are all given before one of them is judged. Returns how many refs were changed.
+/// Pushes to `own/m`, so that all pushes hold a slot before the server checks the first one.
+/// Returns the number of changed refs.
 fn pushes_at_once(stage: &mut Stage, bodies: &[Vec<u8>]) -> Result<usize, String> {
     stage.server();
     let token = stage.token("mallory");

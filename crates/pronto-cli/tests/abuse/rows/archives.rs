@@ -1,5 +1,5 @@
-//! Requests for archives: trees that a client may not have, files of the server, requests without end, and archives
-//! that cost much.
+//! Hostile requests for archives: trees without permission, files of the server, endless requests,
+//! and expensive archives.
 
 use test_support::git::isolated;
 
@@ -20,7 +20,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// Asks for an archive, and returns what the server says.
+/// Requests an archive, and returns the response.
 fn ask(stage: &mut Stage, body: &[u8]) -> Result<String, String> {
     let token = stage.token("mallory");
     let answer = stage.ask(post("open/p", ARCHIVE, &token, body))?;
@@ -28,7 +28,7 @@ fn ask(stage: &mut Stage, body: &[u8]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&unbanded(&answer.body)).into_owned())
 }
 
-/// Asks for an archive that must not be made for this reason.
+/// Requests an archive that must be refused for this reason.
 fn denied(stage: &mut Stage, body: &[u8], reason: &str) -> Verdict {
     let text = ask(stage, body)?;
     require(text.contains(reason) && !text.contains("ustar"), || {
@@ -177,7 +177,8 @@ fn files(table: &mut Table) {
     });
 }
 
-/// Replaces `main` of `open/p` by a commit whose only file has this content and placeholders in it are replaced.
+/// Replaces `main` of `open/p` by a commit with a single file. The file has this content and the
+/// attribute `export-subst`.
 fn substitute(stage: &mut Stage, message: &str, content: &str) {
     let at = stage.site.path("root/open/p.git");
     let write =

@@ -1,4 +1,4 @@
-//! Requests that are small, and would make the server do much.
+//! Small requests that would cost the server much work.
 
 use super::Table;
 use crate::pack::{self, BLOB, COMMIT, Pack, TREE, delta, gzip_bomb, zlib_bomb};
@@ -20,7 +20,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// Many copies of `unit` after `start`, deflated to little.
+/// Returns `start` followed by many copies of `unit`, compressed.
 fn compressed(start: &[u8], unit: &[u8], count: usize) -> Vec<u8> {
     let mut content = start.to_vec();
     content.extend(unit.repeat(count));
@@ -87,7 +87,7 @@ fn gzip(table: &mut Table) {
     }
 }
 
-/// A push of a pack that is refused for what it holds.
+/// Pushes a pack that must be refused because of its content.
 fn bad_pack(stage: &mut Stage, id: &str, bytes: &[u8]) -> Verdict {
     let commands = changes([create(id, "refs/heads/bomb")]);
     let answer = stage.push("alice", "team/a", &commands, bytes)?;
@@ -212,7 +212,8 @@ fn deltas(table: &mut Table) {
     });
 }
 
-/// A gzipped fetch of many equal lines: it is answered, or refused, and the time is bounded.
+/// Sends a compressed fetch request with many equal lines. The server may respond or refuse, within
+/// a limited time.
 fn many_lines(stage: &mut Stage, start: &[u8], line: &str, count: usize) -> Verdict {
     let line = line
         .replace("FIRST", &stage.site.ids.first)

@@ -1,4 +1,5 @@
-//! Bytes in a bucket from one who may write to it, but does not run the servers.
+//! Hostile content of a bucket, from an attacker who may write to the bucket but does not run the
+//! servers.
 
 mod manifests;
 
@@ -18,7 +19,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// A configuration that runs programs wherever it is read.
+/// Returns a repository configuration that would run programs in each process that reads it.
 fn hostile(stage: &Stage) -> String {
     let run = format!("touch {}", stage.site.path("ran").display());
     std::fs::write(
@@ -48,7 +49,7 @@ fn hostile(stage: &Stage) -> String {
     )
 }
 
-/// Publishes the repositories with a hostile configuration of this one.
+/// Publishes the repositories, of which `repository` has a hostile configuration.
 fn attack(stage: &mut Stage, behind: &Behind, repository: &str) {
     stage.site.publish();
     behind.force_config(repository, &hostile(stage));
@@ -162,7 +163,8 @@ fn store(stage: &Stage, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Makes `open/c` of `vault/x` in the bucket, and gives each of them a generation of its own with the same number.
+/// Copies `vault/x` to `open/c` in the bucket, and adds a different generation with the same number
+/// to each.
 fn copy(stage: &mut Stage, behind: &Behind) -> String {
     stage.site.publish();
     behind.copy_objects("vault/x", "open/c");
@@ -172,7 +174,7 @@ fn copy(stage: &mut Stage, behind: &Behind) -> String {
     secret
 }
 
-/// Returns the names of refs that a client sees.
+/// Returns the names of the refs that a client sees.
 fn refs(stage: &mut Stage, user: Option<&str>, name: &str) -> Result<String, String> {
     let answer = stage.fetch(user, name, &listing())?;
     require(answer.status == 200, || format!("{answer:?}"))?;
@@ -228,7 +230,7 @@ fn copies(table: &mut Table) {
     });
 }
 
-/// Removes the copy, and what the row has made of its original.
+/// Removes the copy, and the changes of the row in the original.
 fn drop_copy(stage: &mut Stage) {
     stage.allow("vault/x", "refs/heads/plan");
     stage.allow("vault/x", "refs/heads/later");

@@ -1,4 +1,4 @@
-//! Requests that make the server hold memory, or a slot, which others need.
+//! Requests that make the server hold memory or a slot that other clients need.
 
 use std::net::Ipv4Addr;
 
@@ -21,10 +21,10 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// The second address of attackers, and the third.
+/// The second and the third address of attackers.
 const OTHERS: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 67), Ipv4Addr::new(127, 0, 0, 68)];
 
-/// A request of `ls-refs` with so many prefixes of almost 64 KiB, compressed.
+/// Returns a compressed `ls-refs` request with `count` prefixes of almost 64 KiB.
 fn long_prefixes(count: usize) -> Vec<u8> {
     let mut content = start_of_listing();
     let prefix = format!("ref-prefix {}", "x".repeat(65_500));
@@ -167,7 +167,7 @@ fn arguments(table: &mut Table) {
     });
 }
 
-/// Sends a push in pieces, as chunks, until the server answers or all is sent. It must be refused.
+/// Sends a push in chunks until the server responds or all is sent. The push must be refused.
 fn refuses_pieces(stage: &mut Stage, first: &[u8], piece: &[u8], count: usize) -> Verdict {
     stage.limits("command_bytes = 16777216");
     stage.most_mebibytes = 96;
@@ -235,7 +235,7 @@ fn commands(table: &mut Table) {
     });
 }
 
-/// Holds slots from an address, with a body that does not come.
+/// Holds slots from an address, by requests whose body is missing.
 fn hold_from(stage: &mut Stage, source: Ipv4Addr, count: usize) -> Vec<Connection> {
     let head = post_head("open/p", FETCH, V2);
     let connections = (0..count).map(|_| {

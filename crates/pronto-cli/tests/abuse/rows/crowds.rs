@@ -1,5 +1,5 @@
-//! Networks, and users, that take all connections. Others are served over each protocol nevertheless: the oldest
-//! connections of the crowd make room.
+//! Networks and users that open all connections. The server still serves other clients over each
+//! protocol: the oldest connections of the crowd are closed.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use crate::server::wait_until;
 use crate::stage::{Stage, Verdict, listing, require};
 use crate::wire::{FETCH, V2, get, git_request, post, post_head};
 
-/// Room for the crowd, and less for each of its addresses.
+/// The limits of the server: for all connections, and a lower one for each address.
 const LIMITS: &str =
     "connections = 12\nconnections_per_address = 5\nwait_seconds = 30\nstall_seconds = 30";
 
@@ -21,13 +21,13 @@ const CROWD: [Ipv4Addr; 3] = [
     Ipv4Addr::new(127, 0, 0, 69),
 ];
 
-/// The connections of each address of the crowd.
+/// The number of connections of each address of the crowd.
 const OF_EACH: usize = 4;
 
-/// The reason in the log.
+/// The reason in the log for a closed connection.
 const MADE_ROOM: &str = "made room for another connection";
 
-/// Makes a connection of the crowd.
+/// A function that opens a connection of the crowd.
 type Join = fn(&mut Stage, Ipv4Addr) -> Connection;
 
 pub(super) fn table() -> Table {
@@ -43,7 +43,7 @@ fn gather(stage: &mut Stage, join: Join) -> Vec<Connection> {
     sources.map(|source| join(stage, source)).collect()
 }
 
-/// Requires that a connection of the crowd has made room for another.
+/// Requires that the server has closed a connection of the crowd in favour of another.
 fn made_room(stage: &mut Stage) -> Verdict {
     let crowd = CROWD.map(|source| format!("{source}:"));
     let found = stage.server().logged(|event| {
@@ -54,7 +54,7 @@ fn made_room(stage: &mut Stage) -> Verdict {
     found.map(|_| ())
 }
 
-/// Requires that a user is served, and clients of the other protocols.
+/// Requires that the server serves a user, and clients of the other protocols.
 fn serves_all(stage: &mut Stage, has_ssh: bool) -> Verdict {
     let answer = stage.fetch(Some("bob"), "team/a", &listing())?;
     require(answer.status == 200, || format!("{answer:?}"))?;

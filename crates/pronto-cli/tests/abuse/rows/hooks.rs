@@ -1,4 +1,5 @@
-//! Hooks in the configuration, which decide about pushes like those that are files, over each protocol.
+//! Hooks in the configuration. Over each protocol, they decide about pushes like hooks that are
+//! files.
 
 use std::process::Output;
 
@@ -7,10 +8,11 @@ use crate::site::shell_as;
 use crate::stage::{Stage, Verdict, require};
 use crate::wire::{PUSH, changes, create, no_pack, packet, post, unbanded};
 
-/// The reason why a store has no such hooks: `store` takes none, and the rows of class `bucket` attack that.
+/// The reason for which a store has no such hooks: `store` does not import any, and the rows of
+/// class `bucket` attack that.
 const NO_HOOKS: &str = "a store has no configuration of hooks";
 
-/// Settings of a hook that refuses.
+/// The command of a hook that refuses.
 const REFUSING: &str = "echo the policy says no; exit 1";
 
 pub(super) fn table() -> Table {
@@ -40,7 +42,7 @@ fn configure(stage: &mut Stage, repository: &str, event: &str, command: &str) {
     stage.configure(repository, "hook.policy.command", command);
 }
 
-/// The commands of a push of a new branch, with its pack.
+/// Returns the commands of a push of a new branch, with its pack.
 fn body(stage: &Stage, name: &str) -> Vec<u8> {
     let commands = changes([create(&stage.site.ids.first, name)]);
     [commands, no_pack()].concat()
@@ -184,7 +186,7 @@ fn protocols(table: &mut Table) {
     });
 }
 
-/// Requires that the report of a push says that a hook has refused.
+/// Requires that the report of a push states the refusal by a hook.
 fn declined(bytes: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(&unbanded(bytes)).into_owned();
     require(text.contains("hook declined"), || text)

@@ -1,8 +1,9 @@
-//! Rows that are made from the table of inputs: each at its bound, past it, far past it, stalled in the middle and
-//! compressed, from each kind of client, with the memory and the time of the server.
+//! Rows that are generated from the table of inputs: each input at its bound, above it, far above
+//! it, stalled in the middle, and compressed, from each kind of client, with the memory and the
+//! time of the server.
 //!
-//! A row of `docs/serve.md` without an input here is an error, and so is a feature that the server advertises and no
-//! input names.
+//! A row of `docs/serve.md` without an input here is an error, and so is a feature that the server
+//! advertises and that no input names.
 
 mod arguments;
 mod catalogue;
@@ -22,13 +23,14 @@ use doors::{Content, Door, Reply, Right, Who};
 /// The variable that runs these rows with a store, too.
 const ALL: &str = "PRONTO_TEST_INPUTS";
 
-/// The variable that makes every row print what it took.
+/// The variable that makes every row print its costs.
 const VERBOSE: &str = "PRONTO_TEST_VERBOSE";
 
-/// The memory of a request that is not refused for its size, beside what it sends: threads, buffers and the repository.
+/// The basic memory of an accepted request, besides its own data: threads, buffers and the
+/// repository.
 const BASE_BYTES: u64 = 24 << 20;
 
-/// The time of such a request.
+/// The basic time of an accepted request.
 const BASE_TIME: Duration = Duration::from_secs(1);
 
 pub(super) fn table() -> Table {
@@ -56,7 +58,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// Requires that each bound of the document is that of an input, or one that a named row covers.
+/// Requires that each bound of the document belongs to an input or to a named row.
 fn every_bound_has_a_row() -> Verdict {
     let inputs = catalogue();
     let of_peers = peers::names();
@@ -88,7 +90,7 @@ fn every_bound_has_a_row() -> Verdict {
     peers::every_kind_has_an_input()
 }
 
-/// Adds the last user that there may be, and one more.
+/// Adds users up to the limit, and then one more.
 fn users(stage: &mut Stage) -> Verdict {
     stage.alone();
     let limit = count_of("users")?;
@@ -116,7 +118,7 @@ fn users(stage: &mut Stage) -> Verdict {
     Ok(())
 }
 
-/// Requires that a request has cost no more than the table says of its bound.
+/// Requires that the costs of a request do not exceed those that the table states for its bound.
 fn stays_below(cost: Cost, bound: &Bound) -> Verdict {
     let Cost { bytes, time } = cost;
     let most = bound.memory_bytes.unwrap_or(BASE_BYTES);
@@ -129,7 +131,7 @@ fn stays_below(cost: Cost, bound: &Bound) -> Verdict {
     })
 }
 
-/// Tries as many keys as a connection may, and more.
+/// Offers keys up to the limit of a connection, and then more.
 fn keys_of_a_login(stage: &mut Stage) -> Verdict {
     stage.limits("failures_per_minute = 1000");
     if !stage.shell() {
@@ -157,18 +159,19 @@ fn count_of(input: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("there is no bound '{input}'"))
 }
 
-/// The amount of an input in a request.
+/// The size of an input relative to its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Amount {
-    /// As much as is accepted.
+    /// The largest accepted size.
     At,
-    /// The least that is not.
+    /// The smallest refused size.
     Past,
     Far,
 }
 
 impl Amount {
-    /// Returns the size of an input with this limit, which is `far` times as large at most; `None` if there is none.
+    /// Returns the size for this bound. The largest size is the bound times `far`. Returns `None`
+    /// if there is no such size.
     fn of(self, limit: usize, far: usize) -> Option<usize> {
         match self {
             Amount::At => Some(limit),
@@ -178,7 +181,7 @@ impl Amount {
     }
 }
 
-/// Judges the inputs of a group, on one server.
+/// Runs the inputs of a group with one server, and checks the responses.
 fn judge(stage: &mut Stage, inputs: &[Input]) -> Verdict {
     let bounds = bounds();
     let doors = prepare(stage, inputs);
@@ -192,8 +195,8 @@ fn judge(stage: &mut Stage, inputs: &[Input]) -> Verdict {
     stall(stage, &known, inputs, &bounds)
 }
 
-/// Sends one input in all amounts. Requests that are refused come first, while the server holds no memory of those that
-/// are not.
+/// Sends an input in all sizes. Refused requests are the first ones, before the server holds memory
+/// for accepted requests.
 fn exceed(stage: &mut Stage, input: &Input, bound: &Bound, doors: &[Door]) -> Verdict {
     let limit = input.size.unwrap_or(bound.count);
     let known = Known::of(stage);
@@ -217,7 +220,7 @@ fn exceed(stage: &mut Stage, input: &Input, bound: &Bound, doors: &[Door]) -> Ve
     Ok(())
 }
 
-/// Configures the server. Returns the doors that this machine has.
+/// Configures the server. Returns the entry points that this machine supports.
 fn prepare(stage: &mut Stage, inputs: &[Input]) -> Vec<Door> {
     // An honest client would be measured, too.
     stage.alone();
@@ -237,7 +240,7 @@ fn prepare(stage: &mut Stage, inputs: &[Input]) -> Vec<Door> {
     doors.filter(|door| *door != Door::Ssh || has_ssh).collect()
 }
 
-/// One request.
+/// A request with an input of a certain size.
 struct Case<'a> {
     input: &'a Input,
     amount: Amount,
@@ -276,7 +279,8 @@ impl Case<'_> {
     }
 }
 
-/// Sends the first half of requests at the bound, by each way, and requires that the server gives them up.
+/// Sends the first half of requests at the bound through each entry point, and requires that the
+/// server closes the connections.
 fn stall(stage: &mut Stage, known: &Known, inputs: &[Input], bounds: &[Bound]) -> Verdict {
     let meter = Meter::begin(stage.server().id());
     let mut all = Vec::new();

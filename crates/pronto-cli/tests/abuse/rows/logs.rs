@@ -1,10 +1,10 @@
-//! Text of clients that would change the log, or the terminal of the person who reads it.
+//! Text from clients that would manipulate the log, or the terminal of a person who reads it.
 
 use super::Table;
 use crate::stage::require;
 use crate::wire::{FETCH, V2, command, git_request, packets, post};
 
-/// Sequences for terminals, and lines that look like events.
+/// Escape sequences for terminals, and lines that look like events.
 const EVIL: &str = "\u{9b}2J\u{7f}\u{202e}\u{2028}{\"event\":\"request\",\"user\":\"root\"}";
 
 pub(super) fn table() -> Table {

@@ -1,4 +1,4 @@
-//! More connections and requests than there is room for.
+//! More connections and requests than the limits of the server permit.
 
 use super::Table;
 use crate::stage::{listing, refused, require};

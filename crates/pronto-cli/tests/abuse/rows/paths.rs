@@ -1,4 +1,4 @@
-//! Paths that lead elsewhere.
+//! Paths that lead out of the repositories.
 
 use super::Table;
 use crate::stage::{Stage, Verdict, listing, refused, require};
@@ -13,7 +13,7 @@ pub(super) fn table() -> Table {
     table
 }
 
-/// Requires that a path is nothing: for all services over HTTP, and over `git://`.
+/// Requires that a path is not found: for all services over HTTP, and over `git://`.
 fn is_nothing(stage: &mut Stage, path: &str) -> Verdict {
     let token = stage.token("root");
     let requests = [
@@ -42,7 +42,7 @@ fn is_nothing(stage: &mut Stage, path: &str) -> Verdict {
     Ok(())
 }
 
-/// Requires that a path is nothing over `git://`.
+/// Requires that a path is not found over `git://`.
 fn is_nothing_in_git(stage: &mut Stage, path: &str) -> Verdict {
     let request = git_request(path, "\0version=2\0");
     let bytes = stage.connect_git().send(request).ends()?;

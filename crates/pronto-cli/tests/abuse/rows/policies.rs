@@ -1,5 +1,5 @@
-//! Rules that hold for every way in which a push is taken: by pronto, or by git where a repository needs that; signed or
-//! not.
+//! Rules that hold for every push, whether pronto receives it or git does because the repository
+//! needs git, and whether it is signed or not.
 
 use super::Table;
 use crate::pack::{self, BLOB, Pack};
@@ -16,7 +16,7 @@ pub(super) fn table() -> Table {
 
 const NO_GIT: &str = "git pushes to a repository on disk only";
 
-/// Lets git take the pushes to `own/ruled`, whose refs may only be fast-forwarded.
+/// Makes git receive the pushes to `own/ruled`, in which only fast-forwards are permitted.
 fn graft(stage: &mut Stage) {
     let file = stage.repository("own/ruled").join("info/grafts");
     std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
@@ -24,14 +24,14 @@ fn graft(stage: &mut Stage) {
     stage.own("own/ruled", "info/grafts");
 }
 
-/// Makes a ref of `own/ruled` at the second commit.
+/// Creates a ref of `own/ruled` at the second commit.
 fn make_ref(stage: &mut Stage, name: &str) {
     let at = stage.repository("own/ruled");
     stage.site.git(&at, &["update-ref", name, "main"]);
     stage.allow("own/ruled", name);
 }
 
-/// The change of a ref back to the first commit.
+/// Returns the update of a ref back to the first commit.
 fn back(stage: &Stage, name: &str) -> Vec<u8> {
     let (first, second) = (&stage.site.ids.first, &stage.site.ids.second);
     changes([format!("{second} {first} {name}")])
@@ -114,7 +114,7 @@ fn taken_by_git(table: &mut Table) {
     });
 }
 
-/// The text of a certificate with a signature of nobody.
+/// Returns the text of a push certificate with an invalid signature.
 fn certificate(nonce: &str, changes: &[String]) -> String {
     format!(
         "certificate version 0.1\npusher m <m@x> 1112911993 -0700\nnonce {nonce}\n\n{}\n\
@@ -123,7 +123,7 @@ fn certificate(nonce: &str, changes: &[String]) -> String {
     )
 }
 
-/// The packets of a push with a certificate.
+/// Returns the packets of a push with a certificate.
 fn signed(certificate: &str) -> Vec<u8> {
     let mut bytes = packet("push-cert\0report-status side-band-64k object-format=sha1");
     for line in certificate.split_inclusive('\n') {
@@ -133,13 +133,13 @@ fn signed(certificate: &str) -> Vec<u8> {
     bytes
 }
 
-/// Lets `own/m` take signed pushes.
+/// Enables signed pushes to `own/m`.
 fn take_certificates(stage: &mut Stage) {
     stage.configure("own/m", "receive.certNonceSeed", "seed");
     stage.configure("own/m", "receive.certNonceSlop", "600");
 }
 
-/// Requires that a signed push is refused, and that its certificate and its objects are gone.
+/// Requires that a signed push is refused, and that its certificate and its objects are deleted.
 fn leaves_nothing(stage: &mut Stage, changes: &[String], pack: &[u8], reason: &str) -> Verdict {
     let text = certificate("none", changes);
     let id = pack::hex(&pack::id("blob", text.as_bytes()));
@@ -205,12 +205,12 @@ fn certificates(table: &mut Table) {
 
 const NO_HOOKS: &str = "a store has no hooks";
 
-/// Text that does not compress.
+/// Returns text that does not compress.
 fn sha(number: usize) -> String {
     pack::hex(&pack::id("blob", number.to_string().as_bytes()))
 }
 
-/// Lets the hook of `own/m` write the verdict on the nonce.
+/// Makes the hook of `own/m` write the nonce status to a file.
 fn write_verdict(stage: &mut Stage) -> std::path::PathBuf {
     take_certificates(stage);
     let file = stage.site.path("tmp/verdict");
@@ -219,7 +219,7 @@ fn write_verdict(stage: &mut Stage) -> std::path::PathBuf {
     file
 }
 
-/// The nonce of an advertisement.
+/// Returns the nonce of an advertisement.
 fn nonce_of(advertisement: &[u8]) -> Result<String, String> {
     let text = String::from_utf8_lossy(advertisement).into_owned();
     let rest = text.split("push-cert=").nth(1);
@@ -227,7 +227,8 @@ fn nonce_of(advertisement: &[u8]) -> Result<String, String> {
     nonce.map(str::to_owned).ok_or(text)
 }
 
-/// Pushes over SSH with the nonce of another connection, or of its own. Returns the verdict.
+/// Pushes over SSH with the nonce of another connection, or of the same connection. Returns the
+/// nonce status.
 fn verdict_over_ssh(stage: &mut Stage, is_own: bool) -> Result<String, String> {
     let file = write_verdict(stage);
     let command = ["git-receive-pack 'own/m'"];

@@ -1,4 +1,4 @@
-//! Pushes whose packs lack something, hold what they must not, or break off.
+//! Pushes whose packs lack objects, contain forbidden content, or are truncated.
 
 use super::Table;
 use crate::pack::{self, BLOB, COMMIT, Pack, TAG, TREE, delta};
@@ -25,7 +25,7 @@ fn commit(tree: &str, parents: &[&str]) -> Vec<u8> {
     format!("tree {tree}\n{parents}author {WHO}\ncommitter {WHO}\n\nmade\n").into_bytes()
 }
 
-/// A tree with one entry.
+/// Returns a tree with one entry.
 fn tree(mode: &str, name: &str, id: &str) -> Vec<u8> {
     let id: Vec<u8> = (0..id.len())
         .step_by(2)
@@ -38,7 +38,8 @@ fn id(noun: &str, content: &[u8]) -> String {
     pack::hex(&pack::id(noun, content))
 }
 
-/// A push of one branch with a pack. It is refused for a reason, and no object of it stays.
+/// Pushes one branch with a pack. The push must be refused for this reason, and no object of the
+/// pack is kept.
 fn refuses(stage: &mut Stage, tip: &str, bytes: &[u8], reason: &str) -> Verdict {
     let commands = changes([create(tip, "refs/heads/x")]);
     stage.refuses_push("alice", "team/a", &commands, bytes, reason)?;
@@ -389,7 +390,7 @@ fn aborts(table: &mut Table) {
     });
 }
 
-/// A hook that writes its environment to a file.
+/// Installs a hook that writes its environment to a file.
 fn print_environment(stage: &mut Stage) -> std::path::PathBuf {
     let file = stage.site.path("tmp/environment");
     stage.hook(

@@ -1,4 +1,4 @@
-//! Names of refs in pushes.
+//! Hostile ref names in pushes.
 
 use super::Table;
 use crate::stage::{Stage, Verdict, require};

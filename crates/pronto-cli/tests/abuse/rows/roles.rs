@@ -1,4 +1,4 @@
-//! Users who want what is not theirs, and guesses of tokens.
+//! Users who access repositories without permission, and guesses of tokens.
 
 use super::Table;
 use crate::client::Answer;

@@ -1,4 +1,4 @@
-//! Abuses of TLS and of client certificates.
+//! Attacks on TLS and on client certificates.
 
 use super::Table;
 use crate::client::Connection;

@@ -1,4 +1,4 @@
-//! SSH: handshakes, channels and commands.
+//! Attacks over SSH: handshakes, channels and commands.
 
 use super::Table;
 use crate::server::wait_until;

@@ -1,4 +1,4 @@
-//! Clients that are slow, or do nothing at all.
+//! Clients that are slow or idle.
 
 mod working;
 

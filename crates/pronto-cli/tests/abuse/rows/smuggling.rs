@@ -1,4 +1,5 @@
-//! Requests of HTTP that two programs could understand differently, or that no program should.
+//! HTTP requests that two programs could interpret differently, or that no program should accept
+//! (request smuggling).
 
 use super::Table;
 use crate::stage::{Stage, Verdict, refused, require};

@@ -1,4 +1,4 @@
-//! Abuses of HTTP/2.
+//! Attacks over HTTP/2.
 
 use super::Table;
 use crate::frames::{

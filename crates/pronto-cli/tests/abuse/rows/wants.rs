@@ -1,4 +1,4 @@
-//! Objects that a client may not have, by their ids.
+//! Requests for objects without permission, by their ids.
 
 use super::Table;
 use crate::stage::{Stage, Verdict, listing, require};

@@ -1,4 +1,4 @@
-//! Servers that send without end or stay silent.
+//! Servers that send endless data or stay silent.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command, elsewhere};

@@ -1,4 +1,4 @@
-//! Servers that name bundles, and lists of bundles.
+//! Servers that advertise bundles, and hostile bundle lists.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};

@@ -1,4 +1,5 @@
-//! Clients of upload-pack that want what they may not have, or more than a server can give.
+//! Clients of upload-pack that request objects without permission, or more than a server can
+//! provide.
 
 use bstr::ByteSlice as _;
 

@@ -1,4 +1,4 @@
-//! Servers that ask for credentials.
+//! Servers that request credentials.
 
 use super::Table;
 use crate::attack::command;

@@ -1,4 +1,4 @@
-//! Files of a repository on disk that are broken, or are not regular files.
+//! Repository files on disk that are broken or not regular files.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};

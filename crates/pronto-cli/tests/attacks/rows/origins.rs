@@ -1,4 +1,4 @@
-//! URLs whose host can be read in two ways, and URLs that are commands.
+//! URLs whose host is ambiguous, and URLs that are commands.
 
 use super::Table;
 use crate::attack::{Scene, command};

@@ -1,4 +1,4 @@
-//! Hostile netsync clients and servers, and the socket of the monitor.
+//! Hostile netsync clients and servers, and attacks on the socket of the monitor.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Hostile clients of `receive-pack`, and hostile servers that are pushed to.
+//! Hostile clients of `receive-pack`, and hostile servers that receive a push.
 
 use super::Table;
 use crate::attack::{Attack, Exit, Scene, command};

@@ -1,4 +1,4 @@
-//! Hostile reference names, chosen by a server or a repository on disk.
+//! Hostile ref names, chosen by a server or by a repository on disk.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};

@@ -1,4 +1,4 @@
-//! Security settings of the user: they are obeyed, or the command fails.
+//! Security settings of the user, which are obeyed, or the command fails.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command, skip};

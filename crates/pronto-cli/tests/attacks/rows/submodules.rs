@@ -1,4 +1,4 @@
-//! Hostile submodules. Git's own `submodule` clones them.
+//! Hostile submodules, which Git's own `submodule` clones.
 
 use super::Table;
 use crate::attack::{Attack, Scene, command};

@@ -1,11 +1,11 @@
-//! A server of Git's protocol in all versions, whose responses a row chooses.
+//! A server of all versions of Git's protocol, whose responses a row chooses.
 
 use std::io::{self, Read};
 
 use super::Duplex;
 use crate::sandbox::Ids;
 
-/// The references and responses of a server.
+/// The refs and responses of a server.
 #[derive(Clone)]
 pub(crate) struct Offer {
     version: u8,
@@ -23,7 +23,7 @@ pub(crate) struct Offer {
     bundles: Vec<u8>,
 }
 
-/// A packet line.
+/// Encodes a packet line.
 pub(crate) fn line(content: impl AsRef<[u8]>) -> Vec<u8> {
     let content = content.as_ref();
     let mut bytes = format!("{:04x}", content.len() + 4).into_bytes();
@@ -31,7 +31,7 @@ pub(crate) fn line(content: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
-/// Packet lines, each ended by a newline, and a flush.
+/// Encodes packet lines, each with a newline at its end, and a flush packet.
 pub(crate) fn lines<L: AsRef<[u8]>>(contents: impl IntoIterator<Item = L>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for content in contents {
@@ -41,7 +41,7 @@ pub(crate) fn lines<L: AsRef<[u8]>>(contents: impl IntoIterator<Item = L>) -> Ve
     bytes
 }
 
-/// Packets of a side band.
+/// Encodes packets of a side band.
 pub(crate) fn band(number: u8, content: &[u8]) -> Vec<u8> {
     let chunks = content.chunks(65_000);
     chunks
@@ -50,7 +50,7 @@ pub(crate) fn band(number: u8, content: &[u8]) -> Vec<u8> {
 }
 
 impl Offer {
-    /// An honest server, with the branch `main`.
+    /// Creates the offer of an honest server, with the branch `main`.
     pub(crate) fn new(ids: &Ids) -> Self {
         Offer {
             version: 2,
@@ -74,25 +74,25 @@ impl Offer {
         self
     }
 
-    /// The commit of all references.
+    /// Sets the commit of all refs.
     pub(crate) fn commit(mut self, id: &str) -> Self {
         id.clone_into(&mut self.id);
         self
     }
 
-    /// Adds a reference.
+    /// Adds a ref.
     pub(crate) fn reference(mut self, name: impl AsRef<[u8]>) -> Self {
         self.references.push(name.as_ref().to_owned());
         self
     }
 
-    /// Makes `HEAD` a symbolic reference to `target`, and adds `target`.
+    /// Makes `HEAD` a symref to `target`, and adds `target`.
     pub(crate) fn head(mut self, target: impl AsRef<[u8]>) -> Self {
         self.head = Some(target.as_ref().to_owned());
         self.reference(target)
     }
 
-    /// Makes `HEAD` a symbolic reference to `target`, which does not exist.
+    /// Makes `HEAD` a symref to `target`, which does not exist.
     pub(crate) fn unborn(mut self, target: impl AsRef<[u8]>) -> Self {
         self.unborn = Some(target.as_ref().to_owned());
         self.head = None;
@@ -105,7 +105,8 @@ impl Offer {
         self
     }
 
-    /// Replaces the greeting (version 2) or all references (versions 0 and 1).
+    /// Replaces the capability advertisement (version 2) or the ref advertisement (versions 0 and
+    /// 1).
     pub(crate) fn greeting(mut self, bytes: Vec<u8>) -> Self {
         self.greeting = Some(bytes);
         self
@@ -117,13 +118,13 @@ impl Offer {
         self
     }
 
-    /// Adds this before the section with the pack.
+    /// Adds a section before the section with the pack.
     pub(crate) fn section(mut self, bytes: Vec<u8>) -> Self {
         self.sections.extend(bytes);
         self
     }
 
-    /// Answers `bundle-uri` with this.
+    /// Sets the response to `bundle-uri`.
     pub(crate) fn bundles(mut self, bytes: Vec<u8>) -> Self {
         self.bundles = bytes;
         self.capability("bundle-uri")
@@ -146,13 +147,13 @@ impl Offer {
         self
     }
 
-    /// Adds this after the pack in place of a flush packet.
+    /// Replaces the flush packet after the pack.
     pub(crate) fn ending(mut self, bytes: Vec<u8>) -> Self {
         self.ending = bytes;
         self
     }
 
-    /// Returns the greeting: capabilities of version 2, or all references.
+    /// Returns the first message: the capabilities of version 2, or all refs.
     pub(crate) fn first_words(&self) -> Vec<u8> {
         if let Some(greeting) = &self.greeting {
             return greeting.clone();
@@ -238,7 +239,7 @@ impl Offer {
         [first, listing, self.bundles.clone(), self.answer_fetch()].concat()
     }
 
-    /// Returns the response to one request of version 2, or of another version over HTTP.
+    /// Returns the response to one request of version 2, or of any version over HTTP.
     pub(crate) fn answer(&self, request: &[u8]) -> Vec<u8> {
         if request
             .windows(18)
@@ -271,13 +272,13 @@ impl Offer {
     }
 }
 
-/// Reads the packets of one request. `None` if the client ends the conversation.
+/// Reads the packets of one request. Returns `None` if the client ends the connection.
 fn read_request(stream: &mut dyn Read, version: u8) -> io::Result<Option<Vec<u8>>> {
     let mut request = Vec::new();
     loop {
         match read_line(stream)? {
             None if version == 2 || request.is_empty() => break,
-            // After the wants, the haves of the client follow.
+            // The haves of the client follow the wants.
             None => {}
             Some(content) => {
                 request.extend_from_slice(&content);
@@ -290,7 +291,7 @@ fn read_request(stream: &mut dyn Read, version: u8) -> io::Result<Option<Vec<u8>
     Ok((!request.is_empty()).then_some(request))
 }
 
-/// One packet; `None` for a flush. A delimiter is an empty packet.
+/// Reads one packet. Returns `None` for a flush packet. A delimiter is an empty packet.
 fn read_line(stream: &mut dyn Read) -> io::Result<Option<Vec<u8>>> {
     let mut digits = [0; 4];
     stream.read_exact(&mut digits)?;

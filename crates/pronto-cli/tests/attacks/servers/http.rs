@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::Duplex;
 use super::git::{Offer, line};
 
-/// A request.
+/// An HTTP request.
 pub(crate) struct Request {
     pub(crate) method: String,
     /// The path and the query.
@@ -16,7 +16,7 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
 }
 
-/// A field of the head.
+/// A header field.
 pub(crate) struct Header {
     pub(crate) name: String,
     pub(crate) value: String,
@@ -116,7 +116,7 @@ pub(crate) fn respond(
     out.flush()
 }
 
-/// Writes the first lines of a response. More header fields can follow.
+/// Writes the status line and first header fields of a response. More fields may follow.
 pub(crate) fn begin(out: &mut dyn Write, status: &str, headers: &[&str]) -> io::Result<()> {
     write!(out, "HTTP/1.1 {status}\r\nConnection: close\r\n")?;
     for header in headers {
@@ -140,7 +140,7 @@ pub(crate) fn challenge(out: &mut dyn Write) -> io::Result<()> {
 const ADVERTISEMENT: &str = "Content-Type: application/x-git-upload-pack-advertisement";
 const RESULT: &str = "Content-Type: application/x-git-upload-pack-result";
 
-/// Responds as a server with `offer`.
+/// Responds as a Git server with `offer`.
 pub(crate) fn offer(offer: &Offer, request: &Request, out: &mut dyn Write) -> io::Result<()> {
     if request.method == "POST" {
         return respond(out, "200 OK", &[RESULT], &offer.answer(&request.body));
@@ -150,7 +150,7 @@ pub(crate) fn offer(offer: &Offer, request: &Request, out: &mut dyn Write) -> io
     respond(out, "200 OK", &[ADVERTISEMENT], &body)
 }
 
-/// Responds as a server of the repository at `path`, which real git serves.
+/// Responds as a server of the repository at `path`, by means of real git.
 pub(crate) fn repository(path: &Path, request: &Request, out: &mut dyn Write) -> io::Result<()> {
     let is_post = request.method == "POST";
     let mut command = Command::new("git");
@@ -166,7 +166,7 @@ pub(crate) fn repository(path: &Path, request: &Request, out: &mut dyn Write) ->
         .stderr(Stdio::null())
         .spawn()?;
     let mut input = child.stdin.take().expect("it is a pipe");
-    // It may not read everything.
+    // git may not read the whole request.
     let _ = input.write_all(&request.body);
     drop(input);
     let answer = child.wait_with_output()?.stdout;

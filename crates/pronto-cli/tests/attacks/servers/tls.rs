@@ -1,4 +1,4 @@
-//! TLS for servers. Certificates are created once.
+//! TLS for servers. The certificates are created once.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use super::Log;
 #[path = "../../../../pronto-wire/tests/servers/certificate.rs"]
 mod certificate;
 
-/// Written to the log of a server that received the client's certificate.
+/// The text in the log of a server that has received the client's certificate.
 pub(crate) const CLIENT: &str = "CANARY-CLIENT-CERTIFICATE";
 
 /// Files of certificates.
@@ -27,7 +27,7 @@ pub(crate) struct Certificates {
     _folder: tempfile::TempDir,
 }
 
-/// The certificates; `None` if openssl is not installed.
+/// Returns the certificates; `None` if openssl is not installed.
 pub(crate) fn certificates() -> Option<&'static Certificates> {
     static MADE: OnceLock<Option<Certificates>> = OnceLock::new();
     MADE.get_or_init(make).as_ref()

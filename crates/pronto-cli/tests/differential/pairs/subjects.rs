@@ -1,17 +1,17 @@
-//! The commands whose options are paired, and values of options.
+//! The commands whose options are paired, and the values of options.
 
-/// A command with arguments.
+/// A command with its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject {
     /// The command, with its subcommand.
     pub(crate) name: &'static str,
     /// The arguments that follow the options.
     pub(crate) arguments: &'static str,
-    /// The file that is standard input, below the directory of the repositories.
+    /// The file for standard input, relative to the directory of the repositories.
     pub(crate) input: Option<&'static str>,
 }
 
-/// The commands. Those that run for long, or serve, are left out.
+/// The commands to compare. Long-running commands and servers are left out.
 pub(crate) const SUBJECTS: &[Subject] = &[
     with("add", "n"),
     with("add", ""),
@@ -128,7 +128,8 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     with("write-tree", ""),
 ];
 
-/// Options that are not run: help, interaction, endless work, and what depends on the machine.
+/// Options that are not compared: help, interaction, endless work, and output that depends on the
+/// machine.
 pub(crate) const LEFT_OUT: &[(&str, &str)] = &[
     ("", "--help"),
     ("maintenance", "--detach"),
@@ -261,7 +262,7 @@ pub(crate) const EXTRA_OPTIONS: &[(&str, &str)] = &[
     ("worktree remove", "-f"),
 ];
 
-/// Values of options, of all commands or of one. Other options have the value 1.
+/// The values of options, for all commands or for one. Other options have the value 1.
 pub(crate) const VALUES: &[(&str, &str)] = &[
     ("--add-file=", "list"),
     ("--add-virtual-file=", "x:y"),

@@ -45,7 +45,7 @@ impl Scene {
         run(git()
             .args(["init", "-q", "--bare", "-b", "main"])
             .arg(&server));
-        // Maintenance of the remote is not tested.
+        // Maintenance of the remote is disabled, because it is not tested.
         run(git_in(&server).args(["config", "receive.autogc", "false"]));
         run(git().args(["init", "-q", "-b", "main"]).arg(&seed));
         for at in 0..20 {
@@ -81,7 +81,7 @@ pub(super) struct Outcome<'a> {
     pub(super) is_pushed: bool,
 }
 
-/// The program that the processes run.
+/// Returns the program that the processes run.
 pub(super) fn program() -> Command {
     behind_reference(match std::env::var_os("PRONTO_TEST_HANDS_GIT") {
         Some(git) => process(git),
@@ -94,7 +94,7 @@ pub(super) fn git() -> Command {
     behind_reference(process(program))
 }
 
-/// Puts git 2.55 at the front of `PATH`, if there is one.
+/// Puts the directory of git 2.55 at the front of `PATH`, if that git is installed.
 fn behind_reference(mut command: Command) -> Command {
     if let Some(directory) = test_support::git::reference().and_then(Path::parent) {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -124,8 +124,8 @@ pub(super) fn run(command: &mut Command) -> String {
     stdout(&output)
 }
 
-/// Finds defects of the repository and its remote: missing objects, and commits that are not on
-/// their branch although their command succeeded.
+/// Returns the defects of the repository and its remote: missing objects, and commits that are not
+/// on their branch although their command succeeded.
 pub(super) fn damages<'a>(
     scene: &Scene,
     outcomes: impl Iterator<Item = Outcome<'a>>,
@@ -174,7 +174,7 @@ fn tips(directory: &Path) -> String {
     ]))
 }
 
-/// The lock files in the repository.
+/// Returns the lock files in the repository.
 pub(super) fn locks(scene: &Scene) -> Vec<PathBuf> {
     let mut found = Vec::new();
     locks_below(&scene.path("work/.git"), &mut found);

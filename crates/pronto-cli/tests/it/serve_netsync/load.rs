@@ -1,4 +1,4 @@
-//! Peers that take connections and slots, and the end of the server.
+//! Peers that use up connections and slots, and the shutdown of the server.
 
 use std::io::Read as _;
 use std::net::TcpStream;

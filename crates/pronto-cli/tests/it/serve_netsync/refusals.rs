@@ -1,4 +1,4 @@
-//! Peers that are refused, and the reasons that they are told.
+//! Peers that are refused, and the reasons that the server reports to them.
 
 use rustix::process::Signal;
 

@@ -1,4 +1,4 @@
-//! The site that peers of netsync find, and its users.
+//! The repositories and users of the netsync server that the tests use.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -47,19 +47,19 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Makes a site; `more` is added to the configuration.
+    /// Creates a site. `more` is appended to the configuration.
     pub(super) fn new(more: &str) -> Self {
         Self::of(&format!("{CONFIG}{more}"))
     }
 
-    /// Makes a site with this configuration.
+    /// Creates a site with this configuration.
     pub(super) fn of(config: &str) -> Self {
         let world = World::new();
         world.repository("work");
         std::fs::create_dir_all(world.path("root/team")).expect("a directory");
         for name in ["root/team/a.git", "root/open.git", "root/private.git"] {
             world.git(".", &["clone", "-q", "--bare", "work", name]);
-            // Hooks of the machine's template do not count.
+            // Hooks of the machine's template are removed.
             let _ = std::fs::remove_dir_all(world.path(name).join("hooks"));
         }
         std::fs::write(world.path("server.toml"), config).expect("a file");
@@ -100,7 +100,7 @@ impl Site {
         self.server.as_ref().expect("it runs")
     }
 
-    /// The rest of the printed line that begins so.
+    /// Returns the rest of the printed line that begins with `start`.
     pub(super) fn printed(&self, start: &str) -> String {
         let mut lines = self.server().lines.iter();
         let rest = lines.find_map(|line| line.strip_prefix(start));
@@ -116,13 +116,13 @@ impl Site {
         format!("netsync://{}/{name}", self.address())
     }
 
-    /// Runs a command of management.
+    /// Runs a management command.
     pub(super) fn manage(&self, arguments: &[&str]) -> String {
         let arguments = [&["serve", "--config", "server.toml"], arguments].concat();
         self.world.done("server", ".", &arguments)
     }
 
-    /// Syncs the repository of this name at the server as `who` in `place`.
+    /// Syncs the server's repository `name` as the user `who` in the directory `place`.
     pub(super) fn sync(&self, who: &str, place: &str, name: &str, arguments: &[&str]) -> Output {
         let url = self.url(name);
         let arguments = [&["sync", &url], arguments].concat();
@@ -149,7 +149,7 @@ impl Site {
         answer
     }
 
-    /// Ends the server; its log.
+    /// Stops the server and returns its log.
     pub(super) fn end(&mut self) -> String {
         let server = self.server.take().expect("it runs");
         server.signal(Signal::TERM);

@@ -1,4 +1,4 @@
-//! Clients that are slow, silent or many.
+//! SSH clients that are slow, silent or numerous.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The site that tests of SSH serve, and its clients.
+//! The repositories and clients of the SSH server that the tests use.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::serve::{Server, repository};
 use crate::stored::{Place, Root};
 use crate::support::{Scratch, path_with, process, pronto, stderr, stdout};
 
-/// Everyone's rights in the tests.
+/// The permissions of all users in the tests.
 pub(crate) const ACCESS: &str = r#"
 root = "root"
 create_on_push = true
@@ -47,7 +47,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Makes a site; `None` if there is no client of SSH. `more` is added to the configuration.
+    /// Creates a site. Returns `None` if no SSH client is installed. `more` is appended to the
+    /// configuration.
     pub(crate) fn new(place: Place, more: &str) -> Option<Self> {
         for program in ["/usr/bin/ssh", "/usr/bin/ssh-keygen"] {
             if !Path::new(program).exists() {
@@ -91,7 +92,7 @@ impl Site {
         self.server.as_ref().expect("it runs")
     }
 
-    /// Ends the server; its log.
+    /// Stops the server and returns its log.
     pub(crate) fn end(&mut self) -> String {
         let server = self.server.take().expect("it runs");
         server.signal(Signal::TERM);
@@ -112,7 +113,7 @@ impl Site {
         prints.next().expect("it is printed").to_owned()
     }
 
-    /// Returns the number of open connections without the one that asks.
+    /// Returns the number of open connections, without the connection of the query itself.
     pub(crate) fn connections(&self) -> usize {
         let lines = self.running().lines.iter();
         let mut addresses = lines.filter_map(|line| line.strip_prefix("serving at http://"));
@@ -147,7 +148,7 @@ impl Site {
         assert!(made.status.success(), "{}", stderr(&made));
     }
 
-    /// Runs a command of management, which must succeed. Returns its output.
+    /// Runs a management command, fails unless it succeeds, and returns its output.
     pub(crate) fn serve(&self, arguments: &[&str]) -> String {
         let output = self.try_serve(arguments);
         assert!(
@@ -184,7 +185,7 @@ impl Site {
         .to_vec()
     }
 
-    /// Returns a command of ssh with the key.
+    /// Returns an `ssh` command with the key.
     pub(crate) fn ssh(&self, key: &str) -> Command {
         let mut command = process("/usr/bin/ssh");
         command
@@ -195,12 +196,12 @@ impl Site {
         command
     }
 
-    /// Runs a program of Git with the key.
+    /// Runs a Git program with the key.
     pub(crate) fn client(&self, program: &Path, key: &str, arguments: &[&str]) -> Output {
         let ssh = format!("ssh {}", self.options(key).join(" "));
         let mut command = process(program);
         if let Some(directory) = program.parent().filter(|path| path.is_absolute()) {
-            // A git starts the one on PATH for some of its work.
+            // A git runs the git on `PATH` for some of its work.
             command.env("PATH", path_with(directory));
         }
         command
@@ -219,7 +220,7 @@ impl Site {
         self.client(Path::new("git"), "alice", arguments)
     }
 
-    /// Runs git with the key, which must succeed. Returns its output.
+    /// Runs git with the key, fails unless it succeeds, and returns its output.
     pub(crate) fn succeed(&self, key: &str, arguments: &[&str]) -> String {
         let output = self.client(Path::new("git"), key, arguments);
         assert!(
@@ -230,7 +231,7 @@ impl Site {
         stdout(&output)
     }
 
-    /// Runs git with the key, which must fail. Returns what it said.
+    /// Runs git with the key, fails unless git fails, and returns its messages.
     pub(crate) fn fail(&self, key: &str, arguments: &[&str]) -> String {
         let output = self.client(Path::new("git"), key, arguments);
         assert!(!output.status.success(), "{arguments:?}");

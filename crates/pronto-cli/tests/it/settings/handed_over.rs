@@ -1,5 +1,5 @@
-//! A native command that does not support a setting hands the call to git, or fails with a clear
-//! message if that is not allowed.
+//! Settings that a native command does not support: the command hands the call to git, or fails
+//! with a clear message if handing over is disabled.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -1,5 +1,5 @@
-//! The table and the source of pronto agree: every setting that is read is in the table, and every
-//! native one is read.
+//! Compares the table of settings with the source of pronto: every setting that the source reads is
+//! in the table, and every native setting is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Packs that are copied from a pack with bitmaps: more than sixteen thousand objects.
+//! Packs that are copied from a pack with bitmaps, with more than sixteen thousand objects.
 
 use std::fmt::Write as _;
 use std::fs::File;

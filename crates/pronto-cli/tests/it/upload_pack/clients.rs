@@ -1,4 +1,4 @@
-//! git as client of `pronto upload-pack`, and what git's server lets it have.
+//! git as a client of `pronto upload-pack`, which permits the same requests as git's server.
 
 use std::path::Path;
 use std::process::Output;

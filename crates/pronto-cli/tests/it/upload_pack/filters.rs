@@ -1,4 +1,4 @@
-//! Filters of partial clones.
+//! Object filters of partial clones (`--filter`).
 
 use super::scene::{Call, Scene};
 use super::{FILTER, fetch, version_2};

@@ -1,4 +1,4 @@
-//! The objects that may be wanted, and the negotiation of versions 0 and 1.
+//! The objects that a client may request, and the negotiation of protocol versions 0 and 1.
 
 use super::scene::{Call, Scene};
 use super::{HIDDEN, fetch, version_2};

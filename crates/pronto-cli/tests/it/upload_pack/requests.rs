@@ -1,4 +1,4 @@
-//! Requests of version 2.
+//! Requests of protocol version 2.
 
 use super::scene::{Call, Scene};
 use super::{HIDDEN, fetch, version_2};

@@ -5,33 +5,33 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder with a repository `origin`: branches `main` and `side`, merged; tags; a hidden ref; and
-/// a commit that nothing leads to.
+/// A directory with a repository `origin`: the branches `main` and `side`, merged; tags; a hidden
+/// ref; and an unreachable commit.
 pub(super) struct Scene {
     folder: tempfile::TempDir,
     git: &'static Path,
-    /// The values of names in braces in requests and settings.
+    /// The values that replace names in braces in requests and settings.
     names: BTreeMap<String, String>,
     clock: u64,
 }
 
-/// One request, and how the server is called.
+/// One request, and the arguments of the server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call<'a> {
     pub(super) version: u8,
     pub(super) options: &'a [&'a str],
     pub(super) settings: &'a [(&'a str, &'a str)],
     pub(super) variables: &'a [(&'a str, &'a str)],
-    /// Lines; `0000` and `0001` stand for themselves.
+    /// The lines of the request; `0000` and `0001` stand for a flush and a delimiter packet.
     pub(super) lines: &'a [&'a str],
-    /// The directory to serve; `origin` if empty.
+    /// The directory to serve; empty for `origin`.
     pub(super) directory: &'a str,
 }
 
-/// The answer of a server.
+/// The response of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// Packets, without progress and packs.
+    /// The packets, without progress and pack data.
     pub(super) lines: Vec<String>,
     /// The objects of the pack.
     pub(super) objects: Option<Vec<String>>,
@@ -40,7 +40,7 @@ pub(super) struct Answer {
 }
 
 impl Scene {
-    /// `None` without a reference git.
+    /// Creates the scene. Returns `None` if there is no reference git.
     pub(super) fn new() -> Option<Scene> {
         let git = test_support::git::reference()?;
         let folder = tempfile::tempdir().expect("a folder");
@@ -92,7 +92,7 @@ impl Scene {
         Some(scene)
     }
 
-    /// Lets `{name}` stand for what `revision` is.
+    /// Makes `{name}` stand for the id of `revision`.
     pub(super) fn name(&mut self, name: &str, revision: &str) {
         let id = self.git(&["-C", "origin", "rev-parse", revision]);
         self.names.insert(name.into(), id.trim().into());
@@ -122,7 +122,7 @@ impl Scene {
         self.git(&["-C", "origin", "commit", "-q", "-m", text]);
     }
 
-    /// A command with the environment of all of them.
+    /// Returns a command with the common environment.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         let date = format!("{} +0000", self.clock);
@@ -162,7 +162,7 @@ impl Scene {
         text
     }
 
-    /// Asks both servers, and fails unless they answer the same.
+    /// Sends the request to both servers, and fails unless the responses are equal.
     pub(super) fn compare(&self, call: &Call<'_>) -> Answer {
         let ours = self.ask(Path::new(env!("CARGO_BIN_EXE_pronto")), call);
         let theirs = self.ask(self.git, call);
@@ -170,7 +170,7 @@ impl Scene {
         ours
     }
 
-    /// Has a conversation with the server of `program`.
+    /// Sends the request to the server of `program`.
     pub(super) fn ask(&self, program: &Path, call: &Call<'_>) -> Answer {
         let mut command = self.command(program);
         let directory = match call.directory {
@@ -219,7 +219,7 @@ impl Scene {
         }
     }
 
-    /// The objects of a pack, sorted.
+    /// Returns the objects of a pack, sorted.
     fn objects(&self, directory: &str, pack: &[u8], is_thin: bool) -> Vec<String> {
         let target = self.receiver(directory);
         let mut command = self.command(self.git);
@@ -244,17 +244,17 @@ impl Scene {
         let name = name.split_whitespace().last().expect("a name").to_owned();
         let packs = target.join("objects/pack");
         let index = std::fs::read(packs.join(format!("pack-{name}.idx"))).expect("an index");
-        // The next pack is received by the same repository.
+        // The same repository receives the next pack.
         std::fs::remove_dir_all(&packs).expect("a folder");
         std::fs::create_dir(&packs).expect("a folder");
-        // A thin pack was completed with bases that were not in it.
+        // The bases that completed a thin pack are not part of it.
         match is_thin {
             true => vec![format!("{count} objects")],
             false => ids(&index, name.len() / 2),
         }
     }
 
-    /// A repository that has the objects of the one in `directory`, and receives its packs.
+    /// Returns a repository that has the objects of the one in `directory`, and receives its packs.
     fn receiver(&self, directory: &str) -> PathBuf {
         let target = self.path().join(format!("receiver-of-{directory}"));
         if target.exists() {
@@ -290,7 +290,7 @@ impl Scene {
     }
 }
 
-/// The ids in an index of version 2, in their order.
+/// Returns the ids in a pack index of version 2, in their order.
 fn ids(index: &[u8], id_len: usize) -> Vec<String> {
     const FANOUT: usize = 8;
     let names = FANOUT + 256 * 4;
@@ -302,7 +302,7 @@ fn ids(index: &[u8], id_len: usize) -> Vec<String> {
         .collect()
 }
 
-/// The packets of a conversation without progress, and the pack.
+/// Splits a conversation into its packets, without progress, and the pack.
 fn parsed(mut bytes: &[u8]) -> (Vec<String>, Option<Vec<u8>>) {
     let mut lines = Vec::new();
     let mut pack: Option<Vec<u8>> = None;
@@ -332,7 +332,7 @@ fn parsed(mut bytes: &[u8]) -> (Vec<String>, Option<Vec<u8>>) {
     (lines, pack)
 }
 
-/// A line without what is each program's own.
+/// Removes the text of a line that differs between the two programs.
 fn plain(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line).into_owned();
     let words = text.split_inclusive([' ', '\n']).map(|word| {

@@ -1,4 +1,4 @@
-//! The end of the history that shallow clients get.
+//! The shallow boundaries that clients receive.
 
 use super::scene::{Call, Scene};
 use super::{fetch, version_2};

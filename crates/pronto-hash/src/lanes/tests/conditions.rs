@@ -1,13 +1,14 @@
-//! All unavoidable bit conditions, and blocks that satisfy them.
+//! All unavoidable bit conditions, and blocks in which they hold.
 
 use super::{FAMILY, FIRST_K, expand};
 
-/// A bit of the word `from.0` steps after `k`, at position `from.1`, and one given by `to` must
-/// differ, or be the same, in an attack along the vectors of a family with the given `k`.
+/// A condition for attacks along the vectors of a family with the given `k`: bit `from.1` of the
+/// word `from.0` steps after `k`, and the bit that `to` describes in the same form, must differ or
+/// be equal.
 pub(super) struct Condition(usize, (i32, i32), (i32, i32), bool, &'static [usize]);
 
 impl Condition {
-    /// Whether it is one of the vector's.
+    /// Returns whether the condition applies to the vector.
     pub(super) fn concerns(&self, vector: usize) -> bool {
         self.0 == vector / FAMILY && self.4.contains(&(FIRST_K + vector % FAMILY))
     }
@@ -22,9 +23,10 @@ fn sum(one: &Row, other: &Row) -> Row {
 
 /// A system of linear equations for the bits of a block.
 pub(super) struct Solver {
-    /// For each step and bit position, which bits of the block it is the sum of.
+    /// The bits of the block whose sum is the expanded bit, for each step and bit position.
     rows: Vec<[Row; 32]>,
-    /// The pivot, the equation, and its right side; no pivot occurs in another equation.
+    /// The pivot, the left side and the right side of each equation. A pivot does not occur in
+    /// another equation.
     equations: Vec<(usize, Row, bool)>,
 }
 
@@ -72,7 +74,7 @@ impl Solver {
         self.equations.push((pivot, left, right));
     }
 
-    /// Changes as few words of the block as there are equations so that they hold.
+    /// Changes the block so that the equations hold. Each equation changes one bit.
     pub(super) fn solve(&self, mut block: [u32; 16]) -> [u32; 16] {
         for (pivot, equation, value) in &self.equations {
             let mut is = false;

@@ -1,4 +1,4 @@
-//! Copies one file or link.
+//! Copies one file or symbolic link.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,10 +10,10 @@ use super::{KEPT_MODE, Sharing, Walk};
 use crate::dir::{Directory, Metadata, NewFile, Time, file_metadata, read_at};
 use crate::retry::retry;
 
-/// A file that cannot share its blocks is copied in pieces of this many bytes.
+/// The size of the pieces in which a file is copied whose blocks cannot be shared.
 const PIECE_LEN: usize = 256 * 1024;
 
-/// A file that is copied, with its metadata when it was opened.
+/// A file to be copied, with its metadata at the time of opening.
 pub(super) struct Original {
     pub(super) file: std::fs::File,
     pub(super) metadata: Metadata,
@@ -78,7 +78,7 @@ pub(super) fn copy_link(
     })?)
 }
 
-/// The time of modification of a file, and none of access.
+/// Returns the modification time of a file, with the access time left unchanged.
 pub(super) fn times(metadata: &Metadata) -> Timestamps {
     let Time {
         seconds,
@@ -96,7 +96,7 @@ pub(super) fn times(metadata: &Metadata) -> Timestamps {
     }
 }
 
-/// Whether an error of sharing says that the file systems cannot.
+/// Returns whether the error of `FICLONE` means that the file systems cannot share blocks.
 pub(super) fn is_incapable(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,28 +1,28 @@
-//! Decides which blocks are fetched before they are read.
+//! Plans the prefetching of blocks.
 
 use std::ops::Range;
 
 use super::REQUEST_BLOCKS;
 
-/// The number of sequential readers that are followed.
+/// The maximum number of sequential readers that are tracked.
 const STREAMS: usize = 32;
 
-/// The most blocks that are requested at once. With a mark in the middle, half of it is on its way at
-/// least: 32 MiB in a latency of 50 ms are 640 MB in a second.
+/// The maximum number of blocks in one window. The mark is in the middle, so at least half of a
+/// window is in flight.
 const MOST_BLOCKS: u32 = 64;
 
 /// The number of blocks that a reader may skip and still be sequential.
 const GAP: u32 = 4;
 
-/// Blocks to request.
+/// A plan of blocks to request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) range: Range<u32>,
-    /// The block that continues the stream when it is read.
+    /// The block whose read triggers the next window.
     pub(super) mark: Option<u32>,
 }
 
-/// Readers of a file that go forward.
+/// The sequential readers of a file.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     recent: Vec<Stream>,
@@ -39,7 +39,8 @@ struct Stream {
 }
 
 impl Streams {
-    /// Plans the request of `block`, which is missing, and of those up to `last`, which are read with it.
+    /// Plans the request of `block`, which is missing, and of the blocks up to `last`, which the
+    /// same reader needs.
     pub(super) fn miss(&mut self, block: u32, last: u32, count: u32) -> Plan {
         self.time += 1;
         let follows =
@@ -69,7 +70,7 @@ impl Streams {
         }
     }
 
-    /// Plans what follows when the block `mark` is read; `None` at the end of the file.
+    /// Plans the next window when the block `mark` is read. Returns `None` at the end of the file.
     pub(super) fn reached(&mut self, mark: u32, count: u32) -> Option<Plan> {
         self.time += 1;
         let is_marked = |stream: &&mut Stream| stream.mark == Some(mark);

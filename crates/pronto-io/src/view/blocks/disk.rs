@@ -1,4 +1,4 @@
-//! The sparse file that keeps blocks.
+//! The sparse file that caches blocks.
 
 use std::fs::File;
 use std::io;
@@ -10,19 +10,19 @@ use rustix::fs::SeekFrom;
 
 use super::super::Mapped;
 
-/// A sparse file that is mapped. No descriptor stays open.
+/// A mapped sparse file. No descriptor stays open.
 #[derive(Debug)]
 pub(super) struct Disk {
     path: PathBuf,
     mapped: Mapped,
     device: u64,
     inode: u64,
-    /// Whether there was a file of another size.
+    /// Whether a file of another size was replaced.
     pub(super) was_replaced: bool,
 }
 
 impl Disk {
-    /// Opens or creates the file, and returns the ranges that are no holes.
+    /// Opens or creates the file, and returns its ranges that are not holes.
     pub(super) fn open(path: &Path, len: u64) -> io::Result<(Disk, Vec<Range<u64>>)> {
         let in_memory = usize::try_from(len).map_err(io::Error::other)?;
         let mut options = File::options();
@@ -67,17 +67,17 @@ impl Disk {
         Ok((disk, extents))
     }
 
-    /// The content, with zeros in place of holes.
+    /// Returns the content. Holes read as zeros.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.mapped.map
     }
 
-    /// Whether bytes that were read may have been zeros in place of what was in the file.
+    /// Whether the file was truncated, so that bytes that were read may have been zeros.
     pub(super) fn is_cut_short(&self) -> bool {
         self.mapped.registration.is_marked()
     }
 
-    /// Writes at `offset`. Fails if another file is at the path.
+    /// Writes `bytes` at `offset`. Fails if the path now names another file.
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut options = File::options();
         let file = options
@@ -92,7 +92,7 @@ impl Disk {
     }
 }
 
-/// Returns the ranges of a file that are no holes, as far as the file system tells.
+/// Returns the ranges of a file that are not holes, as far as the file system reports holes.
 fn extents(file: &File, len: u64) -> io::Result<Vec<Range<u64>>> {
     let mut found: Vec<Range<u64>> = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Blocks on their way, and the threads that wait for them.
+//! Fetches in flight, and the threads that wait for them.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::{BLOCK_BYTES, BlockFile, MISSING, Note, PRESENT};
 
-/// A request for blocks that follow one another, with those that wait for it.
+/// A fetch of consecutive blocks, for which threads wait.
 #[derive(Debug)]
 pub(super) struct Fetch {
     blocks: Range<u32>,
@@ -18,7 +18,7 @@ pub(super) struct Fetch {
 
 #[derive(Debug)]
 enum Landed {
-    /// The blocks, each for itself.
+    /// The result of each block.
     Blocks(Vec<Block>),
     Failed(Shared),
     Cancelled,
@@ -31,12 +31,12 @@ enum Block {
     Wrong(Shared),
 }
 
-/// The end of a fetch, for a thread that waited for a block.
+/// The result of a fetch for a thread that waits for one block.
 pub(super) enum Outcome {
     OnDisk,
     InMemory(Arc<[u8]>),
     Failed(io::Error),
-    /// Nothing was fetched, and nothing is wrong.
+    /// The request was cancelled. This is not an error.
     Cancelled,
 }
 
@@ -73,7 +73,8 @@ impl Fetch {
     }
 }
 
-/// Blocks that a [`BlockSource`](super::BlockSource) is asked for. Dropping it fails the threads that wait.
+/// A request for blocks, which a [`BlockSource`](super::BlockSource) must answer. Dropping the
+/// request fails the waiting threads.
 #[derive(Debug)]
 pub struct Request {
     file: Arc<BlockFile>,
@@ -92,7 +93,7 @@ impl Request {
         }
     }
 
-    /// Returns the blocks.
+    /// Returns the numbers of the requested blocks.
     pub fn blocks(&self) -> Range<u32> {
         self.fetch.blocks.clone()
     }
@@ -102,19 +103,20 @@ impl Request {
         self.file.range_of(self.blocks())
     }
 
-    /// Whether no thread had asked for the blocks when the request was made, so that it may be
-    /// [cancelled](Self::cancel).
+    /// Whether the request is a prefetch: no thread waited for the blocks when the request was
+    /// made, so it may be [cancelled](Self::cancel).
     pub fn is_ahead(&self) -> bool {
         self.is_ahead
     }
 
-    /// Ends the request without blocks. Threads that wait for one request it again.
+    /// Cancels the request. Waiting threads request their blocks again.
     pub fn cancel(mut self) {
         self.end(Landed::Cancelled);
     }
 
-    /// Takes the bytes of the whole range, or the reason why there are none. Compares each block with
-    /// its digest and writes the blocks to the disk, so that it takes some milliseconds.
+    /// Completes the request with the bytes of the whole range, or with the error of the fetch.
+    /// Verifies the digest of each block and writes the blocks to the disk, which takes some
+    /// milliseconds.
     pub fn land(mut self, answer: io::Result<&[u8]>) {
         let bytes = match answer {
             Ok(bytes) => bytes,
@@ -140,7 +142,8 @@ impl Request {
         self.end(Landed::Blocks(blocks));
     }
 
-    /// Writes blocks that are right, at once if all are. Those that cannot be written go to memory.
+    /// Writes verified blocks to the disk: with one write if all are verified. Blocks that cannot
+    /// be written are kept in memory.
     fn keep(&self, blocks: &mut [Block], bytes: &[u8]) {
         let first = self.fetch.blocks.start;
         let is_right = |block: &Block| matches!(block, Block::OnDisk);
@@ -192,7 +195,7 @@ impl Drop for Request {
     }
 }
 
-/// An error that several threads get.
+/// An error that several threads receive.
 #[derive(Clone, Debug)]
 struct Shared {
     kind: io::ErrorKind,

@@ -1,10 +1,11 @@
-//! Memory for blocks that cannot be written.
+//! A memory cache for blocks that cannot be written to the disk.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A budget of memory for blocks of any number of files. The block that was used longest ago makes room.
+/// A memory cache for blocks of any number of files, with a size limit. The least recently used
+/// block is evicted.
 pub struct Spare {
     most_bytes: usize,
     held: Mutex<Held>,
@@ -30,7 +31,8 @@ struct Kept {
 }
 
 impl Spare {
-    /// Makes a budget. Threads that wait for a block get it even if the budget is smaller than a block.
+    /// Creates a cache of at most `most_bytes`. Waiting threads receive their block even if the
+    /// limit is smaller than a block.
     pub fn new(most_bytes: usize) -> Arc<Self> {
         Arc::new(Spare {
             most_bytes,
@@ -38,7 +40,7 @@ impl Spare {
         })
     }
 
-    /// Returns the number of bytes that are in use.
+    /// Returns the number of bytes in the cache.
     pub fn bytes(&self) -> usize {
         self.held().bytes
     }
@@ -67,7 +69,7 @@ impl Spare {
         if let Some(old) = held.blocks.insert(Key { file, block }, kept) {
             held.bytes -= old.bytes.len();
         }
-        // There are few: the budget has room for some dozens.
+        // A scan is sufficient, because the cache has only some dozens of blocks.
         while held.bytes > self.most_bytes {
             let oldest = held.blocks.iter().min_by_key(|(_, kept)| kept.used);
             let Some(key) = oldest.map(|(key, _)| *key) else {

@@ -1,8 +1,8 @@
-//! Small files that stand for block files in directories.
+//! Small files that represent block files in directories.
 //!
-//! A stub holds a random key. A view of a stub whose key was published in this process reads the block
-//! file. Any other program, and a process that has not published it, finds a file that is no pack: it never
-//! takes holes of the sparse file for content.
+//! A stub contains a random key. A view of a stub whose key was published in this process reads the
+//! block file. To any other program, and to a process that has not published the key, the stub is
+//! not a valid pack. So no program takes the holes of a sparse file for content.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,21 +22,23 @@ const STUB_LEN: usize = BEFORE_KEY.len() + KEY_LEN + 1;
 /// A block file, which is replaced when it can no longer be read.
 type Slot = Mutex<Arc<BlockFile>>;
 
-/// The block files of this process by key.
+/// The published block files of this process, by key.
 static PUBLISHED: RwLock<Option<HashMap<u128, Arc<Slot>>>> = RwLock::new(None);
 
-/// The number of entries of `PUBLISHED`: without any, no file is looked at.
+/// The number of entries of `PUBLISHED`. If it is zero, no file is checked for a stub.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A key that was read from a stub, or written to one.
+/// The key of a stub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stub(u128);
 
 impl Stub {
-    /// Reads the stub at `path`, or writes one with the key `fresh`, which nobody must be able to predict.
+    /// Reads the stub at `path`, or creates a stub with the key `fresh`, which must be
+    /// unpredictable.
     ///
     /// # Errors
-    /// Those of reading and writing; `InvalidData` if another file is at the path.
+    /// Fails with the errors of reading and writing, and with `InvalidData` if another file exists
+    /// at `path`.
     pub fn at(path: &Path, fresh: u128) -> io::Result<Stub> {
         let created = File::options().write(true).create_new(true).open(path);
         match created {
@@ -56,8 +58,8 @@ impl Stub {
         }
     }
 
-    /// Makes views of the stub read `file`, until the returned value is dropped. Views that are open then
-    /// stay readable.
+    /// Makes views of the stub read `file` until the returned value is dropped. Views that are open
+    /// at that time stay readable.
     pub fn publish(self, file: Arc<BlockFile>) -> Published {
         let slot = Arc::new(Mutex::new(file));
         let mut published = PUBLISHED.write().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +70,7 @@ impl Stub {
     }
 }
 
-/// A block file that can be opened with its stub.
+/// A published block file. Dropping the value ends the publication.
 #[derive(Debug)]
 pub struct Published {
     key: u128,
@@ -95,13 +97,14 @@ impl Drop for Published {
     }
 }
 
-/// Whether this process reads any file by block.
+/// Whether any block file is published in this process.
 #[must_use]
 pub fn is_any_published() -> bool {
     COUNT.load(Ordering::Acquire) > 0
 }
 
-/// Returns the block file that `file`, of `len` bytes, stands for.
+/// Returns the block file for the stub `file` of `len` bytes, or `None` if the file is not a
+/// published stub.
 pub(in crate::view) fn find(file: &File, len: u64) -> Option<Arc<BlockFile>> {
     if len != STUB_LEN as u64 || COUNT.load(Ordering::Acquire) == 0 {
         return None;
@@ -115,7 +118,7 @@ pub(in crate::view) fn find(file: &File, len: u64) -> Option<Arc<BlockFile>> {
     Some(current(&slot))
 }
 
-/// Returns the block file in `slot`. If the sparse file was cut short, opens it again.
+/// Returns the block file in `slot`. If its sparse file was truncated, opens the block file again.
 fn current(slot: &Slot) -> Arc<BlockFile> {
     let mut file = slot.lock().unwrap_or_else(PoisonError::into_inner);
     if file.check().is_err() {

@@ -1,4 +1,4 @@
-//! A source that answers from memory, in threads of its own, as it is told.
+//! Tests block files with a source that answers from memory, in its own threads and with faults.
 
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
@@ -10,23 +10,23 @@ use test_support::{Random, Scratch};
 use super::super::{Access, View};
 use super::*;
 
-/// Content, and the requests for it.
+/// The content of the source, and the requests that it received.
 #[derive(Debug, Default)]
 struct Origin {
     content: Vec<u8>,
     requests: Mutex<Vec<Range<u32>>>,
     notes: Mutex<Vec<String>>,
     fails: AtomicBool,
-    /// A block that is answered wrong.
+    /// The block that is answered with wrong bytes.
     wrong: AtomicU32,
-    /// Requests that no thread waits for are cancelled.
+    /// Whether prefetches are cancelled.
     refuses_ahead: AtomicBool,
-    /// Requests wait until this is false.
+    /// Whether requests are delayed until this is false.
     is_held: Mutex<bool>,
     released: std::sync::Condvar,
 }
 
-/// A handle, so that the source can be kept and given.
+/// A handle, so that the test keeps the source that the block file uses.
 #[derive(Debug)]
 struct Handle(Arc<Origin>);
 
@@ -140,12 +140,12 @@ fn blocks_are_fetched_once_and_stay() {
         assert!(file.in_place(offset as u64, len).expect("there").is_some());
     }
     assert_eq!(origin.requests(), [5..6, 20..21]);
-    // A read of several blocks asks for them at once.
+    // A read of several blocks requests them together.
     let found = read(&file, 12 * MIB - 1, 2 * MIB + 2).expect("fetched");
     assert_eq!(found, origin.content[12 * MIB - 1..][..2 * MIB + 2]);
     assert_eq!(origin.requests(), std::slice::from_ref(&(11..15)));
     assert!(file.bytes().is_none());
-    // Another process compares what is on the disk, and fetches the rest.
+    // Another process verifies the blocks on the disk, and fetches the rest.
     drop(file);
     let file = origin.open(&path);
     assert_eq!(
@@ -196,9 +196,9 @@ fn wrong_and_missing_blocks_are_errors_for_those_that_read_them() {
     let error = read(&file, 0, 4 * MIB).expect_err("a wrong block");
     assert_eq!(error.to_string(), "block 1");
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-    // What was wrong is asked for again, once.
+    // The damaged block is requested again, once.
     assert_eq!(origin.requests(), [0..4, 1..2]);
-    // The others of the request are right, and nothing wrong is on the disk.
+    // The other blocks of the request are valid, and no damaged block is on the disk.
     assert_eq!(
         read(&file, 2 * MIB, 9).expect("right"),
         origin.content[2 * MIB..][..9]
@@ -233,7 +233,7 @@ fn damage_of_the_disk_is_noticed_and_healed() {
     assert_eq!(file.bytes(), Some(&origin.content[..]));
     assert_eq!(origin.requests(), std::slice::from_ref(&(3..4)));
     assert_eq!(origin.notes(), ["damaged 3"]);
-    // A file of another size is not used at all.
+    // A sparse file of another size is not used.
     std::fs::write(&path, &bytes[..4 * MIB]).expect("writable");
     let file = origin.open(&path);
     assert_eq!(read(&file, 0, 5).expect("fetched"), origin.content[..5]);
@@ -268,7 +268,7 @@ fn a_disk_that_cannot_be_written_costs_memory_within_the_budget() {
     }
     drop(file);
     assert_eq!(spare.bytes(), 0);
-    // A file that is gone is not written, and one that took its place stays as it is.
+    // A removed file is not written, and the file that replaced it stays unchanged.
     let path = scratch.join("blocks");
     let file = origin.open_with(&path, &spare);
     read(&file, 0, 1).expect("fetched");
@@ -280,7 +280,7 @@ fn a_disk_that_cannot_be_written_costs_memory_within_the_budget() {
     );
     assert_eq!(read(&file, 0, 3).expect("fetched"), origin.content[..3]);
     assert_eq!(std::fs::read(&path).expect("a file"), b"another");
-    // Without any budget a block is given to those that wait for it.
+    // Without a budget, waiting threads still receive the block.
     let file = origin.open_with(&nowhere, &Spare::new(0));
     assert_eq!(read(&file, 9, 3).expect("fetched"), origin.content[9..12]);
 }
@@ -299,7 +299,7 @@ fn sequential_reads_fetch_ahead_in_few_requests() {
     assert_eq!(fetched, 100, "each block once");
     assert_eq!(requests[0], 0..1);
     assert!(requests.len() <= 16, "{requests:?}");
-    // Cancelled requests are made again by those that need the blocks.
+    // Threads that need the blocks of a cancelled request request them again.
     let file = origin.open(&scratch.join("others"));
     origin.refuses_ahead.store(true, Ordering::Relaxed);
     for block in 0..100 {
@@ -332,7 +332,7 @@ fn a_stub_is_a_view_of_the_blocks_while_it_is_published() {
     assert_eq!(place, &origin.content[2..MIB]);
     assert!(view.read(3 * MIB as u64, 1, &mut buffer).is_err());
     assert!(view.in_place(u64::MAX, 2).is_err());
-    // The file was cut short: views of it fail, and a new one reads again.
+    // The sparse file was truncated: existing views fail, and a new view works.
     let cut = File::options().write(true).open(&path).expect("a file");
     cut.set_len(0).expect("writable");
     let _ = view.read(0, 8, &mut buffer);

@@ -1,4 +1,4 @@
-//! Tests of inotify watches.
+//! Tests inotify watches.
 
 use super::*;
 use crate::watch::{Doubt, Places, Source, ToldBy, Watcher};

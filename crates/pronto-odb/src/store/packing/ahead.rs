@@ -1,4 +1,4 @@
-//! Deflates entries ahead of writing, in several threads.
+//! Deflates entries in several threads, ahead of writing.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -12,24 +12,24 @@ use super::plan::{How, Plan};
 
 /// The number of content bytes that are deflated ahead of writing.
 const MOST_BYTES: u64 = 8 << 20;
-/// Fewer are not worth starting threads for.
+/// The number of content bytes below which no threads are started.
 const LEAST_BYTES: u64 = 128 << 10;
 
-/// An entry as it is written, and its CRC-32.
+/// The bytes of a pack entry, and its CRC-32.
 pub(super) type Entry = (Vec<u8>, u32);
 
-/// Entries that were deflated ahead.
+/// The entries that were deflated ahead of writing.
 #[derive(Default)]
 pub(super) struct Ahead {
     entries: HashMap<u32, Entry>,
-    /// The row up to which all have been processed.
+    /// The row before which all rows have been processed.
     end: u32,
 }
 
 impl Ahead {
-    /// Deflates the entries that are written whole, from row `number` on, as far as that has not
-    /// been done. Skips entries of `is_written` and unreadable ones; writing reports the error. The
-    /// result does not depend on the number of threads.
+    /// Deflates the entries that are not stored as deltas, from row `number` on, unless they have
+    /// been deflated already. Skips rows for which `is_written` returns `true`, and unreadable
+    /// objects; writing reports their errors. The result does not depend on the number of threads.
     pub(super) fn prepare(
         &mut self,
         number: u32,
@@ -82,7 +82,7 @@ impl Ahead {
         self.entries = entries.into_inner().unwrap_or_else(PoisonError::into_inner);
     }
 
-    /// The entry of a row, if it was deflated ahead.
+    /// Returns the entry of a row, if the entry was deflated ahead.
     pub(super) fn take(&mut self, number: u32) -> Option<Entry> {
         self.entries.remove(&number)
     }

@@ -1,7 +1,7 @@
-//! The objects that the bits of a bitmap file stand for, copied from their packs in pack order.
+//! Copies the objects that a bitmap selects from their packs, in pack order.
 //!
 //! Costs: one bit for each object of the bitmap file, and 16 bytes for each gap between the copied
-//! objects. A pack that is taken whole costs nothing: its entries are not read.
+//! objects. A pack that is copied as a whole costs nothing: its entries are not read.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ const KINDS: [ObjectKind; 4] = [
     ObjectKind::Tag,
 ];
 
-/// A set of objects of a bitmap file. `Send + Sync`; clones share the file and copy one bit for each of its
-/// objects.
+/// A set of objects of a bitmap file. `Send + Sync`; clones share the file and copy one bit for
+/// each object of the file.
 #[derive(Clone, Debug)]
 pub struct Block {
     bitmapped: Arc<Bitmapped>,
@@ -43,7 +43,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Returns the set of the objects that `bits` stand for.
+    /// Returns the set of the objects of `bits`.
     pub fn new(bitmapped: Arc<Bitmapped>, bits: Bits) -> Block {
         Block { bitmapped, bits }
     }
@@ -53,24 +53,25 @@ impl Block {
         self.bits.count()
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the set has object `id`. Logarithmic.
+    /// Returns whether the set contains object `id`. Logarithmic.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` when the index cannot be read.
+    /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if the index cannot be read.
     pub fn contains(&self, id: &oid) -> Result<bool, Error> {
         let bit = self.bitmapped.bit(id)?;
         Ok(bit.is_some_and(|bit| self.bits.contains(bit)))
     }
 
-    /// Keeps the objects of the kinds that `takes` lets through, and those that are `named`.
+    /// Keeps the objects whose type `takes` accepts, and the objects in `named`. Removes all
+    /// others.
     ///
     /// # Errors
-    /// As [`contains`](Self::contains).
+    /// Fails as [`contains`](Self::contains) does.
     pub fn retain_kinds(
         &mut self,
         takes: impl Fn(ObjectKind) -> bool,
@@ -92,25 +93,25 @@ impl Block {
     /// Returns the ids of the objects, in the order of their bits.
     ///
     /// # Errors
-    /// Each as [`contains`](Self::contains).
+    /// Each item fails as [`contains`](Self::contains) does.
     pub fn ids(&self) -> impl Iterator<Item = Result<ObjectId, Error>> + '_ {
         self.bits.iter().map(|bit| self.bitmapped.id(bit))
     }
 }
 
-/// The division of a [`Block`]: entries that are copied, and other objects.
+/// The division of a [`Block`] into entries that are copied, and other objects.
 pub(super) struct Copied<'a> {
     block: &'a Block,
     /// The objects that the receiver has.
     known: Option<&'a Block>,
     parts: Vec<Part>,
-    /// The objects that are copied.
+    /// The objects whose entries are copied.
     bits: Bits,
-    /// The objects of which the bases are not copied.
+    /// The deltas whose bases are not copied.
     pub(super) rest: Vec<ObjectId>,
 }
 
-/// A part of a block, and the open files of its pack.
+/// A part of a block, with the opened files of its pack.
 struct Opened<'a> {
     part: &'a Part,
     pack: &'a Pack,
@@ -124,17 +125,18 @@ struct Place {
 }
 
 impl<'a> Copied<'a> {
-    /// Chooses the entries that can be copied: whole objects, and deltas of which the base is copied
-    /// from the same pack, or `known` to the receiver.
+    /// Selects the entries that can be copied: objects that are not deltas, and deltas whose base
+    /// is copied from the same pack or is in `known`.
     ///
     /// # Errors
-    /// A file cannot be read, or it was interrupted.
+    /// Fails if a file cannot be read, and with `ErrorKind::Interrupted` if the operation is
+    /// cancelled.
     pub(super) fn new(
         block: &'a Block,
         known: Option<&'a Block>,
         watch: &Watch<'_>,
     ) -> Result<Copied<'a>, Error> {
-        // Bits of other bitmaps stand for other objects.
+        // Bits of another bitmap file denote other objects.
         let known = known.filter(|known| Arc::ptr_eq(&known.bitmapped, &block.bitmapped));
         let mut copied = Copied {
             block,
@@ -158,7 +160,7 @@ impl<'a> Copied<'a> {
         self.bits.count()
     }
 
-    /// The pack that has the copied objects and no others.
+    /// Returns the pack that contains exactly the copied objects, if there is one.
     pub(super) fn whole_pack(&self) -> Result<Option<Whole>, Error> {
         let count = self.count();
         for part in &self.parts {
@@ -169,7 +171,7 @@ impl<'a> Copied<'a> {
         Ok(None)
     }
 
-    /// Whether all objects of the pack are in the block.
+    /// Returns whether the block contains all objects of the pack.
     fn is_whole(&self, part: &Part) -> Result<bool, Error> {
         let count = part.bits.end - part.bits.start;
         let pack = part.pack.pack()?;
@@ -212,10 +214,11 @@ impl<'a> Copied<'a> {
         Ok(has(&self.bits) || self.known.is_some_and(|known| has(&known.bits)))
     }
 
-    /// Writes the entries.
+    /// Writes the copied entries.
     ///
     /// # Errors
-    /// One cannot be read or written; or it was interrupted.
+    /// Fails if an entry cannot be read or written, and with `ErrorKind::Interrupted` if the
+    /// operation is cancelled.
     pub(super) fn emit(
         &self,
         sink: &mut Gathered<'_>,
@@ -276,12 +279,12 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Finds the entries of bits, which must rise.
+/// Finds the entries of bits, which must be ascending.
 struct Places<'a> {
     opened: &'a Opened<'a>,
     bitmapped: &'a Bitmapped,
     near: u32,
-    /// The end of the entry before.
+    /// The end of the previous entry.
     least: u64,
 }
 
@@ -295,10 +298,10 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Returns the entry of `bit`; `None` if the index of the pack has none there.
+    /// Returns the entry of `bit`; `None` if the index of the pack has no entry at the offset.
     ///
     /// # Errors
-    /// An index cannot be read.
+    /// Fails if an index cannot be read.
     fn next(&mut self, bit: u32) -> Result<Option<Place>, Error> {
         let (file, pack) = (&self.opened.part.pack, self.opened.pack);
         let offset = self.bitmapped.offset_of(bit)?;
@@ -308,7 +311,7 @@ impl<'a> Places<'a> {
         self.near = position + 1;
         let following = file.entry_at(PackPosition(self.near))?;
         let end = following.map_or(pack.end(), |(offset, _)| offset);
-        // A reverse index may be wrong.
+        // A malformed reverse index may contain a wrong offset.
         let is_sound = offset.0 >= self.least && offset < end && end <= pack.end();
         if !is_sound {
             return Ok(None);
@@ -318,7 +321,8 @@ impl<'a> Places<'a> {
         Ok(Some(Place { start, end }))
     }
 
-    /// The position of the entry at `offset`, which is mostly the next one, or near.
+    /// Returns the position of the entry at `offset`, which is usually the next entry or close to
+    /// it.
     fn position(&self, offset: PackOffset) -> Result<Option<u32>, Error> {
         let file = &self.opened.part.pack;
         for near in self.near..self.near.saturating_add(4) {
@@ -332,11 +336,11 @@ impl<'a> Places<'a> {
     }
 }
 
-/// A change of the distance between the place of an entry in its pack and in the new one.
+/// A change of the difference between the offset of an entry in its pack and in the new pack.
 struct Move {
-    /// The first entry that it applies to, by its offset in its pack.
+    /// The offset of the first entry to which the change applies, in its pack.
     from: u64,
-    /// The number that is added to offsets.
+    /// The difference that is added to offsets.
     by: i64,
 }
 
@@ -344,11 +348,11 @@ struct Move {
 struct Copier<'a> {
     copied: &'a Copied<'a>,
     opened: &'a Opened<'a>,
-    /// In the order of the offsets.
+    /// The changes, in the order of the offsets.
     moves: Vec<Move>,
-    /// The bytes of the pack that are written next, as they are stored.
+    /// The range of the pack that is written next, unchanged.
     run: std::ops::Range<u64>,
-    /// The end of what was written or is in `run`, from the start of this part.
+    /// The end of the data that is written or in `run`, from the start of this part.
     at: u64,
     header: Vec<u8>,
 }
@@ -379,8 +383,8 @@ impl Copier<'_> {
         each_piece(self.opened.pack, body, &mut |bytes| sink.put(bytes))
     }
 
-    /// Returns the entry with another header, if its base is at another distance in the new pack, or
-    /// only with the receiver.
+    /// Returns the entry with a new header, if the distance to its base is different in the new
+    /// pack, or if only the receiver has the base.
     fn changed_header(&self, place: Place, by: i64) -> Result<Option<Entry>, Error> {
         if self.moves.len() == 1 && self.copied.known.is_none() {
             return Ok(None);
@@ -405,7 +409,7 @@ impl Copier<'_> {
         Ok((header != entry.header).then_some(Entry { header, ..entry }))
     }
 
-    /// The object at `offset`, if it is not copied.
+    /// Returns the id of the object at `offset`, if its entry is not copied.
     fn known_base(&self, offset: PackOffset) -> Result<Option<ObjectId>, Error> {
         let Copied {
             block, bits, known, ..

@@ -18,12 +18,12 @@ use super::plan::{How, NO_PACK, Plan, Row, content};
 use super::{Counts, each_piece, intact};
 use crate::error::{Error, ErrorKind, from_pack};
 
-/// Pieces below this size are gathered.
+/// The size below which pieces are gathered in a buffer.
 const SMALL: usize = 16 << 10;
-/// The number of gathered bytes from which on they are written.
+/// The number of gathered bytes from which the buffer is written.
 const GATHERED: usize = 64 << 10;
 
-/// A stream to which small pieces go together.
+/// A stream that gathers small pieces in a buffer.
 pub(super) struct Gathered<'a> {
     stream: PackStream<'a>,
     bytes: Vec<u8>,
@@ -39,15 +39,16 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// The number of bytes that were put.
+    /// Returns the number of bytes put into the stream.
     pub(super) fn bytes_put(&self) -> u64 {
         self.bytes_put
     }
 
-    /// Records `count` entries that were put.
+    /// Records that `count` entries were put into the stream.
     ///
     /// # Errors
-    /// `Limit` when there are more than were announced.
+    /// Fails with `ErrorKind::Limit` if there are more entries than announced in the header of the
+    /// pack.
     pub(super) fn note_many(&mut self, count: u32) -> Result<(), pronto_pack::Error> {
         self.stream.note_many(count)
     }
@@ -60,8 +61,10 @@ impl<'a> Gathered<'a> {
         Ok(())
     }
 
+    /// Writes the gathered bytes and the checksum of the pack.
+    ///
     /// # Errors
-    /// As [`PackStream::finish`].
+    /// Fails as [`PackStream::finish`] does.
     pub(super) fn finish(mut self) -> Result<Streamed, pronto_pack::Error> {
         self.flush()?;
         self.stream.finish()
@@ -92,11 +95,12 @@ impl Sink for Gathered<'_> {
     }
 }
 
-/// Writes all objects of `plan`; those copied from the pack at the path `bitmapped` are counted as
-/// [`Counts::whole_pack`].
+/// Writes all objects of `plan`. The objects that are copied from the pack at the path `bitmapped`
+/// are counted as [`Counts::whole_pack`].
 ///
 /// # Errors
-/// One cannot be read or written; or it was interrupted.
+/// Fails if an object cannot be read or written, and with `ErrorKind::Interrupted` if the operation
+/// is cancelled.
 pub(super) fn emit(
     plan: &mut Plan<'_>,
     sink: &mut dyn Sink,
@@ -145,7 +149,7 @@ pub(super) fn emit(
     Ok(emitter.counts)
 }
 
-/// Entries that lie one behind the other in a pack, and go out as they are.
+/// Consecutive entries of a pack that are copied unchanged.
 struct Run {
     pack: u32,
     start: u64,
@@ -155,7 +159,7 @@ struct Run {
 struct Emitter<'a, 'b> {
     plan: &'a mut Plan<'b>,
     sink: &'a mut dyn Sink,
-    /// The start of each entry in the new pack; zero if it is not written yet.
+    /// The start of each entry in the new pack; zero if the entry is not written yet.
     starts: Vec<u64>,
     at: u64,
     run: Option<Run>,
@@ -171,13 +175,13 @@ struct Emitter<'a, 'b> {
 }
 
 impl Emitter<'_, '_> {
-    /// Whether an entry is there already, or with the receiver.
+    /// Returns whether the entry is already written, or the receiver has the object.
     fn is_written(&self, number: u32) -> bool {
         let number = number as usize;
         self.starts[number] != 0 || self.plan.rows[number].is_base_only
     }
 
-    /// Deflates what comes next, from row `number` on.
+    /// Deflates the next entries ahead of writing, from row `number` on.
     fn look_ahead(&mut self, number: u32) {
         let starts = &self.starts;
         let is_written = |number: u32| starts[number as usize] != 0;
@@ -208,8 +212,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Verifies the stored entry of an object that is deflated again, if the new pack gets an index. An entry that
-    /// its index contradicts does not count.
+    /// Verifies the stored entry of an object that is deflated again, if the new pack gets an
+    /// index. An entry that does not match its index is not used.
     fn check_source(&self, row: &Row) -> Result<(), Error> {
         let is_deflated = matches!(row.how, How::Fresh | How::Delta(_)) && row.pack != NO_PACK;
         let file = self.plan.snapshot.pack(row.pack);
@@ -262,7 +266,7 @@ impl Emitter<'_, '_> {
             match intact::checked_crc(self.plan.store, &file, row)? {
                 Some(found) => crc = found,
                 None => {
-                    // Damaged: it is taken from another copy, if there is one.
+                    // The entry is damaged; another copy of the object is used, if there is one.
                     self.plan.make_fresh(number)?;
                     let row = self.plan.rows[number as usize];
                     let large_bytes = self.plan.options.large_bytes;
@@ -329,7 +333,7 @@ impl Emitter<'_, '_> {
         each_piece(pack, run.start..run.end, &mut |bytes| self.sink.put(bytes))
     }
 
-    /// Deflates the content, of whichever copy can be read.
+    /// Deflates the content of any readable copy.
     fn write_fresh(&mut self, row: &Row) -> Result<(), Error> {
         self.flush()?;
         if row.kind.is_some() && row.size_bytes >= self.plan.options.large_bytes {
@@ -357,7 +361,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// Deflates in pieces what is too large to be held.
+    /// Deflates an object in pieces that is too large to be held in memory.
     fn write_large(&mut self, row: &Row) -> Result<(), Error> {
         let reader = self.plan.store.reader(&row.id)?;
         let mut reader = reader.ok_or_else(|| unreadable(row))?;
@@ -423,7 +427,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// The part of an entry that has been written.
+/// The part of an entry that has been written, with its CRC-32.
 struct Counted<'a> {
     sink: &'a mut dyn Sink,
     crc: crc32fast::Hasher,

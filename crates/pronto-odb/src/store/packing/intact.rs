@@ -14,14 +14,15 @@ use super::plan::Row;
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::packs::PackFile;
 
-/// The size of the pieces in which content is digested.
+/// The size of the pieces in which content is hashed.
 const PIECE: usize = 64 << 10;
 
-/// Returns the CRC-32 of the stored entry; `None` if it is damaged: its CRC-32 differs from the
-/// index, or, if the index has none (version 1), its content is not that of the object.
+/// Returns the CRC-32 of the stored entry; `None` if the entry is damaged. An entry is damaged if
+/// its CRC-32 differs from the index, or, for an index without CRC-32 (version 1), if its content
+/// does not have the id of the object.
 ///
 /// # Errors
-/// The index or the pack cannot be read.
+/// Fails if the index or the pack cannot be read.
 pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<Option<u32>, Error> {
     let (pack, order, index) = (file.pack()?, file.order()?, file.index()?);
     let Ok(len) = order.size_on_disk(PackOffset(row.offset)) else {
@@ -42,11 +43,12 @@ pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<O
     Ok(is_intact.then_some(found))
 }
 
-/// Reads an object in the way in which it is read for deflating: any readable copy if it is smaller
-/// than `large_bytes`, otherwise the copy that [`Store::reader`] reads.
+/// Reads an object as it is read for deflating: any readable copy if the object is smaller than
+/// `large_bytes`, otherwise the copy that [`Store::reader`] reads.
 ///
 /// # Errors
-/// There is none, or it is damaged. A damaged entry counts as no copy, even if it can be read.
+/// Fails if there is no copy, or if the copy is damaged. A damaged entry does not count as a copy,
+/// even if it can be read.
 pub(super) fn check_any_copy(store: &Store, row: &Row, large_bytes: u64) -> Result<(), Error> {
     let id = &row.id;
     let corrupt = || {
@@ -85,10 +87,10 @@ pub(super) fn check_any_copy(store: &Store, row: &Row, large_bytes: u64) -> Resu
     }
 }
 
-/// The CRC-32 of `header` and what the pack has in `body`.
+/// Returns the CRC-32 of `header` and the range `body` of the pack.
 ///
 /// # Errors
-/// The pack cannot be read.
+/// Fails if the pack cannot be read.
 pub(super) fn crc_of(header: &[u8], pack: &Pack, body: Range<u64>) -> Result<u32, Error> {
     let mut digest = crc32fast::Hasher::new();
     digest.update(header);
@@ -99,7 +101,8 @@ pub(super) fn crc_of(header: &[u8], pack: &Pack, body: Range<u64>) -> Result<u32
     Ok(digest.finalize())
 }
 
-/// The id of what is read; `None` if it looks like an attack on SHA-1.
+/// Returns the object id of the content of `reader`; `None` if the content is part of a known
+/// attack on SHA-1.
 fn digest(store: &Store, mut reader: ObjectReader) -> io::Result<Option<ObjectId>> {
     let mut digester = Digester::new(store.kind());
     let header = gix_object::encode::loose_header(reader.kind(), reader.size_bytes());

@@ -1,4 +1,4 @@
-//! The plan of a pack: each object is copied as stored, written as a new delta, or deflated.
+//! The plan of a pack: each object is copied as stored, written as a new delta, or deflated again.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -21,40 +21,40 @@ use crate::error::{Error, ErrorKind, from_pack, to_pack};
 use crate::packs::PackFile;
 use crate::snapshot::{Multi, Snapshot};
 
-/// The number of no pack: the object is loose.
+/// The pack number of a loose object.
 pub(super) const NO_PACK: u32 = u32::MAX;
 
-/// One object.
+/// One object of the plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) id: ObjectId,
     pub(super) name_hash: u32,
-    /// The number of its pack, or [`NO_PACK`].
+    /// The number of the pack that contains the object, or [`NO_PACK`].
     pub(super) pack: u32,
-    /// The start and end of its entry there.
+    /// The start and the end of the entry in this pack.
     pub(super) offset: u64,
     pub(super) end: u64,
     pub(super) how: How,
-    /// The receiver has it.
+    /// Whether the object is only a delta base, because the receiver has it.
     pub(super) is_base_only: bool,
-    /// `None` for a delta that is taken as it is stored.
+    /// The type of the object; `None` for a stored delta that is reused.
     pub(super) kind: Option<ObjectKind>,
-    /// Of the content, where there is a kind.
+    /// The size of the content, if `kind` is known.
     pub(super) size_bytes: u64,
 }
 
 /// The form in which an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Deflated for this pack.
+    /// The content is deflated again.
     Fresh,
-    /// As it is stored, whole.
+    /// The stored entry, which is not a delta, is copied.
     Stored,
-    /// As it is stored, as a delta of the object in this row.
+    /// The stored delta is copied; its base is the object in this row.
     StoredDelta(u32),
-    /// As it is stored, as a delta of something that the receiver has.
+    /// The stored delta is copied; its base is an object that the receiver has.
     StoredThin,
-    /// As the delta that was found with this number.
+    /// The new delta with this number is written.
     Delta(u32),
 }
 
@@ -64,16 +64,16 @@ pub(super) struct Plan<'a> {
     pub(super) options: &'a Options,
     pub(super) watch: &'a Watch<'a>,
     pub(super) snapshot: Arc<Snapshot>,
-    /// Sorted by pack and offset; loose ones last, in the order given.
+    /// The objects, sorted by pack and offset. Loose objects are last, in the given order.
     pub(super) rows: Vec<Row>,
-    /// The numbers of rows sorted by id, filled on first use.
+    /// The row numbers sorted by object id, filled on first use.
     by_id: Vec<u32>,
-    /// The bases of those that are [`How::StoredThin`].
+    /// The bases of the rows with [`How::StoredThin`].
     pub(super) thin_bases: HashMap<u32, ObjectId>,
     pub(super) found: Vec<Found>,
 }
 
-/// A pack that goes out as it is.
+/// A pack that is copied as a whole.
 pub(super) struct Whole {
     pack: Arc<PackFile>,
 }
@@ -82,7 +82,8 @@ impl<'a> Plan<'a> {
     /// Finds all objects.
     ///
     /// # Errors
-    /// One is not there, or a file cannot be read.
+    /// Fails with `ErrorKind::Missing` if an object does not exist, and with other kinds if a file
+    /// cannot be read.
     pub(super) fn new(
         store: &'a Store,
         contents: &Contents<'_>,
@@ -94,12 +95,12 @@ impl<'a> Plan<'a> {
         let mut rows = Vec::with_capacity(contents.members.len() + contents.bases.len());
         rows.extend(locate(&snapshot, contents.members, false));
         for row in locate(&snapshot, contents.bases, true) {
-            // Bases that are not there are of no use, and no harm.
+            // A delta base that does not exist is skipped.
             if row.pack != NO_PACK || store.contains(&row.id)? {
                 rows.push(row);
             }
         }
-        // A stable sort: what is loose stays in its order, and members come before bases.
+        // The sort is stable: loose objects keep their order, and members precede bases.
         rows.sort_by_key(|row| (row.pack, row.offset));
         remove_repeated(&mut rows);
         Ok(Plan {
@@ -114,7 +115,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The one pack that has these objects and no others, if it can go out as it is.
+    /// Returns the pack that contains exactly these objects, if it can be copied as a whole.
     pub(super) fn whole_pack(&self, contents: &Contents<'_>) -> Option<Whole> {
         let (first, options) = (self.rows.first()?, self.options);
         let is_asked_for = options.reuse_objects && options.reuse_deltas && options.offset_deltas;
@@ -138,24 +139,25 @@ impl<'a> Plan<'a> {
     /// Returns the number of objects in the pack.
     ///
     /// # Errors
-    /// More than a pack can have.
+    /// Fails with `ErrorKind::Limit` if there are more objects than a pack can contain.
     pub(super) fn count(&self) -> Result<u32, Error> {
         let count = self.rows.iter().filter(|row| !row.is_base_only).count();
         let too_many = |_| Error::new(ErrorKind::Limit, "too many objects for one pack");
         u32::try_from(count).map_err(too_many)
     }
 
-    /// Decides for each object by reading entry headers, and searches deltas.
+    /// Selects the form of each object: reads entry headers, and searches for deltas.
     ///
     /// # Errors
-    /// An object is missing or cannot be read; or it was interrupted.
+    /// Fails if an object is missing or cannot be read, and with `ErrorKind::Interrupted` if the
+    /// operation is cancelled.
     pub(super) fn decide(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
         self.look_at_entries(contents)?;
         let heights = self.cut_chains()?;
         self.look_for_deltas(&heights, contents)
     }
 
-    /// The row of `id`.
+    /// Returns the row number of `id`.
     pub(super) fn row_of(&mut self, id: &oid) -> Option<u32> {
         if self.by_id.is_empty() {
             self.by_id = (0..self.rows.len() as u32).collect();
@@ -171,10 +173,10 @@ impl<'a> Plan<'a> {
         at.ok().map(|at| self.by_id[at])
     }
 
-    /// Reads type and size of an object that is not reused as stored.
+    /// Changes a row to be deflated again, and reads the type and the size of its object.
     ///
     /// # Errors
-    /// The object is missing or cannot be read.
+    /// Fails if the object is missing or cannot be read.
     pub(super) fn make_fresh(&mut self, number: u32) -> Result<(), Error> {
         let row = &mut self.rows[number as usize];
         let missing = || Error::new(ErrorKind::Missing, format!("unable to read {}", row.id));
@@ -250,10 +252,10 @@ impl search::Contents for Reader<'_, '_> {
     }
 }
 
-/// The content of an object.
+/// Reads the content of an object into `out`.
 ///
 /// # Errors
-/// It is not there or cannot be read.
+/// Fails if the object is missing or cannot be read.
 pub(super) fn content(store: &Store, row: &Row, out: &mut Vec<u8>) -> Result<(), Error> {
     let found = match row.pack {
         NO_PACK => store.find(&row.id, out)?,
@@ -271,7 +273,7 @@ pub(super) fn content(store: &Store, row: &Row, out: &mut Vec<u8>) -> Result<(),
     }
 }
 
-/// Finds objects in packs, each index gone through once; those of no pack get [`NO_PACK`].
+/// Finds objects in packs; each index is traversed once. Loose objects get [`NO_PACK`].
 fn locate(snapshot: &Snapshot, members: &[Member], is_base_only: bool) -> Vec<Row> {
     let row = |member: &Member| Row {
         id: member.id,
@@ -292,7 +294,7 @@ fn locate(snapshot: &Snapshot, members: &[Member], is_base_only: bool) -> Vec<Ro
     for multi in &snapshot.multi {
         search.in_multi(multi);
     }
-    // The largest first, so that as much as can be lies side by side.
+    // The largest pack is searched first, so that as many entries as possible are consecutive.
     let mut packs = Vec::with_capacity(snapshot.single.len());
     for pack in &snapshot.single {
         match (pack.index(), pack.pack()) {
@@ -310,12 +312,13 @@ fn locate(snapshot: &Snapshot, members: &[Member], is_base_only: bool) -> Vec<Ro
     search.rows
 }
 
-/// A search for objects in one file after another.
+/// A search for objects in one index after another.
 struct Search {
     rows: Vec<Row>,
-    /// The numbers of the rows that were not found yet.
+    /// The numbers of the rows that are not found yet.
     left: Vec<u32>,
-    /// A file could not be read: there may be another copy of what is left.
+    /// Whether an index could not be read, so that the remaining objects may have copies that were
+    /// not found.
     is_doubtful: bool,
 }
 
@@ -372,7 +375,7 @@ impl Search {
     }
 }
 
-/// Of what was asked for twice only the first stays.
+/// Removes repeated objects; the first row of each object stays.
 fn remove_repeated(rows: &mut Vec<Row>) {
     let mut loose: HashSet<ObjectId> = HashSet::new();
     let mut last: Option<(u32, u64)> = None;
@@ -383,7 +386,7 @@ fn remove_repeated(rows: &mut Vec<Row>) {
 }
 
 impl Whole {
-    /// Returns `pack` if it is of the version that receivers know.
+    /// Returns `pack` if it has the pack version that all receivers support.
     pub(super) fn new(pack: Arc<PackFile>) -> Option<Whole> {
         let opened = pack.pack().ok()?;
         let mut buffer = Vec::new();
@@ -391,10 +394,10 @@ impl Whole {
         (version == [0, 0, 0, 2]).then_some(Whole { pack })
     }
 
-    /// Sends it.
+    /// Writes the whole pack to `out`.
     ///
     /// # Errors
-    /// It cannot be read, or what is read cannot be written.
+    /// Fails if the pack cannot be read or written.
     pub(super) fn send(
         self,
         out: &mut dyn Write,

@@ -1,4 +1,4 @@
-//! Decides which stored entries are reused unchanged.
+//! Selects the stored entries that are reused unchanged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::plan::{How, NO_PACK, Plan, Row};
 use crate::error::{Error, from_pack};
 use crate::packs::PackFile;
 
-/// A pack that entries are reused of.
+/// A pack from which entries are reused.
 #[derive(Clone, Copy)]
 struct Opened<'a> {
     file: &'a PackFile,
@@ -23,7 +23,7 @@ struct Opened<'a> {
 /// The base of a stored delta.
 enum Base {
     Row(u32),
-    /// Its id, when it is not in the same pack's part of the rows.
+    /// The id of the base, if the base is not among the rows of the same pack.
     Elsewhere(ObjectId),
     None,
 }
@@ -32,7 +32,7 @@ impl Plan<'_> {
     /// Reads the header of each entry.
     ///
     /// # Errors
-    /// An object is not there or cannot be read.
+    /// Fails if an object is missing or cannot be read.
     pub(super) fn look_at_entries(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
         let mut start = 0;
         while let Some(first) = self.rows.get(start) {
@@ -65,7 +65,7 @@ impl Plan<'_> {
         for at in rows {
             let offset = PackOffset(self.rows[at].offset);
             let Some(next) = seek(order, position, offset) else {
-                // The multi-pack-index says otherwise than the index of the pack.
+                // The multi-pack-index contradicts the index of the pack.
                 self.make_fresh(at as u32)?;
                 continue;
             };
@@ -73,7 +73,7 @@ impl Plan<'_> {
             let following = order.get(PackPosition(position + 1));
             let stop = following.map_or(pack.end().0, |(offset, _)| offset.0);
             let Ok(entry) = pack.entry(offset) else {
-                // There may be another copy.
+                // The object may have another copy.
                 self.make_fresh(at as u32)?;
                 continue;
             };
@@ -94,7 +94,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Finds the base of the delta at `offset`, which is in its pack behind those of `rows`.
+    /// Finds the base of the delta at `offset`; all of `rows` precede this delta in its pack.
     fn base(
         &self,
         rows: Range<usize>,
@@ -112,7 +112,7 @@ impl Plan<'_> {
         if let Some(row) = before(&self.rows[rows], base.0) {
             return Ok(Base::Row((start + row) as u32));
         }
-        // It could be among the rows only if another pack has it, too.
+        // The base can be among the rows only if another pack contains it, too.
         let id = order
             .row(base)
             .map(|row| file.index()?.id_at(row).map_err(from_pack));
@@ -146,11 +146,12 @@ impl Plan<'_> {
         }
     }
 
-    /// Gives up stored deltas that lead back to themselves (they can, from pack to pack) or to
-    /// chains that are too long. Says for each row how long the chains are that end in it.
+    /// Replaces stored deltas that form a cycle (which is possible across packs), or a chain that
+    /// is too long, with newly written objects. Returns for each row the length of the longest
+    /// chain that ends in it.
     ///
     /// # Errors
-    /// An object cannot be read.
+    /// Fails if an object cannot be read.
     pub(super) fn cut_chains(&mut self) -> Result<Vec<u32>, Error> {
         const UNKNOWN: u32 = u32::MAX;
         const UNDER_WAY: u32 = u32::MAX - 1;
@@ -198,7 +199,7 @@ impl Plan<'_> {
     }
 }
 
-/// The entry that starts at `offset`, at `position` or behind it.
+/// Returns the position of the entry that starts at `offset`, searching from `position` on.
 fn seek(order: &PackOrder, position: u32, offset: PackOffset) -> Option<u32> {
     for near in position..(position + 4).min(order.len()) {
         if order
@@ -211,7 +212,7 @@ fn seek(order: &PackOrder, position: u32, offset: PackOffset) -> Option<u32> {
     order.position(offset).map(|found| found.0)
 }
 
-/// The row at `offset`, searched from the end: bases are mostly near.
+/// Returns the row at `offset`, searching from the end, because bases are usually close.
 fn before(rows: &[Row], offset: u64) -> Option<usize> {
     let mut step = 1;
     let mut high = rows.len();

@@ -1,5 +1,5 @@
-//! Pipes to and from a program that may stop to read or to write: each call ends soon after the archive is given
-//! up.
+//! Pipes to and from a program that may stop reading or writing. Each call returns soon after the
+//! archive is aborted.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use pronto_io::interrupt::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The time between two looks at the state of the archive, in nanoseconds.
+/// The interval between two checks of the state of the archive, in nanoseconds.
 const TICK_NANOSECONDS: i64 = 50_000_000;
 
-/// The state of an archive that a program filters, for all threads.
+/// The state of a filtered archive that all threads share.
 pub(super) struct State<'a> {
     interrupt: &'a Interrupt,
     is_given_up: AtomicBool,
@@ -26,7 +26,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Ends all reading and writing.
+    /// Aborts all reading and writing.
     pub(super) fn give_up(&self) {
         self.is_given_up.store(true, Relaxed);
     }
@@ -38,13 +38,13 @@ impl<'a> State<'a> {
 
     fn check(&self) -> io::Result<()> {
         match self.has_failed() {
-            // Not `Interrupted`, after which the standard library repeats a call.
+            // The kind is not `Interrupted`, because the standard library then repeats the call.
             true => Err(io::Error::other("the archive is given up")),
             false => Ok(()),
         }
     }
 
-    /// Waits until `descriptor` is ready, but not for long.
+    /// Waits a short time until `descriptor` is ready. Returns whether it is.
     fn wait(&self, descriptor: &impl AsFd, flags: PollFlags) -> io::Result<bool> {
         self.check()?;
         let time = Timespec {
@@ -59,16 +59,16 @@ impl<'a> State<'a> {
     }
 }
 
-/// The program's input.
+/// The standard input of the program.
 pub(super) struct Input<'a> {
     pipe: ChildStdin,
     state: &'a State<'a>,
-    /// Whether the program reads no more.
+    /// Whether the program has closed its input.
     is_closed: bool,
 }
 
 impl<'a> Input<'a> {
-    /// Takes the pipe to the standard input of a program.
+    /// Wraps the pipe to the standard input of a program.
     pub(super) fn new(pipe: ChildStdin, state: &'a State<'a>) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Input {
@@ -105,11 +105,11 @@ impl Write for Input<'_> {
     }
 }
 
-/// An output of the program.
+/// The standard output or error of the program.
 pub(super) struct Output<'a, P> {
     pub(super) pipe: P,
     pub(super) state: &'a State<'a>,
-    /// Set once nothing more is awaited than what is in the pipe.
+    /// Set when the program has ended: only the bytes that are in the pipe remain to be read.
     pub(super) is_over: &'a AtomicBool,
 }
 

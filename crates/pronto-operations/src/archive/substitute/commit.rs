@@ -26,7 +26,7 @@ pub(super) struct Person {
     pub(super) name: BString,
     pub(super) email: BString,
     pub(super) seconds: i64,
-    /// The zone, as it is written: a sign and four digits.
+    /// The time zone as text: a sign and four digits.
     zone: String,
 }
 
@@ -38,7 +38,8 @@ impl Commit {
     /// Reads the commit `id`.
     ///
     /// # Errors
-    /// It cannot be read. [`Unsupported`](crate::ErrorKind::Unsupported) for unusual ones: malformed, or not in UTF-8.
+    /// Fails with [`Unsupported`](crate::ErrorKind::Unsupported) if the commit is malformed or not
+    /// in UTF-8, and with other kinds if the commit cannot be read.
     pub(super) fn read(repository: &Repository, id: ObjectId) -> Result<Self> {
         let mut content = Vec::new();
         let links = repository.commit_links(&id, &mut content)?;
@@ -68,7 +69,8 @@ impl Commit {
         })
     }
 
-    /// Returns the lines of the first paragraph, and the text behind it and its blank lines.
+    /// Returns the lines of the first paragraph, and the text after it and after the following
+    /// blank lines.
     fn paragraph(&self) -> (Vec<&[u8]>, &[u8]) {
         let mut rest = skip_blank(&self.message);
         let mut lines = Vec::new();
@@ -87,17 +89,17 @@ impl Commit {
         bstr::join(" ", self.paragraph().0).into()
     }
 
-    /// Returns the message behind the subject.
+    /// Returns the message after the subject.
     pub(super) fn body(&self) -> &[u8] {
         self.paragraph().1
     }
 
-    /// Returns the first line of the subject as the name of a file.
+    /// Returns the sanitized subject line, suitable for a file name (`%f`).
     pub(super) fn file_name(&self) -> BString {
         let start = skip_blank(&self.message);
         let line = start.lines().next().unwrap_or_default();
         let mut name = Vec::new();
-        // Whether a character was left out since the last one; at the start that does not count.
+        // Whether a character was left out since the last kept one; not counted at the start.
         let mut is_gap = false;
         let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_';
         for (at, &byte) in line.iter().enumerate() {
@@ -139,10 +141,10 @@ impl Person {
         .filter(|_| is_usual)
     }
 
-    /// Returns the date in the form of a placeholder, or `None` for unknown and relative forms.
+    /// Returns the date in the format of a placeholder, or `None` for unknown and relative formats.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a date that is too far away.
+    /// Fails with [`Unsupported`](crate::ErrorKind::Unsupported) if the date is out of range.
     pub(super) fn date(&self, form: u8) -> Result<Option<String>> {
         let number: i64 = self.zone.parse().map_err(|_| malformed())?;
         let zone = format!("{number:+05}");
@@ -165,7 +167,7 @@ impl Person {
     }
 }
 
-/// Returns a date of ISO 8601 with the zone that it is written in.
+/// Returns a date in strict ISO 8601 format, in its own time zone.
 fn strict(moment: DateTime, zone: &str) -> String {
     let date = moment.strftime("%Y-%m-%dT%H:%M:%S");
     match zone {
@@ -191,10 +193,10 @@ fn skip_blank(text: &[u8]) -> &[u8] {
     &text[blank.map(<[u8]>::len).sum::<usize>()..]
 }
 
-/// Returns whether names and addresses may be mapped to others (`gitmailmap(5)`).
+/// Returns whether a mailmap may change names and addresses (`gitmailmap(5)`).
 ///
 /// # Errors
-/// The tree of `HEAD` cannot be read.
+/// Fails if the tree of `HEAD` cannot be read.
 pub(super) fn has_mailmap(repository: &Repository) -> Result<bool> {
     let config = repository.config();
     if config.raw("mailmap.file").is_some() || config.raw("mailmap.blob").is_some() {

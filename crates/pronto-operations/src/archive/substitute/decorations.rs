@@ -1,4 +1,4 @@
-//! The names of the refs that lead to a commit, in Git's form.
+//! The decorations of a commit: the names of the refs that point to it, in Git's format.
 
 use std::ops::ControlFlow;
 
@@ -12,12 +12,13 @@ use super::super::{check, unsupported};
 use crate::refs::Head;
 use crate::{Repository, Result};
 
-/// Returns the names of the refs of the commit `id`: `HEAD` and its branch, then other refs, the last name first.
-/// Refs that are `hidden` are left out. Costs a look at each ref.
+/// Returns the names of the refs that point to the commit `id`: `HEAD` and its branch, then other
+/// refs in descending order of names. Refs that are `hidden` are left out. Costs an iteration over
+/// all refs.
 ///
 /// # Errors
-/// Refs cannot be read, or the operation is interrupted. [`Unsupported`](crate::ErrorKind::Unsupported) where
-/// objects are replaced.
+/// Fails with [`Unsupported`](crate::ErrorKind::Unsupported) if there are replace refs, and with
+/// other kinds if refs cannot be read or the operation is interrupted.
 pub(super) fn of(
     repository: &Repository,
     id: &ObjectId,
@@ -74,7 +75,7 @@ fn leads_to(repository: &Repository, from: ObjectId, commit: &ObjectId) -> Resul
     Ok(from == *commit || repository.peel_to(from, Kind::Commit)? == Some(*commit))
 }
 
-/// Returns a name without the directory of its kind.
+/// Returns a ref name without `refs/heads/` or a similar prefix.
 fn short(name: &BString) -> &bstr::BStr {
     let kinds: [&[u8]; 3] = [b"refs/heads/", b"refs/tags/", b"refs/remotes/"];
     let rest = kinds.iter().find_map(|kind| name.strip_prefix(*kind));

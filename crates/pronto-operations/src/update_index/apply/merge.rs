@@ -1,4 +1,5 @@
-//! Paths that are looked up in commits: differences from `HEAD`, and conflicts to be restored.
+//! Actions that compare with commits: differences from `HEAD` (`--again`), and restored conflicts
+//! (`--unresolve`).
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_diff::Difference;
@@ -14,7 +15,7 @@ use crate::errors::{from_index, from_worktree};
 use crate::status::{Pathspec, read_tree};
 
 impl Apply<'_> {
-    /// Paths of the index that are not as in `HEAD`, in order.
+    /// Returns the paths that differ between the index and `HEAD`, in order.
     pub(super) fn differing(&self, pathspec: &Pathspec) -> Result<Vec<BString>> {
         let repository = self.repository;
         let objects = repository.objects()?;
@@ -23,7 +24,7 @@ impl Apply<'_> {
         let made;
         let mut index: &Index = &self.prepared.index;
         if !self.stage.edit().is_empty() {
-            // What was done before counts.
+            // The previous actions are part of the compared index.
             let writer = Writer {
                 skip_hash: true,
                 splitting: Splitting::Join,
@@ -54,7 +55,8 @@ impl Apply<'_> {
             .collect())
     }
 
-    /// Brings conflicts back that the index remembers. Other paths stay as they are.
+    /// Restores the unmerged entries of `paths` from the resolve-undo data. Other paths are
+    /// unchanged.
     pub(super) fn unresolve(&mut self, paths: &[BString]) {
         for path in paths {
             let path = path.as_bstr();
@@ -65,7 +67,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Brings back what the index remembers of the conflict.
+    /// Restores the unmerged entries of one path.
     fn bring_back(&mut self, path: &BStr) {
         let mut undo = self.stage.resolve_undo().clone();
         let Some(at) = undo.paths.iter().position(|known| known.path == path) else {
@@ -93,7 +95,7 @@ impl Apply<'_> {
     }
 }
 
-/// Applies the action to each path that differs from `HEAD`.
+/// Returns the action for each of the paths that differ from `HEAD`.
 pub(super) fn again(how: &Action, paths: Vec<BString>) -> Vec<Action> {
     let one = |path: BString| match how {
         Action::Mark(_, mark, on) => Action::Mark(path, *mark, *on),

@@ -15,7 +15,7 @@ use crate::worktrees::{DIRECTORY, replace_file};
 use crate::{Environment, Error, ErrorKind, Repository, Result, hooks, path};
 use pronto_repository::Notice;
 
-/// Makes a directory below `worktrees` with a name like that of `place`.
+/// Creates an administrative directory below `worktrees`, with a name derived from `place`.
 pub(super) fn make_own_dir(repository: &Repository, place: &BStr) -> Result<(PathBuf, Guard)> {
     let id = component(base_name_of(place));
     let directory = repository.common_dir().join(DIRECTORY);
@@ -50,7 +50,7 @@ pub(super) fn make_own_dir(repository: &Repository, place: &BStr) -> Result<(Pat
     }
 }
 
-/// Makes the directory for the refs that only the new worktree has.
+/// Creates the directory for the per-worktree refs of the new worktree.
 pub(super) fn make_refs_dir(own_dir: &Path) -> Result<()> {
     let directory = own_dir.join("refs");
     match std::fs::create_dir(&directory) {
@@ -61,9 +61,10 @@ pub(super) fn make_refs_dir(own_dir: &Path) -> Result<()> {
     }
 }
 
-/// Makes the top of the worktree at `place`, and the repository in `own_dir` that belongs to it.
-/// Nothing points to either yet: [`connect`] does that once `HEAD` holds what it is to hold, so
-/// that a process that is killed leaves no worktree whose `HEAD` means nothing.
+/// Creates the top directory of the worktree at `place`, and opens the repository with the
+/// administrative directory `own_dir`. Nothing points to either of them yet: [`connect`] writes the
+/// links after `HEAD` is complete, so that a killed process leaves no worktree with an invalid
+/// `HEAD`.
 pub(super) fn open_new(
     repository: &Repository,
     place: &Path,
@@ -75,7 +76,7 @@ pub(super) fn open_new(
         place.join(".git"),
     )?;
     let guard = Guard::new(place);
-    // Anything that looks like an id makes it a repository; the right one follows.
+    // A placeholder object id makes the directory a repository; the real `HEAD` follows.
     let head = match repository.refs().tables() {
         Some(_) => {
             tables::prepare(own_dir)?;
@@ -93,7 +94,8 @@ pub(super) fn open_new(
     Ok((inside, guard))
 }
 
-/// Copies the sparse checkout and the configuration of this worktree to the new one.
+/// Copies the sparse-checkout patterns and the per-worktree configuration of the current worktree
+/// to the new one.
 fn pass_on_sparse_checkout(repository: &Repository, own_dir: &Path) -> Result<()> {
     let copy = |from: &Path, to: &Path| -> std::io::Result<bool> {
         let content = match std::fs::read(from) {
@@ -154,7 +156,7 @@ pub(super) fn run_hook_there(
     hooks::run(repository, "post-checkout", &call)
 }
 
-/// Lets the worktree at `place` and `own_dir` point to each other.
+/// Links the worktree at `place` and the administrative directory `own_dir` to each other.
 pub(super) fn connect(place: &Path, own_dir: &Path) -> Result<()> {
     let (top, own) = (canonical(place)?, canonical(own_dir)?);
     let bytes = |path| path::as_bytes(path).as_bytes();
@@ -182,7 +184,7 @@ pub(super) fn leave_out_place(file: &Path) -> Result<()> {
     })
 }
 
-/// `text` as one component of the name of a reference.
+/// Returns `text` as a valid component of a ref name.
 fn component(text: &BStr) -> BString {
     let mut name = BString::default();
     let mut last = 0;

@@ -1,9 +1,9 @@
-//! Submodules of a new worktree: copies of the repositories that the current worktree has of them.
+//! Copies the repositories of submodules for a new worktree.
 //!
-//! A linked worktree keeps the repositories of its submodules below its own Git directory
-//! (`worktrees/ID/modules/NAME`). The copies made here share the objects of the originals by hard
-//! links; `submodule update` connects them with their worktrees, and needs no remote for commits that
-//! are there.
+//! A linked worktree has the repositories of its submodules below its own git directory
+//! (`worktrees/ID/modules/NAME`). The copies share the objects of the originals by hard links.
+//! `git submodule update` connects them with their worktrees, and needs no remote for commits that
+//! exist already.
 
 use std::fs;
 use std::io;
@@ -19,17 +19,17 @@ use crate::gitmodules::Gitmodules;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// Submodules are not nested deeper than this.
+/// The limit for the nesting of submodules.
 const MAX_DEPTH: usize = 16;
-/// The directory of a repository for the repositories of its submodules.
+/// The directory, in a git directory, for the repositories of submodules.
 const MODULES: &str = "modules";
 
-/// Copies the repositories of the submodules that the worktree of `inside` names, as far as this
-/// worktree or the main one has them, with those that are nested in them. Whether there are
-/// submodules, copied or not.
+/// Copies the repositories of the submodules in the worktree of `inside`, including nested ones, if
+/// the current or the main worktree has them. Returns whether there are submodules, copied or not.
 ///
 /// # Errors
-/// A file cannot be read or written, or a symbolic link is among the objects.
+/// Fails with [`ErrorKind::Io`] if a file cannot be read or written, and also if a symbolic link is
+/// among the objects.
 pub(super) fn share_submodules(
     repository: &Repository,
     inside: &Repository,
@@ -55,7 +55,8 @@ pub(super) fn share_submodules(
     Ok(!names.is_empty())
 }
 
-/// Whether the repository of the submodule `name` is below `modules`, and not inside that of another.
+/// Whether `modules` contains the repository of the submodule `name`, which is not inside the
+/// repository of another submodule.
 fn is_module(modules: &Path, name: &BStr) -> bool {
     let place = modules.join(path::borrow(name));
     let mut above = place.ancestors().skip(1);
@@ -77,18 +78,19 @@ struct Share<'a> {
 }
 
 impl Share<'_> {
-    /// Copies one repository without its index, logs and hooks, and those nested in it.
+    /// Copies one repository without its index, reflogs and hooks, and its nested repositories.
     fn repository(&self, source: &Path, target: &Path, depth: usize) -> Result<()> {
         (self.watch.interrupt().check())
             .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
         let objects = objects_of(source);
         let store = pronto_odb::Store::open(&objects, pronto_odb::Options::default());
-        // Processes that prune wait until the objects are linked.
+        // Pruning processes wait until the objects are linked.
         let _turn = store
             .and_then(|store| store.turn_of_writing())
             .map_err(from_odb)?;
         make_directory(target)?;
-        // References before the file that they may move to, and both before the objects.
+        // Refs are copied before `packed-refs`, into which another process may move them, and both
+        // are copied before the objects.
         for name in ["refs", "reftable"] {
             copy_directory(&source.join(name), &target.join(name), 0)?;
         }
@@ -119,7 +121,7 @@ impl Share<'_> {
     }
 }
 
-/// Copies the regular files of a directory, lock files left out.
+/// Copies the regular files of a directory, except lock files.
 fn copy_directory(source: &Path, target: &Path, depth: usize) -> Result<()> {
     let entries = entries(source)?;
     if entries.is_empty() && !source.is_dir() || depth == MAX_DEPTH {
@@ -137,7 +139,7 @@ fn copy_directory(source: &Path, target: &Path, depth: usize) -> Result<()> {
     Ok(())
 }
 
-/// The entries of a directory; none if it is not there.
+/// Returns the entries of a directory; none if the directory does not exist.
 fn entries(directory: &Path) -> Result<Vec<(std::ffi::OsString, fs::FileType)>> {
     let failed = "cannot read";
     let list = match fs::read_dir(directory) {

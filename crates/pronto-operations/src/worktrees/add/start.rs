@@ -1,4 +1,5 @@
-//! The start of a new worktree: an existing branch or commit, or a new branch, which may have no commits yet.
+//! Determines the starting point of a new worktree: an existing branch or commit, or a new branch,
+//! which may be unborn.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -9,21 +10,23 @@ use super::{
 use crate::{Error, ErrorKind, Repository, Result, switch};
 use pronto_repository::Notice;
 
-/// The meaning of the options.
+/// The resolved starting point.
 #[derive(Default)]
 pub(super) struct Start {
-    /// The start of the branch, or the commit to check out.
+    /// The starting point of the branch, or the commit to check out.
     pub(super) start: BString,
-    /// The branch to be made, and whether one may be moved.
+    /// The branch to create, and whether an existing branch may be reset.
     pub(super) new_branch: Option<(BString, bool)>,
-    /// Whether the branch has no commits (`--orphan`, or because there are none).
+    /// Whether the branch is unborn (`--orphan`, or because there are no commits).
     pub(super) orphan: bool,
 }
 
-/// Settles what `options` mean for a worktree that messages call `spoken`. Nothing is changed.
+/// Resolves the starting point of `options`. `spoken` is the path in messages. Changes nothing.
 ///
 /// # Errors
-/// A branch is checked out elsewhere, or a name means nothing.
+/// Fails with [`ErrorKind::InvalidInput`] or [`ErrorKind::Refused`] if options contradict each
+/// other or a branch is checked out in another worktree, and with other kinds if a name cannot be
+/// resolved.
 pub(super) fn choose(
     repository: &Repository,
     options: &AddOptions,
@@ -67,7 +70,8 @@ pub(super) fn choose(
 }
 
 impl Start {
-    /// Finds what was not said: the branch, its start, and whether it has any commits.
+    /// Infers the unspecified parts: the branch, its starting point, and whether the branch is
+    /// unborn.
     fn infer(
         &mut self,
         repository: &Repository,
@@ -115,7 +119,8 @@ impl Start {
     }
 }
 
-/// Whether a branch can start at a local ref. Reports a `HEAD` that points to none.
+/// Whether there are local refs at which a branch can start. Reports a `HEAD` that points to a
+/// missing ref.
 fn has_local_refs(repository: &Repository, options: &AddOptions) -> Result<bool> {
     if repository.refs().id_of("HEAD")?.is_some() {
         return Ok(true);
@@ -127,10 +132,10 @@ fn has_local_refs(repository: &Repository, options: &AddOptions) -> Result<bool>
     Ok(has_branches)
 }
 
-/// Whether a branch can start at a ref of a remote.
+/// Whether there are remote-tracking refs at which a branch can start.
 ///
 /// # Errors
-/// There is a remote from which nothing was fetched.
+/// Fails with [`ErrorKind::Refused`] if there is a remote from which nothing was fetched.
 fn has_remote_refs(repository: &Repository, options: &AddOptions) -> Result<bool> {
     if !options.guess_remote {
         return Ok(false);
@@ -155,10 +160,10 @@ fn has_remote_refs(repository: &Repository, options: &AddOptions) -> Result<bool
     Ok(false)
 }
 
-/// Whether the new branch has no commits, because there are none that it could start at.
+/// Whether the new branch is unborn, because there is no commit to start at.
 ///
 /// # Errors
-/// Other options contradict.
+/// Fails with [`ErrorKind::InvalidInput`] if other options contradict that.
 fn is_orphan(repository: &Repository, options: &AddOptions, remote: bool) -> Result<bool> {
     if has_local_refs(repository, options)? || (remote && has_remote_refs(repository, options)?) {
         return Ok(false);
@@ -175,7 +180,7 @@ fn is_orphan(repository: &Repository, options: &AddOptions, remote: bool) -> Res
     Err(Error::new(ErrorKind::InvalidInput, message))
 }
 
-/// Advises the option `--orphan`, unless the user does not want to hear it.
+/// Sends the advice to use `--orphan`, unless `advice.worktreeAddOrphan` is off.
 fn advise_orphan(repository: &Repository, options: &AddOptions, spoken: &BStr) {
     let wanted = repository.advice("worktreeaddorphan");
     let wanted = wanted.unwrap_or_default();

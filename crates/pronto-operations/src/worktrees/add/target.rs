@@ -14,7 +14,7 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// The commit, unless there is none yet.
+    /// Returns the commit; `None` for an unborn branch.
     pub(super) fn commit(&self) -> Option<ObjectId> {
         match self {
             Target::Branch(_, commit) | Target::Commit(commit) => Some(*commit),

@@ -14,35 +14,36 @@ use super::PackFiles;
 use crate::entry::Header;
 use crate::error::{Error, ErrorKind};
 
-/// No position of a pack: the entry is a whole tree.
+/// The value for an entry that is a tree and not a delta; not a position in the pack.
 pub(super) const TREE: u32 = u32::MAX;
 const COMMIT: u32 = u32::MAX - 1;
 const OTHER: u32 = u32::MAX - 2;
-/// The mark of an entry that cannot be read, or leads back to itself.
+/// The value for an entry that cannot be read, or whose chain of bases is a cycle.
 const BROKEN: u32 = u32::MAX - 3;
-/// Packs with more entries are not scanned.
+/// The largest number of entries of a pack that is scanned.
 const MOST_ENTRIES: u32 = BROKEN - 1;
 
 /// The number of consecutive entries that a worker scans.
 const ROW_LEN: u32 = 4096;
 
-/// The headers of a pack: four bytes for each entry.
+/// The scanned headers of a pack: four bytes for each entry.
 #[derive(Debug)]
 pub struct Scan {
-    /// For each entry the position of its base, or its type.
+    /// The position of the base of each entry, or the type of the entry.
     pub(super) bases: Vec<u32>,
-    /// For each entry its final type.
+    /// The type of the object of each entry.
     kinds: Vec<u32>,
     commits: u32,
 }
 
 impl Scan {
     /// Reads the header of each entry of a pack once, in `threads` threads; inflates nothing.
-    /// `None` if the pack has too many entries. An invalid entry is unknown, with all entries based
-    /// on it.
+    /// Returns `None` if the pack has too many entries. An invalid entry is unknown, as are all
+    /// deltas based on it.
     ///
     /// # Errors
-    /// `Interrupted`; `Truncated` when the pack was cut short under its map.
+    /// Fails with `ErrorKind::Interrupted` if the operation is cancelled, and with
+    /// `ErrorKind::Truncated` if the mapped pack was truncated.
     pub fn new(
         files: PackFiles<'_>,
         threads: usize,
@@ -115,7 +116,7 @@ fn base_of(
     order.position(base).map(|position| position.0)
 }
 
-/// Returns the final kind of each entry.
+/// Returns the type of the object of each entry.
 fn kinds(bases: &[u32]) -> Vec<u32> {
     const UNKNOWN: u32 = 0;
     const UNDER_WAY: u32 = 1;

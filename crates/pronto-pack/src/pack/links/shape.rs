@@ -1,9 +1,9 @@
-//! The entries of a tree, derived from those of its delta base. Entries that the delta copies are
+//! Derives the entries of a tree from those of its delta base. Entries that the delta copies are
 //! not parsed again.
 
 use crate::delta::parse_copy;
 
-/// One entry of a tree, as it stands there.
+/// One entry of a tree in its stored form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawEntry<'a> {
     /// The digits of the mode.
@@ -17,18 +17,18 @@ pub struct RawEntry<'a> {
 /// A part of the list of entries of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run<'a> {
-    /// Entries of the base, by their numbers there.
+    /// Entries that are copied from the base.
     Copied {
-        /// The number of the first one.
+        /// The number of the first entry in the base.
         first: u32,
-        /// The number of shapes.
+        /// The number of entries.
         count: u32,
     },
     /// An entry that was parsed.
     Entry(RawEntry<'a>),
 }
 
-/// The start of each entry of a tree, and the end of the last one.
+/// The start of each entry of a tree, and the end of the last entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Starts(Vec<u32>);
 
@@ -38,13 +38,14 @@ impl Starts {
         self.0.len().saturating_sub(1)
     }
 
-    /// Whether the tree has no entry.
+    /// Returns whether the tree has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Parses the whole `content`, whose ids have `hash_len` bytes, and calls `visit` for each
-    /// entry. `None` if it is not a valid tree, or takes 4 GiB. Costs one pass.
+    /// entry. Returns `None` if the content is not a valid tree, or takes 4 GiB or more. Costs one
+    /// pass.
     pub fn whole(
         &mut self,
         content: &[u8],
@@ -64,9 +65,9 @@ impl Starts {
         Some(())
     }
 
-    /// Like [`whole`](Self::whole), of `content` that `delta` makes out of a tree whose entries
-    /// start at `base`. Costs one step for each instruction and each entry that is not copied as
-    /// a whole, and four bytes for each that is.
+    /// Does the same as [`whole`](Self::whole) for `content` that `delta` builds from a tree whose
+    /// entries start at `base`. Costs one step for each instruction and each entry that is not
+    /// copied completely, and four bytes for each copied entry.
     pub fn derived(
         &mut self,
         base: &Starts,
@@ -78,7 +79,7 @@ impl Starts {
         u32::try_from(content.len()).ok()?;
         self.0.clear();
         let mut from = crate::delta::sizes(delta).ok()?.header_len;
-        // Where the next entry starts, and where the next instruction writes.
+        // The start of the next entry, and the output position of the next instruction.
         let (mut at, mut to) = (0, 0);
         while let Some(&instruction) = delta.get(from) {
             from += 1;
@@ -111,8 +112,8 @@ impl Starts {
         (at == content.len() && to == at).then_some(())
     }
 
-    /// The number of the first entry, which starts where `range` does, and of how many entries lie
-    /// within it; `None` if there is no such entry.
+    /// Returns the number of the entry that starts at the start of `range`, and the number of
+    /// entries in the range; `None` if no entry starts there.
     fn within(&self, range: std::ops::Range<usize>) -> Option<(u32, u32)> {
         let start = u32::try_from(range.start).ok()?;
         let end = u32::try_from(range.end).unwrap_or(u32::MAX);
@@ -122,7 +123,8 @@ impl Starts {
         (count > 0).then_some((first as u32, count as u32))
     }
 
-    /// Takes over starts of `base`, the first of which is `at` here; where the last entry ends.
+    /// Copies starts of `base`, moved so that the first one is at `at`. Returns the end of the last
+    /// entry.
     fn copy(&mut self, base: &Starts, first: u32, count: u32, at: usize) -> usize {
         let starts = &base.0[first as usize..][..=count as usize];
         let moved = (at as u32).wrapping_sub(starts[0]);
@@ -133,7 +135,7 @@ impl Starts {
     }
 }
 
-/// The entry at `at`, and where it ends.
+/// Parses the entry at `at`. Returns the entry and its end.
 #[inline]
 fn parse(content: &[u8], at: usize, hash_len: usize) -> Option<(RawEntry<'_>, usize)> {
     let rest = content.get(at..)?;
@@ -154,7 +156,7 @@ mod tests {
     use crate::delta;
     use crate::delta::make::{Blocks, make};
 
-    /// Numbers that look random, the same in each run.
+    /// A deterministic generator of pseudo-random numbers.
     struct Numbers(u64);
 
     impl Numbers {
@@ -185,7 +187,7 @@ mod tests {
         Some((entries, starts))
     }
 
-    /// The entries by way of the delta; how many of them were copied.
+    /// Returns the entries, derived with the delta, and the number of copied entries.
     fn derived(
         (base, starts): (&Entries, &Starts),
         delta: &[u8],
@@ -205,7 +207,7 @@ mod tests {
     fn entry(numbers: &mut Numbers) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
         let mode: &[u8] = [&b"100644"[..], b"40000", b"160000"][numbers.below(3)];
         let name = format!("name-{}", numbers.below(5000)).into_bytes();
-        // Few different bytes, so that parts of ids are alike, too.
+        // Few different byte values, so that parts of ids are equal, too.
         let id = (0..20).map(|_| b" \x001"[numbers.below(3)]).collect();
         (mode.into(), name, id)
     }

@@ -1,4 +1,4 @@
-//! Decodes all trees of a pack. Trees of one delta family belong to one worker.
+//! Decodes all trees of a pack. All trees of a delta family are processed by one worker.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -19,26 +19,27 @@ use crate::error::{Error, ErrorKind};
 use crate::idx::Index;
 use crate::inflate::Inflater;
 
-/// The limit of contents that a worker holds; a tree that takes more than half of it is unknown.
+/// The memory for contents of each worker; a tree that takes more than half of it is unknown.
 const MOST_HELD: usize = 64 << 20;
 
-/// The limit of names that a worker keeps.
+/// The memory for names of each worker.
 const MOST_NAME_BYTES: usize = 64 << 20;
 
-/// The number of ids that are looked up at once.
+/// The number of ids that are searched at once.
 const LOOKED_UP: usize = 512;
 
-/// Returns the limit of pieces: 192 MiB, and 192 bytes for each object.
+/// Returns the memory for pieces: 192 MiB, and 192 bytes for each object.
 fn most_pieces(objects: u32) -> usize {
     (16 << 20) + objects as usize * 16
 }
 
 impl TreeLinks {
-    /// Decodes all trees of a pack, by `threads` threads. `scan` is of the same pack. Trees that
-    /// cannot be read, or would take too much memory, are unknown.
+    /// Decodes all trees of a pack with `threads` threads. `scan` must be of the same pack. Trees
+    /// that cannot be read, or would take too much memory, are unknown.
     ///
     /// # Errors
-    /// `Interrupted`; `Truncated` when a file was cut short under its map.
+    /// Fails with `ErrorKind::Interrupted` if the operation is cancelled, and with
+    /// `ErrorKind::Truncated` if a mapped file was truncated.
     pub fn new(
         files: PackFiles<'_>,
         scan: &Scan,
@@ -107,12 +108,12 @@ impl TreeLinks {
     }
 }
 
-/// Which trees are made of which.
+/// The delta relations between trees.
 struct Family {
     roots: Vec<u32>,
-    /// For each entry the first one that is made of it.
+    /// The first delta that is based on each entry.
     children: Vec<u32>,
-    /// For each entry the next one that is made of the same base.
+    /// The next delta with the same base, for each entry.
     siblings: Vec<u32>,
 }
 
@@ -150,13 +151,13 @@ struct Shared<'a> {
     most_pieces: usize,
 }
 
-/// A tree of which others are made.
+/// A tree that is the base of other trees.
 #[derive(Default)]
 struct Held {
     row: u32,
     content: Vec<u8>,
     starts: Starts,
-    /// The next tree that is made of it.
+    /// The next delta based on this tree.
     next: u32,
 }
 
@@ -169,7 +170,7 @@ struct Worker<'a> {
     held_bytes: usize,
     spare: Vec<Held>,
     names: HashMap<Box<[u8]>, u32>,
-    /// Ids that are to be looked up, and the pieces of which they are.
+    /// The ids to search, with the pieces to which they belong.
     ids: Vec<ObjectId>,
     waiting: Vec<u32>,
     arena: Arena,
@@ -194,7 +195,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Decodes a whole tree and all that are made of it.
+    /// Decodes a tree that is not a delta, and all deltas based on it.
     fn family(&mut self, root: u32) {
         self.tree(root);
         while let Some(base) = self.held.last_mut() {
@@ -215,8 +216,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Decodes a tree, whose base is held last if it is a delta. It is held if something is made of
-    /// it; if it cannot be read, it is unknown with all of these.
+    /// Decodes a tree. If the tree is a delta, its base must be the last held tree. The tree is
+    /// held if deltas are based on it. If it cannot be read, it is unknown together with these
+    /// deltas.
     fn tree(&mut self, position: u32) {
         let mut tree = self.spare.pop().unwrap_or_default();
         let first = self.arena.pieces.len();
@@ -293,7 +295,7 @@ impl<'a> Worker<'a> {
         is_little.then_some(())
     }
 
-    /// Makes a tree by the delta that was just inflated.
+    /// Builds a tree with the delta that was inflated last.
     fn derive(&mut self, base: &Held, tree: &mut Held, hash_len: usize, room: usize) -> Option<()> {
         let sizes = delta::sizes(&self.delta).ok()?;
         if sizes.result_bytes > room as u64 {
@@ -317,7 +319,7 @@ impl<'a> Worker<'a> {
         made
     }
 
-    /// Notes a run of copied entries of the tree whose pieces begin at `start`.
+    /// Records a run of copied entries of the tree whose pieces begin at `start`.
     fn copied(&mut self, start: usize, first: u32, count: u32) {
         if let Some(Stored {
             tag: Tag::Copied,
@@ -366,14 +368,14 @@ impl<'a> Worker<'a> {
         number
     }
 
-    /// Looks up what waits for it. What is not in the index is outside.
+    /// Searches the pending ids. An id that is not in the index is outside the pack.
     fn look_up(&mut self) {
         let (pieces, waiting) = (&mut self.arena.pieces, &self.waiting);
         for piece in waiting {
             pieces[*piece as usize].target = NONE;
         }
         let ids = self.ids.iter().map(|id| -> &pronto_hash::oid { id });
-        // An index that cannot be read has nothing.
+        // If the index cannot be read, all ids count as outside.
         let _ = self.shared.index.find_many(ids, |place, row| {
             pieces[waiting[place] as usize].target = row.0;
         });

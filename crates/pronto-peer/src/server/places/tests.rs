@@ -1,4 +1,4 @@
-//! Tests of the distribution of places.
+//! Tests of the distribution of slots.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ fn places(count: u64, slow: Duration, turn: Duration) -> Arc<Places> {
     Arc::new(Places::new(&limits, count * BASE_BYTES))
 }
 
-/// Takes a place if there is one at once.
+/// Takes a slot if one is free.
 fn take(places: &Arc<Places>, number: u64, who: &Who) -> Result<Place, ErrorKind> {
     let place = places.take(number, who, &Arc::default(), &|| true);
     place.map_err(|error| *error.kind())
@@ -70,7 +70,7 @@ fn a_slow_session_loses_its_place_to_one_that_waits() {
         .map(|signal| signal.keep(Duration::ZERO).is_err())
         .collect();
     assert_eq!(lost, [false, false, true, false]);
-    // A lost place is not returned twice.
+    // A lost slot is not released twice.
     drop(held);
     assert_eq!(places.state().holders.len(), 1);
     drop(fifth);
@@ -106,7 +106,7 @@ fn more_is_held_while_there_is_room() {
     take(&places, 1, &who("b", 2)).err().expect("all is held");
     first.hold(6 * BASE_BYTES).expect("less");
     let second = take(&places, 2, &who("b", 2)).expect("there is room");
-    // The first is slow.
+    // The peer of the first session is slow.
     first.signal.keep(Duration::from_secs(2)).expect("its own");
     second.hold(3 * BASE_BYTES).expect("the slow one gives way");
     assert_eq!(

@@ -1,38 +1,38 @@
-//! A block: the positions of its records.
+//! Reads a block and the positions of its records.
 
 use crate::reftable::error::Fault;
 use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind, be16};
 use crate::reftable::varint;
 
-/// The length of the count of restarts, and of one restart.
+/// The lengths of the restart count and of one restart offset.
 const COUNT_LEN: usize = 2;
 pub(super) const RESTART_LEN: usize = 3;
 
-/// The offsets of the parts of a block, from its start.
+/// The offsets of the parts of a block, counted from the start of the block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) kind: BlockKind,
-    /// Of the block in the table.
+    /// The position of the block in the table.
     pub(super) position: u64,
-    /// The first record.
+    /// The offset of the first record.
     pub(super) head: usize,
-    /// The end of the records, where the restarts begin.
+    /// The end of the records and the start of the restart offsets.
     pub(super) tail: usize,
     pub(super) restarts: usize,
-    /// The position of the block behind this one, if there is one.
+    /// The position of the next block, if there is one.
     pub(super) next: u64,
     /// The length of an object id.
     pub(super) id_len: usize,
 }
 
-/// The outline of a block, known before its records are read.
+/// The header data of a block, before its records are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outline {
     pub(super) kind: BlockKind,
     pub(super) position: u64,
-    /// The length of what stands in front of the block's own header.
+    /// The length of the table header before the block header in the first block.
     pub(super) skipped: usize,
-    /// The length of the block without padding, inflated.
+    /// The length of the inflated block without padding.
     pub(super) len: usize,
     pub(super) next: u64,
     pub(super) id_len: usize,
@@ -46,37 +46,37 @@ pub(super) struct Records<'b> {
     pub(super) bytes: &'b [u8],
 }
 
-/// The fixed part of a record: its key, all but what the record before it has.
+/// The start of a record: its key as a difference from the previous key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordHead {
-    /// The number of bytes shared with the key before it.
+    /// The number of bytes shared with the previous key.
     pub(super) prefix: usize,
-    /// The rest of the key, in the block.
+    /// The range of the rest of the key in the block.
     pub(super) suffix: (usize, usize),
-    /// The low three bits, which mean something else in each kind of block.
+    /// The low three bits, whose meaning depends on the block type.
     pub(super) flags: u8,
 }
 
 impl RecordHead {
-    /// Returns the start of the value.
+    /// Returns the offset of the value.
     pub(super) fn value(&self) -> usize {
         self.suffix.1
     }
 }
 
-/// The result of a search in a block: the first record whose key is not less.
+/// The result of a search in a block: the first record whose key is not less than the target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// The start of the record, or the end of the records if there is none.
+    /// The offset of the record, or the end of the records if there is none.
     pub(super) at: usize,
-    /// The number of bytes that the target shares with the record before it.
+    /// The number of bytes that the target shares with the key of the previous record.
     pub(super) matched: usize,
-    /// The record, if it has exactly the key that was sought.
+    /// The record, if its key equals the target.
     pub(super) exact: Option<RecordHead>,
 }
 
 impl<'b> Records<'b> {
-    /// The records of the block `bytes`, which are inflated.
+    /// Returns the records of the inflated block `bytes`.
     pub(super) fn new(outline: Outline, bytes: &'b [u8]) -> Result<Records<'b>, Fault> {
         let head = outline.skipped + BLOCK_HEADER_LEN;
         let len = outline.len;
@@ -100,7 +100,8 @@ impl<'b> Records<'b> {
         Ok(Records { shape, bytes })
     }
 
-    /// The fixed part of the record at `at`, of which the suffix lies within the records.
+    /// Parses the start of the record at `at`, and checks that the key suffix is within the
+    /// records.
     #[inline(always)]
     pub(super) fn head(&self, at: usize) -> Result<RecordHead, Fault> {
         let records = &self.bytes[..self.shape.tail];

@@ -1,14 +1,15 @@
-//! Finds the block of a key from the root of an index.
+//! Finds the block of a key through the index blocks of a table.
 
 use super::table::Table;
 use super::values;
 use crate::reftable::error::{Fault, Result};
 use crate::reftable::format::{BlockKind, Section};
 
-/// The most levels of an index: with two records in each block, more than any file has blocks.
+/// The largest number of index levels: with two records in each block, more than any file can
+/// contain.
 const DEEPEST: usize = 64;
 
-/// A key, and where it is sought.
+/// A key to search, and the section in which to search.
 pub(super) struct Target<'a> {
     pub(super) kind: BlockKind,
     pub(super) section: Section,
@@ -24,8 +25,9 @@ impl Table {
         }
     }
 
-    /// The block in which the first key is that is not less than the one of `target`; without
-    /// an index, the first one. `None` if all are less. Touches one block a level.
+    /// Returns the block with the first key that is not less than the key of `target`; `None` if
+    /// all keys are less. Without an index, returns the first block. Reads one block for each index
+    /// level.
     pub(super) fn leaf(&self, target: &Target<'_>) -> Result<Option<u64>> {
         if target.section.index == 0 || target.section.start.is_none() {
             return Ok(target.section.start);
@@ -48,8 +50,8 @@ impl Table {
         Err(self.fault(position, Fault::new("index has too many levels", 0)))
     }
 
-    /// Returns the block to which the key leads from the index block at `position`, or from the
-    /// blocks that follow it.
+    /// Returns the child block for the key, from the index block at `position` or from the index
+    /// blocks that follow.
     fn child(&self, position: u64, target: &Target<'_>) -> Result<Option<u64>> {
         let mut position = position;
         let mut is_first = true;

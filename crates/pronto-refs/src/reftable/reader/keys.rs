@@ -1,10 +1,10 @@
-//! Assembles the key of the current record from those before it.
+//! Restores the full key of each record from the shared prefixes.
 
 use crate::reftable::error::Fault;
 
 use super::block::{Place, RecordHead, Records};
 
-/// The key of the record that was read last, and where the next one is.
+/// The key of the last record that was read, and the position of the next record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys {
     key: Vec<u8>,
@@ -12,12 +12,12 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Goes to the first record of the block.
+    /// Moves to the first record of the block.
     pub(super) fn enter(&mut self, records: &Records<'_>) {
         self.at = records.shape.head;
     }
 
-    /// Goes to where a search for `target` has ended.
+    /// Moves to the result of a search for `target`.
     pub(super) fn place(&mut self, place: &Place, target: &[u8]) {
         self.key.clear();
         self.key.extend_from_slice(&target[..place.matched]);
@@ -37,8 +37,8 @@ impl Keys {
         self.at
     }
 
-    /// Assembles the key of the next record; `None` at the end of the block. The caller reads the
-    /// value and calls [`go_to`](Self::go_to).
+    /// Restores the key of the next record; `None` at the end of the block. The caller then reads
+    /// the value and calls [`go_to`](Self::go_to).
     #[inline(always)]
     pub(super) fn advance(&mut self, records: &Records<'_>) -> Result<Option<RecordHead>, Fault> {
         if self.at >= records.shape.tail {
@@ -66,7 +66,7 @@ impl Keys {
         Ok(Some(head))
     }
 
-    /// Goes to the record at `at`, behind the value of the current one.
+    /// Moves to the record at `at`, after the value of the current one.
     #[inline(always)]
     pub(super) fn go_to(&mut self, at: usize) {
         self.at = at;

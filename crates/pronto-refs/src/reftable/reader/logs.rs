@@ -12,24 +12,24 @@ use crate::reftable::error::{Fault, Result};
 use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind};
 use crate::reftable::record::{LogRecord, set_log_key, split_log_key};
 
-/// The number of bits of a distance in a zlib stream.
+/// The window size of the zlib stream, in bits.
 const WINDOW_BITS: u8 = 15;
 
-/// A place among the entries of the reflogs of a table, deletions among them: by the name of the
-/// reference, newer ones first.
+/// A cursor over the reflog entries of a table, including deletion records. Entries are ordered by
+/// ref name, newest first.
 ///
-/// Holds one inflated block of at most 16 MiB, and no more than 1,100 times what is left of the
-/// file.
+/// Holds one inflated block of at most 16 MiB, which is also at most 1,100 times the size of the
+/// rest of the file.
 pub struct LogCursor<'t> {
     table: &'t Table,
     inflate: Option<Inflate>,
-    /// The inflated block, from its start.
+    /// The inflated block, including the bytes before its records.
     buffer: Vec<u8>,
     shape: Option<Shape>,
     /// The position of the next block.
     next: Option<u64>,
     keys: Keys,
-    /// The positions of the record and of the next one.
+    /// The positions of the current and the next record.
     place: (usize, usize),
     sought: Vec<u8>,
 }
@@ -44,8 +44,8 @@ impl fmt::Debug for LogCursor<'_> {
 }
 
 impl Table {
-    /// A cursor in front of the first entry of a reflog. Allocates when it is first used: the
-    /// state to inflate with, and the block it is in.
+    /// Returns a cursor before the first reflog entry. On first use, the cursor allocates the
+    /// inflate state and the buffer of a block.
     pub fn logs(&self) -> LogCursor<'_> {
         LogCursor::new(self)
     }
@@ -65,16 +65,16 @@ impl<'t> LogCursor<'t> {
         }
     }
 
-    /// Moves in front of the newest entry of the ref `name` whose update index is at most `newest`,
-    /// or of the entry that follows it. `u64::MAX` stands for the newest entry.
+    /// Moves before the newest entry of the ref `name` whose update index is at most `newest`, or
+    /// before the entry that follows. `u64::MAX` selects the newest entry.
     ///
-    /// Inflates one block where the table has an index; otherwise those from the first one to
-    /// the one it is in, which are at most three in tables that Git or [`TableWriter`] wrote.
+    /// If the table has an index, inflates one block. Otherwise, inflates all blocks from the first
+    /// one to the block of the entry: at most three in tables that Git or [`TableWriter`] wrote.
     ///
     /// [`TableWriter`]: crate::reftable::TableWriter
     ///
     /// # Errors
-    /// The table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if the table is malformed.
     pub fn seek(&mut self, name: impl AsRef<[u8]>, newest: u64) -> Result<()> {
         let mut key = std::mem::take(&mut self.sought);
         set_log_key(&mut key, name.as_ref(), newest);
@@ -83,7 +83,7 @@ impl<'t> LogCursor<'t> {
         outcome
     }
 
-    /// Goes in front of the first entry of the first reference whose name is not less.
+    /// Moves before the first entry whose key is not less than `key`.
     pub(in crate::reftable) fn seek_key(&mut self, key: &[u8]) -> Result<()> {
         let next = self.table.leaf(&self.table.target(BlockKind::Log, key))?;
         (self.shape, self.next) = (None, next);
@@ -106,10 +106,10 @@ impl<'t> LogCursor<'t> {
         Ok(())
     }
 
-    /// Moves to the next entry; `false` if there is none.
+    /// Moves to the next entry. Returns `false` at the end.
     ///
     /// # Errors
-    /// The table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if the table is malformed.
     pub fn advance(&mut self) -> Result<bool> {
         loop {
             if let Some(shape) = self.shape {
@@ -139,7 +139,7 @@ impl<'t> LogCursor<'t> {
         }
     }
 
-    /// The entry that [`advance`](Self::advance) went to.
+    /// Returns the current entry, to which [`advance`](Self::advance) moved.
     pub fn record(&self) -> LogRecord<'_> {
         let (name, update_index) = split_log_key(self.keys.key()).unwrap_or_default();
         let entry = self.shape.and_then(|shape| {
@@ -147,7 +147,7 @@ impl<'t> LogCursor<'t> {
                 shape,
                 bytes: &self.buffer,
             };
-            // It was read once before, so there is no fault in it.
+            // The record was parsed before, so this cannot fail.
             let head = records.head(self.place.0).ok()?;
             values::log(&records, &head).ok()?.value
         });
@@ -158,24 +158,25 @@ impl<'t> LogCursor<'t> {
         }
     }
 
-    /// The key that the entry is sorted by.
+    /// Returns the sort key of the entry.
     pub(in crate::reftable) fn key(&self) -> &[u8] {
         self.keys.key()
     }
 
-    /// Whether the record hides an entry of an older table.
+    /// Returns whether the record is a deletion, which hides an entry of an older table.
     pub(in crate::reftable) fn is_deletion(&self) -> bool {
         self.record().entry.is_none()
     }
 
-    /// Errors in compressed data are reported with the position of their block.
+    /// Returns the error for `fault`, with the position of the block, because offsets in compressed
+    /// data have no position in the file.
     #[cold]
     fn faulty(&self, fault: Fault) -> crate::reftable::Error {
         let position = self.shape.map_or(0, |shape| shape.position);
         self.table.fault(position, Fault { at: 0, ..fault })
     }
 
-    /// Inflates the block at `position`; `None` where there is none of logs.
+    /// Inflates the log block at `position`; `None` if there is no log block.
     fn load(&mut self, position: u64) -> Result<Option<Shape>> {
         let Some(outline) = self.table.outline(position)? else {
             return Ok(None);
@@ -200,8 +201,8 @@ impl<'t> LogCursor<'t> {
         Ok(Some(records.shape))
     }
 
-    /// Inflates the records into the buffer, behind as many bytes as stand in front of them in
-    /// the file; the number of bytes that were used.
+    /// Inflates the records into the buffer, after the same number of bytes that precede them in
+    /// the file. Returns the number of consumed bytes.
     fn inflate(&mut self, outline: &Outline, deflated: &[u8]) -> std::result::Result<usize, Fault> {
         let start = outline.skipped + BLOCK_HEADER_LEN;
         self.buffer.clear();
@@ -223,7 +224,7 @@ impl<'t> LogCursor<'t> {
     }
 }
 
-/// Reads the next record; where it and the one behind it are.
+/// Reads the next record. Returns its position and the position of the record after it.
 fn step(
     records: &Records<'_>,
     keys: &mut Keys,

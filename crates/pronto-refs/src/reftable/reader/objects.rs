@@ -1,4 +1,4 @@
-//! Finds refs by the object that they point at.
+//! Finds refs by the object to which they point.
 
 use std::ops::ControlFlow;
 
@@ -11,24 +11,25 @@ use crate::reftable::error::Result;
 use crate::reftable::format::BlockKind;
 use crate::reftable::record::RefRecord;
 
-/// The references of a table that lead to an object, in the order of their names.
+/// A cursor over the refs of a table that point to an object, in order of names.
 #[derive(Debug)]
 pub struct ObjectCursor<'t> {
     id: ObjectId,
     refs: RefCursor<'t>,
-    /// The blocks of references still to look at, the next one last.
+    /// The ref blocks still to examine, the next block last.
     blocks: Vec<u64>,
 }
 
 impl Table {
-    /// Calls `visit` for all refs whose object, or whose peeled object, is `id`, in the order of
-    /// their names, until it returns to stop.
+    /// Calls `visit` for all refs whose object or peeled object is `id`, in order of names, until
+    /// `visit` breaks.
     ///
-    /// With object blocks, reads one block for each level of their index, one of objects, and those
-    /// of refs that have `id`; allocates a list of these. Otherwise examines all refs.
+    /// With object blocks, reads one block for each level of their index, one object block, and the
+    /// ref blocks that contain `id`; allocates a list of these ref blocks. Without object blocks,
+    /// examines all refs.
     ///
     /// # Errors
-    /// The table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if the table is malformed.
     pub fn find_object(
         &self,
         id: &oid,
@@ -43,16 +44,16 @@ impl Table {
         Ok(())
     }
 
-    /// Like [`find_object`](Self::find_object), as a cursor.
+    /// Does the same as [`find_object`](Self::find_object), and returns a cursor.
     ///
     /// # Errors
-    /// As [`find_object`](Self::find_object).
+    /// Fails as [`find_object`](Self::find_object) does.
     pub fn refs_to<'t>(&'t self, id: &'t oid) -> Result<ObjectCursor<'t>> {
         ObjectCursor::new(self, id)
     }
 }
 
-/// The blocks that may hold references to an object.
+/// The blocks that may contain refs to an object.
 enum Blocks {
     All,
     These(Vec<u64>),
@@ -73,10 +74,10 @@ impl<'t> ObjectCursor<'t> {
         Ok(cursor)
     }
 
-    /// Moves to the next ref; `false` if there is none.
+    /// Moves to the next ref. Returns `false` at the end.
     ///
     /// # Errors
-    /// The table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if the table is malformed.
     pub fn advance(&mut self) -> Result<bool> {
         loop {
             while self.refs.advance()? {
@@ -91,13 +92,13 @@ impl<'t> ObjectCursor<'t> {
         }
     }
 
-    /// The reference that [`advance`](Self::advance) went to.
+    /// Returns the current ref, to which [`advance`](Self::advance) moved.
     pub fn record(&self) -> RefRecord<'_> {
         self.refs.record()
     }
 }
 
-/// The blocks that the object blocks of the table name for `id`.
+/// Returns the ref blocks that the object blocks of the table list for `id`.
 fn blocks_with(table: &Table, id: &oid) -> Result<Blocks> {
     if table.section(BlockKind::Object).start.is_none() {
         return Ok(Blocks::All);
@@ -114,7 +115,7 @@ fn blocks_with(table: &Table, id: &oid) -> Result<Blocks> {
         if let Some(head) = place.exact {
             let blocks = values::positions(&records, &head).map_err(faulty)?;
             table.check()?;
-            // An empty list stands for too many positions.
+            // An empty list means that there are too many positions to list.
             return Ok(if blocks.is_empty() {
                 Blocks::All
             } else {

@@ -10,9 +10,9 @@ use crate::reftable::error::{Fault, Result};
 use crate::reftable::format::BlockKind;
 use crate::reftable::record::{RefEntry, RefRecord, RefValue};
 
-/// A place among the references of a table, deletions among them.
+/// A cursor over the refs of a table, including deletion records.
 ///
-/// Values are borrowed from the file; the name is put together in a buffer that is used again.
+/// Values are borrowed from the file; the name is assembled in a buffer that is reused.
 #[derive(Clone, Debug)]
 pub struct RefCursor<'t> {
     table: &'t Table,
@@ -24,7 +24,7 @@ pub struct RefCursor<'t> {
 }
 
 impl Table {
-    /// A cursor in front of the first reference. Costs nothing yet.
+    /// Returns a cursor before the first ref. Reads no block yet.
     pub fn refs(&self) -> RefCursor<'_> {
         RefCursor::new(self)
     }
@@ -44,12 +44,12 @@ impl<'t> RefCursor<'t> {
         }
     }
 
-    /// No references come next.
+    /// Moves to the end.
     pub(super) fn leave(&mut self) {
         (self.records, self.next) = (None, None);
     }
 
-    /// The references of the block at `position` only come next.
+    /// Moves to the first ref of the block at `position`, and restricts the cursor to this block.
     pub(super) fn enter(&mut self, position: u64) -> Result<()> {
         self.keys.forget();
         self.next = None;
@@ -62,11 +62,11 @@ impl<'t> RefCursor<'t> {
         Ok(())
     }
 
-    /// Moves in front of the first ref whose name is not less than `name`: forward or backward.
-    /// Costs as [`Table::find`].
+    /// Moves before the first ref whose name is not less than `name`, forward or backward. Costs
+    /// the same as [`Table::find`].
     ///
     /// # Errors
-    /// The table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if the table is malformed.
     pub fn seek(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
         let name = name.as_ref();
         (self.records, self.next) = (None, None);
@@ -88,10 +88,10 @@ impl<'t> RefCursor<'t> {
         Ok(())
     }
 
-    /// Moves to the next ref; `false` if there is none.
+    /// Moves to the next ref. Returns `false` at the end.
     ///
     /// # Errors
-    /// The table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if the table is malformed.
     #[inline]
     pub fn advance(&mut self) -> Result<bool> {
         loop {
@@ -130,7 +130,7 @@ impl<'t> RefCursor<'t> {
         }
     }
 
-    /// The reference that [`advance`](Self::advance) went to.
+    /// Returns the current ref, to which [`advance`](Self::advance) moved.
     pub fn record(&self) -> RefRecord<'_> {
         RefRecord {
             name: BStr::new(self.keys.key()),
@@ -139,7 +139,7 @@ impl<'t> RefCursor<'t> {
         }
     }
 
-    /// Its value, for as long as the table lives.
+    /// Returns the value of the current ref, with the lifetime of the table.
     pub fn entry(&self) -> RefEntry<'t> {
         self.entry
     }

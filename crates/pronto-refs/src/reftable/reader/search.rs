@@ -1,4 +1,4 @@
-//! Searching the records of a block.
+//! Searches the records of a block.
 
 use super::block::{Place, RESTART_LEN, Records, common_prefix};
 use super::values;
@@ -6,8 +6,8 @@ use crate::reftable::error::Fault;
 use crate::reftable::format::be24;
 
 impl Records<'_> {
-    /// Finds the first record whose key is not less than `target`. A binary search over the
-    /// restarts, then a scan up to the next one; allocates nothing, and compares each byte of
+    /// Finds the first record whose key is not less than `target`: a binary search over the
+    /// restarts, then a scan up to the next restart. Allocates nothing, and compares each byte of
     /// `target` at most once in the scan.
     pub(super) fn seek(&self, target: &[u8]) -> Result<Place, Fault> {
         let mut at = self.restart_before(target)?;
@@ -19,7 +19,8 @@ impl Records<'_> {
                 return Err(Fault::new("key takes more than the one before has", at));
             }
             if head.prefix < matched {
-                // The record before agrees with the target there, and this one is greater.
+                // The previous record agrees with the target in these bytes, and this record is
+                // greater.
                 return Ok(Place::before(at, matched));
             }
             if head.prefix == matched {
@@ -40,7 +41,7 @@ impl Records<'_> {
         Ok(Place::before(self.shape.tail, matched))
     }
 
-    /// The last restart whose key is not greater than `target`, or the first record.
+    /// Returns the last restart whose key is not greater than `target`, or the first record.
     fn restart_before(&self, target: &[u8]) -> Result<usize, Fault> {
         let (mut low, mut high) = (0, self.shape.restarts);
         while low < high {
@@ -62,7 +63,7 @@ impl Records<'_> {
         }
     }
 
-    /// Returns the position of the record of a restart.
+    /// Returns the position of the record at a restart.
     fn restart(&self, restart: usize) -> Result<usize, Fault> {
         let place = self.shape.tail + RESTART_LEN * restart;
         be24(self.bytes, place)

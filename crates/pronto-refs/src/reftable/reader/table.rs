@@ -1,4 +1,4 @@
-//! A table: its footer, its blocks, and lookups.
+//! A reftable file: footer, blocks and lookups.
 
 use std::path::{Path, PathBuf};
 
@@ -14,28 +14,28 @@ use crate::reftable::format::{
 };
 use crate::reftable::record::RefEntry;
 
-/// An upper bound for the inflated size of one deflated byte.
+/// An upper bound for the ratio of inflated to deflated bytes.
 const MOST_INFLATED: u64 = 1100;
 
-/// A table, opened for reading. `Send + Sync`; reading takes no lock.
+/// A reftable file, opened for reading. `Send + Sync`; reading takes no lock.
 ///
-/// The file is mapped wherever it is: only the pages are read that a search leads to.
+/// The file is mapped if possible, so that a search reads only the pages that it needs.
 #[derive(Debug)]
 pub struct Table {
     view: View,
     path: PathBuf,
     header: Header,
     footer: Footer,
-    /// Whether the first block is one of references, or one of logs.
+    /// The type of the first block: refs or logs.
     first: Option<BlockKind>,
 }
 
 impl Table {
-    /// Opens the table `path`. Costs four system calls; the first and the last page are read.
+    /// Opens the table at `path`. Costs four system calls; reads the first and the last page.
     ///
     /// # Errors
-    /// Those of opening, of kind [`ErrorKind::Missing`] if there is no such file; those of
-    /// [`from_view`](Self::from_view).
+    /// Fails with [`ErrorKind::Missing`] if the file does not exist, with [`ErrorKind::Io`] if it
+    /// cannot be opened, and as [`from_view`](Self::from_view) does.
     pub fn open(path: impl Into<PathBuf>) -> Result<Table> {
         let path = path.into();
         match View::open(&path, Access::Mapped) {
@@ -47,11 +47,13 @@ impl Table {
         }
     }
 
-    /// The table in `view`, which is in memory or mapped; `path` is for messages.
+    /// Returns the table with the bytes of `view`, which is in memory or mapped; error messages
+    /// contain `path`.
     ///
     /// # Errors
-    /// Header or footer are broken, or the version is unknown; [`ErrorKind::Options`] where
-    /// `view` is read by position.
+    /// Fails with [`ErrorKind::Corrupt`] if the header or the footer is malformed, with
+    /// [`ErrorKind::Unsupported`] if the version or the hash function is unknown, and with
+    /// [`ErrorKind::Options`] if `view` is neither in memory nor mapped.
     pub fn from_view(view: View, path: impl Into<PathBuf>) -> Result<Table> {
         let path = path.into();
         let Some(bytes) = view.bytes() else {
@@ -81,39 +83,39 @@ impl Table {
         &self.path
     }
 
-    /// The hash function of its object ids.
+    /// Returns the hash function of object ids.
     pub fn kind(&self) -> Kind {
         self.header.kind
     }
 
-    /// The update indexes that it may hold.
+    /// Returns the range of update indexes that the table may contain.
     pub fn limits(&self) -> Limits {
         self.header.limits
     }
 
-    /// The size of the file.
+    /// Returns the size of the file in bytes.
     pub fn file_len(&self) -> u64 {
         self.view.len()
     }
 
-    /// The size of its blocks; 0 where they are not aligned.
+    /// Returns the size of aligned blocks; 0 if blocks are not aligned.
     pub fn block_size(&self) -> u32 {
         self.header.block_size
     }
 
-    /// Returns the size by which Git decides about compaction.
+    /// Returns the size that Git's compaction uses for this table.
     pub(in crate::reftable) fn weight(&self) -> u64 {
         let overhead = self.header.footer_len() + self.header.len() - 1;
         self.view.len().saturating_sub(overhead as u64)
     }
 
-    /// Returns the record of the ref `name`, including a deletion.
+    /// Returns the record of the ref `name`, which may be a deletion record.
     ///
-    /// Reads one block for each level of the index (one for two million refs) and one of refs, of
-    /// which about twenty records are examined. Allocates nothing.
+    /// Reads one block for each level of the index (one level for two million refs) and one ref
+    /// block, of which about twenty records are examined. Allocates nothing.
     ///
     /// # Errors
-    /// The table is malformed.
+    /// Fails with [`ErrorKind::Corrupt`] if the table is malformed.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<RefEntry<'_>>> {
         let name = name.as_ref();
         let mut next = self.leaf(&self.target(BlockKind::Ref, name))?;
@@ -135,7 +137,7 @@ impl Table {
         Ok(None)
     }
 
-    /// The blocks of one kind.
+    /// Returns the positions of the blocks of one type.
     pub(super) fn section(&self, kind: BlockKind) -> Section {
         let Footer {
             ref_index,
@@ -169,14 +171,14 @@ impl Table {
         self.footer.id_len
     }
 
-    /// The blocks, without the footer.
+    /// Returns the bytes of the blocks, without the footer.
     fn body(&self) -> &[u8] {
         let bytes = self.view.bytes().unwrap_or_default();
         &bytes[..bytes.len().saturating_sub(self.header.footer_len())]
     }
 
-    /// The records of the block at `position`, which are not compressed; `None` where there is
-    /// none of that kind.
+    /// Returns the records of the uncompressed block at `position`; `None` if there is no block of
+    /// the type `kind`.
     pub(super) fn block(&self, position: u64, kind: BlockKind) -> Result<Option<Records<'_>>> {
         let Some(outline) = self.outline(position)? else {
             return Ok(None);
@@ -191,7 +193,7 @@ impl Table {
             .map_err(|fault| self.fault(position, fault))
     }
 
-    /// Returns the outline of the block at `position`; `None` after the last block.
+    /// Returns the header data of the block at `position`; `None` after the last block.
     pub(super) fn outline(&self, position: u64) -> Result<Option<Outline>> {
         let body = self.body();
         let bytes = usize::try_from(position).ok().and_then(|at| body.get(at..));
@@ -215,7 +217,8 @@ impl Table {
             return Err(Fault::new("bad length of block", skipped + 1));
         }
         let aligned = self.header.block_size as usize;
-        // What is shorter than the others is padded, or the next one follows at once.
+        // A block that is shorter than the aligned size is either padded with zeros, or followed
+        // directly by the next block.
         let is_padded = len < aligned && bytes.get(len).is_none_or(|byte| *byte == 0);
         let whole = if is_padded { aligned } else { len };
         Ok(Outline {
@@ -228,7 +231,7 @@ impl Table {
         })
     }
 
-    /// The deflated records of the log block, and how long they are at most when inflated.
+    /// Returns the deflated records of the log block.
     pub(super) fn deflated(&self, outline: &Outline) -> Result<&[u8]> {
         let start = outline.position as usize + outline.skipped + BLOCK_HEADER_LEN;
         let bytes = self.body().get(start..).unwrap_or_default();
@@ -240,7 +243,8 @@ impl Table {
         Ok(bytes)
     }
 
-    /// The update index counts from the first one of the table.
+    /// Converts a decoded ref to an entry. Adds the first update index of the table to the stored
+    /// difference.
     #[inline(always)]
     pub(super) fn entry<'b>(
         &self,
@@ -256,7 +260,7 @@ impl Table {
         }
     }
 
-    /// The error about `fault` in the block at `position`, or that the file was cut short.
+    /// Returns the error for `fault` in the block at `position`, or the error for a truncated file.
     #[cold]
     pub(super) fn fault(&self, position: u64, fault: Fault) -> Error {
         match self.check() {
@@ -267,7 +271,7 @@ impl Table {
         }
     }
 
-    /// Whether what was read was the file's.
+    /// Checks that the bytes read so far are the contents of the file.
     #[inline(always)]
     pub(super) fn check(&self) -> Result<()> {
         match self.view.check() {
@@ -276,7 +280,7 @@ impl Table {
         }
     }
 
-    /// Must be called before something is reported as missing.
+    /// Checks the view. Must be called before a ref is reported as missing.
     pub(super) fn verify_view(&self) -> Result<()> {
         self.view.verify().map_err(|error| self.unreadable(error))
     }

@@ -1,4 +1,4 @@
-//! The values of records, which follow their keys.
+//! Parses the values of records, which follow their keys.
 
 use bstr::BStr;
 use pronto_hash::oid;
@@ -10,7 +10,7 @@ use crate::reftable::varint;
 
 use super::block::{RecordHead, Records};
 
-/// Bytes that are taken from the front; none of it reaches beyond the records.
+/// The rest of the records, consumed from the front with bounds checks.
 struct Input<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -59,13 +59,13 @@ impl<'b> Input<'b> {
     }
 }
 
-/// A value and where it ends.
+/// A parsed value and the offset of its end.
 pub(super) struct Read<T> {
     pub(super) value: T,
     pub(super) end: usize,
 }
 
-/// Returns the end of the value of the record.
+/// Returns the offset of the end of the value of the record.
 #[inline]
 pub(super) fn end(records: &Records<'_>, head: &RecordHead) -> Result<usize, Fault> {
     let end = match records.shape.kind {
@@ -83,10 +83,10 @@ pub(super) fn end(records: &Records<'_>, head: &RecordHead) -> Result<usize, Fau
     Ok(end)
 }
 
-/// A decoded record of a reference.
+/// A decoded ref record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference<'b> {
-    /// Counted from the first update index of the table.
+    /// The update index, as the difference from the first one of the table.
     pub(super) index_delta: u64,
     pub(super) value: RefValue<'b>,
 }
@@ -114,7 +114,7 @@ pub(super) fn reference<'b>(
     })
 }
 
-/// The position of the block that an index record is about.
+/// Returns the position of the child block of an index record.
 pub(super) fn child(records: &Records<'_>, head: &RecordHead) -> Result<Read<u64>, Fault> {
     let mut input = Input::new(records, head);
     let value = input.number()?;
@@ -155,7 +155,7 @@ fn log_entry<'b>(input: &mut Input<'b>) -> Result<LogEntry<'b>, Fault> {
     })
 }
 
-/// The number of positions of an object record, each of which has at least one byte.
+/// Returns the number of positions of an object record. Each position occupies at least one byte.
 fn positions_len(input: &mut Input<'_>, head: &RecordHead) -> Result<u64, Fault> {
     let count = match head.flags {
         0 => input.number()?,
@@ -167,8 +167,8 @@ fn positions_len(input: &mut Input<'_>, head: &RecordHead) -> Result<u64, Fault>
     Ok(count)
 }
 
-/// Returns the positions of the blocks with refs to an object; empty if all blocks must be
-/// examined.
+/// Returns the positions of the ref blocks of an object; an empty list means that all blocks must
+/// be examined.
 pub(super) fn positions(records: &Records<'_>, head: &RecordHead) -> Result<Vec<u64>, Fault> {
     let mut input = Input::new(records, head);
     let count = positions_len(&mut input, head)?;

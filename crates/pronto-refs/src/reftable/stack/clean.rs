@@ -1,4 +1,4 @@
-//! Removes tables that no list names, left by processes that ended early.
+//! Removes unlisted tables, which terminated processes have left.
 
 use pronto_io::error::IoContext;
 
@@ -10,12 +10,12 @@ use crate::reftable::Table;
 use crate::reftable::error::{ErrorKind, Result};
 
 impl Stack {
-    /// Removes the tables that are not in the list and not newer than it. Returns their number.
-    /// Opens each table that is not in the list, with the lock held.
+    /// Removes the tables that are not in the list and whose update indexes are not newer than the
+    /// list. Returns their number. Opens each unlisted table, with the lock held.
     ///
     /// # Errors
-    /// Those of [`begin`](Self::begin) and of reading the directory. Tables that cannot be read
-    /// or removed stay.
+    /// Fails as [`begin`](Self::begin) does, and with `ErrorKind::Io` if the directory cannot be
+    /// read. Tables that cannot be read or removed stay.
     pub fn clean(&self) -> Result<usize> {
         let _lock = ListLock::acquire(self)?;
         let snapshot = self.snapshot()?;

@@ -14,33 +14,33 @@ use crate::reftable::error::{Error, ErrorKind, Result};
 use crate::reftable::record::LogRecord;
 use crate::reftable::{Limits, LogCursor, RefCursor, Table, TableWriter};
 
-/// Which entries of reflogs are dropped when a stack is compacted as a whole.
+/// The reflog entries that are dropped when all tables of a stack are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expiry {
-    /// Entries from before this time, in seconds since 1970.
+    /// Drop entries from before this time, in seconds since 1970.
     pub before: u64,
-    /// Entries with a smaller update index.
+    /// Drop entries whose update index is smaller than this one.
     pub below: u64,
 }
 
 impl Expiry {
     fn expires(&self, record: &LogRecord<'_>) -> bool {
-        // What hides entries of older tables must stay.
+        // Deletion records, which hide entries of older tables, must stay.
         record
             .entry
             .is_some_and(|entry| entry.time < self.before || record.update_index < self.below)
     }
 }
 
-/// Tables that are locked, and what is to become of them.
+/// A set of locked tables that will be merged.
 struct Plan {
     snapshot: Snapshot,
     tables: Range<usize>,
-    /// The newest first.
+    /// The table locks, newest table first.
     locks: Vec<TableLock>,
 }
 
-/// Compacts the stack if that is due and no other process does it.
+/// Compacts the stack if necessary, unless another process compacts it.
 pub(super) fn after_transaction(stack: &Stack) -> Result<()> {
     match stack.auto_compact() {
         Err(error) if is_benign(&error) => Ok(()),
@@ -48,29 +48,30 @@ pub(super) fn after_transaction(stack: &Stack) -> Result<()> {
     }
 }
 
-/// Others compact the stack, or have done so.
+/// Returns whether the error means that another process compacts the stack or has compacted it.
 fn is_benign(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Locked | ErrorKind::Outdated)
 }
 
 impl Stack {
-    /// Whether [`auto_compact`](Self::auto_compact) would merge tables now. Costs as
-    /// [`snapshot`](Self::snapshot).
+    /// Returns whether [`auto_compact`](Self::auto_compact) would merge tables now. Costs the same
+    /// as [`snapshot`](Self::snapshot).
     ///
     /// # Errors
-    /// Those of [`snapshot`](Self::snapshot).
+    /// Fails as [`snapshot`](Self::snapshot) does.
     pub fn needs_compaction(&self) -> Result<bool> {
         Ok(self.due(&self.snapshot()?).is_some())
     }
 
-    /// Merges as many of the newest tables as it takes for each table to be larger than all newer
-    /// ones together. Whether there was anything to merge. Others can read and write meanwhile.
+    /// Merges newest tables until each table is larger than all newer ones together. Returns
+    /// whether tables were merged. Other processes can read and write meanwhile.
     ///
-    /// Averaged over transactions, each record is written again a logarithmic number of times.
+    /// Averaged over transactions, each record is rewritten a logarithmic number of times.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`]: another process writes, or compacts these tables.
-    /// [`ErrorKind::Outdated`]: another process has changed them. Those of reading and writing.
+    /// Fails with [`ErrorKind::Locked`] if another process writes or compacts these tables, with
+    /// [`ErrorKind::Outdated`] if another process has changed them, and if a table cannot be read
+    /// or written.
     pub fn auto_compact(&self) -> Result<bool> {
         if !self.needs_compaction()? {
             return Ok(false);
@@ -79,11 +80,11 @@ impl Stack {
         self.compact(plan, None)
     }
 
-    /// Merges all tables into one, and drops entries of reflogs if there is an `expiry`. Whether
-    /// there was anything to do. Others can read and write meanwhile.
+    /// Merges all tables into one, and drops reflog entries according to `expiry`. Returns whether
+    /// the stack was changed. Other processes can read and write meanwhile.
     ///
     /// # Errors
-    /// As [`auto_compact`](Self::auto_compact).
+    /// Fails as [`auto_compact`](Self::auto_compact) does.
     pub fn compact_all(&self, expiry: Option<&Expiry>) -> Result<bool> {
         let least = if expiry.is_some() { 1 } else { 2 };
         let all = |snapshot: &Snapshot| {
@@ -99,8 +100,8 @@ impl Stack {
         geometry::segment(&weights, self.options.geometric_factor)
     }
 
-    /// Locks the tables that `choose` names, the newest first. With `is_partial`, those that
-    /// are left when a lock is held will do if they are two at least.
+    /// Locks the tables that `choose` selects, newest first. With `is_partial`, if another process
+    /// holds a lock, the tables locked so far are sufficient if there are at least two.
     fn plan(
         &self,
         choose: impl FnOnce(&Snapshot) -> Option<Range<usize>>,
@@ -158,7 +159,7 @@ impl Stack {
             table.keep();
         }
         for name in old {
-            // No process opens it any more, so a failure to remove it is harmless.
+            // No process opens this table any more, so a failure to remove the file is harmless.
             let _ = std::fs::remove_file(self.path_of(&name));
         }
         drop(plan.locks);
@@ -187,13 +188,13 @@ fn limits_of(plan: &Plan) -> Limits {
     all.unwrap_or(Limits { min: 0, max: 0 })
 }
 
-/// Returns the position of `part` in `names`, without a gap.
+/// Returns the range of `part` in `names`, if `part` is contiguous there.
 fn position_of(names: &[TableName], part: &[TableName]) -> Option<usize> {
     names.windows(part.len()).position(|window| window == part)
 }
 
-/// Copies what the tables hold as one. Deletions are needed only while there are older tables, that is,
-/// unless `is_oldest`.
+/// Writes the records of the tables into one table. Deletion records are dropped if `is_oldest`,
+/// because there are no older tables.
 pub(super) fn merge<'t, T: Iterator<Item = &'t Table>, W: Write>(
     tables: impl Fn() -> T,
     is_oldest: bool,

@@ -1,5 +1,5 @@
-//! Stacks whose tables are kept elsewhere than in the directory of a repository, such as in an object
-//! store: the caller keeps the list, and writes tables itself.
+//! Stacks whose tables are stored outside the directory of a repository, such as in an object
+//! store: the caller maintains the list, and writes the tables.
 
 use std::io::Write;
 use std::ops::Range;
@@ -13,19 +13,18 @@ use crate::reftable::error::Result;
 use crate::reftable::{Limits, Table, TableWriter};
 
 impl TableName {
-    /// Returns the name that Git would give a table of `limits`, with `random` as the part that makes it
-    /// unique.
+    /// Returns the name that Git would give a table of `limits`, with `random` as the unique part.
     pub fn with_random(limits: Limits, random: u32) -> TableName {
         TableName::assemble(limits, random)
     }
 }
 
 impl Snapshot {
-    /// Returns a snapshot of the tables `names`, the oldest first. Tables that `old` has are shared;
-    /// `open` supplies the others.
+    /// Returns a snapshot of the tables `names`, oldest first. Tables that `old` contains are
+    /// shared; `open` opens the others.
     ///
     /// # Errors
-    /// Those of `open`.
+    /// Fails with the error of `open`.
     pub fn of<E>(
         names: &[TableName],
         old: &Snapshot,
@@ -48,21 +47,22 @@ impl Snapshot {
         })
     }
 
-    /// Returns which tables have to be merged so that each is larger than all newer ones together,
-    /// `factor` times (0 stands for 2); `None` if that is so.
+    /// Returns the range of tables to merge so that each table is larger than all newer ones
+    /// together, multiplied by `factor` (0 means 2). Returns `None` if no merge is necessary.
     pub fn due(&self, factor: u8) -> Option<Range<usize>> {
         let weights: Vec<u64> = self.tables().map(Table::weight).collect();
         geometry::segment(&weights, factor)
     }
 
-    /// Writes the records of the tables in `range` into one. Deletions are kept unless the range begins
-    /// with the oldest table.
+    /// Writes the records of the tables in `range` as one table. Deletion records are kept unless
+    /// the range begins with the oldest table.
     ///
     /// # Errors
-    /// A table is malformed, or writing fails.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed, and with `ErrorKind::Io` if writing
+    /// fails.
     ///
     /// # Panics
-    /// `range` is not within the tables.
+    /// Panics if `range` is not within the tables.
     pub fn merge_into<W: Write>(
         &self,
         range: Range<usize>,

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-/// The tables to compact, given how much each holds, the oldest first. With a factor of 2, each
-/// table is to hold twice as much as the next; those are merged that do not, with as many older ones
-/// as it takes for the result to fit. `None` if all is well.
+/// Returns the range of tables to compact, given the weights of all tables, oldest first. With a
+/// factor of 2, each table should be twice as large as the next; tables that are not are merged,
+/// together with older tables until the merged table satisfies the condition. Returns `None` if no
+/// merge is necessary.
 pub(super) fn segment(weights: &[u64], factor: u8) -> Option<Range<usize>> {
     let factor = if factor == 0 { 2 } else { u64::from(factor) };
     let is_small = |older: u64, newer: u64| older < newer.saturating_mul(factor);

@@ -1,4 +1,4 @@
-//! `tables.list`: the names of the tables, the oldest first.
+//! The file `tables.list`: the names of the tables, oldest first.
 
 use std::fmt;
 use std::fs::File;
@@ -13,22 +13,22 @@ use pronto_io::untrusted::{self, Links};
 use crate::reftable::Limits;
 use crate::reftable::error::{Error, ErrorKind, Result};
 
-/// The name of the list.
+/// The file name of the list.
 pub(super) const TABLES_LIST: &str = "tables.list";
 
 /// The suffix of the names of tables.
 pub(super) const EXTENSION: &str = ".ref";
 
-/// The largest list that is read: three hundred thousand tables.
+/// The largest list that is read, in bytes: three hundred thousand tables.
 const LARGEST_LIST: u64 = 16 << 20;
 
-/// The name of a table: it lies in the directory of the stack.
+/// The name of a table file in the directory of the stack.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TableName(String);
 
 impl TableName {
-    /// The name `text`, if it is one of letters, digits, `.`, `-` and `_` and begins with a
-    /// letter or a digit.
+    /// Returns the name `text` if it consists of letters, digits, `.`, `-` and `_`, and begins with
+    /// a letter or a digit.
     pub fn new(text: &[u8]) -> Option<TableName> {
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_".contains(byte);
         let is_name = text.first()?.is_ascii_alphanumeric() && text.iter().all(is_plain);
@@ -36,7 +36,7 @@ impl TableName {
         is_name.then(|| TableName(text.to_owned()))
     }
 
-    /// A name that no table has, for a table of `limits`, as Git makes it.
+    /// Returns a new unique name for a table of `limits`, in Git's form.
     pub(super) fn unique(limits: Limits) -> TableName {
         TableName::assemble(limits, random())
     }
@@ -46,12 +46,12 @@ impl TableName {
         TableName(format!("0x{min:012x}-0x{max:012x}-{random:08x}{EXTENSION}"))
     }
 
-    /// The text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether Git finds nothing wrong with the name (`git refs verify`).
+    /// Returns whether `git refs verify` accepts the name.
     pub fn is_usual(&self) -> bool {
         let Some(stem) = ["ref", "log"].iter().find_map(|extension| {
             let stem = self.0.strip_suffix(extension)?;
@@ -79,16 +79,16 @@ pub(super) fn random() -> u32 {
     RandomState::new().hash_one(0) as u32
 }
 
-/// The list, as it was read.
+/// The contents of `tables.list`, as read.
 #[derive(Debug, Default)]
 pub(super) struct List {
     pub(super) names: Vec<TableName>,
-    /// The file, open, with its device and inode; none if there was no list.
+    /// The open file with its device and inode; `None` if there was no list.
     file: Option<(File, u64, u64)>,
 }
 
 impl List {
-    /// Reads the list at `path`; it is empty where there is none.
+    /// Reads the list at `path`; the list is empty if the file does not exist.
     pub(super) fn read(path: &Path) -> Result<List> {
         let file = match untrusted::open(path, Links::Follow) {
             Ok(file) => file,
@@ -123,7 +123,7 @@ impl List {
     }
 }
 
-/// The names in `bytes`, a line each. Empty lines mean nothing.
+/// Parses the names in `bytes`, one on each line. Empty lines are ignored.
 fn parse(bytes: &[u8]) -> Result<Vec<TableName>> {
     let mut names = Vec::new();
     let mut at = 0;
@@ -142,7 +142,7 @@ fn parse(bytes: &[u8]) -> Result<Vec<TableName>> {
     Ok(names)
 }
 
-/// The list of `names` as it is written.
+/// Returns the list of `names` in the format of the file.
 pub(super) fn format<'a>(names: impl IntoIterator<Item = &'a TableName>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! The locks of a stack: that of its list, and those of tables that are compacted.
+//! The locks of a stack: the lock of the list, and the locks of tables under compaction.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::Stack;
 use super::list::{self, TableName};
 use crate::reftable::error::{Error, ErrorKind, Result};
 
-/// The number of table locks whose files are kept open, which shows others that the holder is
-/// alive.
+/// The largest number of table locks whose files are kept open to show other processes that the
+/// holder is alive.
 const MOST_MARKED: usize = 64;
 
-/// The right to replace the list of tables. Dropping it gives the right back.
+/// The lock of the list of tables. Dropping it releases the lock.
 #[derive(Debug)]
 pub(super) struct ListLock(LockFile);
 
@@ -26,7 +26,7 @@ impl ListLock {
         Ok(ListLock(lock))
     }
 
-    /// Makes `names` the list.
+    /// Replaces the list with `names`.
     pub(super) fn commit<'a>(
         mut self,
         stack: &Stack,
@@ -44,14 +44,14 @@ impl ListLock {
     }
 }
 
-/// The right to compact a table. Dropping it gives the right back.
+/// The lock of a table for its compaction. Dropping it releases the lock.
 #[derive(Debug)]
 pub(super) struct TableLock {
     _file: LockFile,
 }
 
 impl TableLock {
-    /// Locks `name`, of which `held` others are held already. Does not wait.
+    /// Locks the table `name`, without waiting; `held` is the number of table locks already held.
     pub(super) fn acquire(stack: &Stack, name: &TableName, held: usize) -> Result<TableLock> {
         let marking = if held < MOST_MARKED {
             Marking::Marked

@@ -1,4 +1,4 @@
-//! Iterates over several tables as one.
+//! Iterates over several tables as one sequence of records.
 
 use std::cmp::Ordering;
 
@@ -44,13 +44,13 @@ impl Source for LogCursor<'_> {
     }
 }
 
-/// Several sources, of which later ones hide records with the same key of earlier ones.
+/// A merge of several sources. Later sources hide records with the same key of earlier ones.
 #[derive(Debug)]
 pub(super) struct Merge<S> {
     sources: Vec<S>,
-    /// Sources that have a record, by its key, with the hiding one first.
+    /// The sources that have a record, ordered by key; of equal keys, the newest source is first.
     order: Vec<usize>,
-    /// Whether the first of them was given out.
+    /// Whether the record of the first source was returned.
     is_used: bool,
 }
 
@@ -78,7 +78,7 @@ impl<S: Source> Merge<S> {
         keys.then(b.cmp(&a))
     }
 
-    /// Advances the source at `at` in the order, and moves it to its new place in the order.
+    /// Advances the source at position `at` of the order, and restores the order.
     #[inline]
     fn step(&mut self, at: usize) -> Result<()> {
         let source = self.order[at];
@@ -97,7 +97,7 @@ impl<S: Source> Merge<S> {
         Ok(())
     }
 
-    /// Goes to the next record that is not hidden, a deletion or not; `false` at the end.
+    /// Moves to the next visible record, which may be a deletion. Returns `false` at the end.
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool> {
         if self.is_used {
@@ -117,7 +117,7 @@ impl<S: Source> Merge<S> {
         Ok(true)
     }
 
-    /// Like [`advance`](Self::advance), past deletions.
+    /// Does the same as [`advance`](Self::advance), and skips deletions.
     #[inline]
     fn advance_to_live(&mut self) -> Result<bool> {
         while self.advance()? {
@@ -128,13 +128,13 @@ impl<S: Source> Merge<S> {
         Ok(false)
     }
 
-    /// The source of the record.
+    /// Returns the source of the current record.
     pub(super) fn current(&self) -> Option<&S> {
         self.order.first().map(|first| &self.sources[*first])
     }
 }
 
-/// References of a snapshot, by name, without those that were deleted.
+/// The refs of a snapshot in order of names, without deleted ones.
 #[derive(Debug)]
 pub struct Refs<'s> {
     merge: Merge<RefCursor<'s>>,
@@ -161,11 +161,11 @@ impl<'s> Refs<'s> {
         })
     }
 
-    /// Returns the next ref, or `None` at the end. Allocates only when a name exceeds its buffer.
+    /// Returns the next ref, or `None` at the end. Allocates only if a name exceeds the buffer.
     ///
     /// # Errors
-    /// A table is malformed.
-    // Not an `Iterator`, because the returned values are borrowed from it.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
+    // Not an `Iterator`, because the returned values borrow from this value.
     #[allow(
         clippy::should_implement_trait,
         reason = "a lending iterator has no other name"
@@ -180,7 +180,7 @@ impl<'s> Refs<'s> {
     }
 }
 
-/// Entries of reflogs of a snapshot, by name and newer ones first, without those that were deleted.
+/// The reflog entries of a snapshot, in order of names and newest first, without deleted ones.
 #[derive(Debug)]
 pub struct Logs<'s> {
     merge: Merge<LogCursor<'s>>,
@@ -217,12 +217,12 @@ impl<'s> Logs<'s> {
         })
     }
 
-    /// Returns the next entry, or `None` at the end. Allocates when it inflates a larger block than
-    /// before.
+    /// Returns the next entry, or `None` at the end. Allocates only if an inflated block is larger
+    /// than all previous ones.
     ///
     /// # Errors
-    /// A table is malformed.
-    // Not an `Iterator`, because the returned values are borrowed from it.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
+    // Not an `Iterator`, because the returned values borrow from this value.
     #[allow(
         clippy::should_implement_trait,
         reason = "a lending iterator has no other name"

@@ -1,4 +1,4 @@
-//! A new table before it is part of a stack.
+//! A new table that is not part of a stack yet.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -15,7 +15,7 @@ use crate::reftable::{Limits, TableWriter};
 /// The size of the write buffer.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// A table that is complete, but has a temporary name. Dropping it removes it.
+/// A complete table with a temporary name. Dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct NewTable {
     path: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct NewTable {
     pub(super) name: TableName,
 }
 
-/// A table that has its name, but is not in the list yet. Dropping it removes it.
+/// A table with its final name that is not in the list yet. Dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct NamedTable {
     guard: Guard,
@@ -34,7 +34,7 @@ pub(super) struct NamedTable {
 pub(super) type Writer = TableWriter<BufWriter<File>>;
 
 impl NewTable {
-    /// Writes a table with what `fill` adds; `None` if that is nothing.
+    /// Writes a table with the records that `fill` adds; `None` if `fill` adds no records.
     pub(super) fn write(
         stack: &Stack,
         limits: Limits,
@@ -62,7 +62,7 @@ impl NewTable {
         Ok(Some(NewTable { path, guard, name }))
     }
 
-    /// Gives the table its name.
+    /// Renames the table to its final name.
     pub(super) fn put_in_place(self, stack: &Stack) -> Result<NamedTable> {
         let path = stack.path_of(&self.name);
         std::fs::rename(&self.path, &path).context(ErrorKind::Io, "cannot create", &path)?;
@@ -76,7 +76,7 @@ impl NewTable {
 }
 
 impl NamedTable {
-    /// The list has the table: it stays.
+    /// Keeps the file, because the list names the table now.
     pub(super) fn keep(self) {
         self.guard.keep();
     }

@@ -12,11 +12,11 @@ use crate::reftable::error::{Error, ErrorKind, Result};
 use crate::reftable::record::{RefEntry, RefRecord};
 use crate::reftable::{Limits, Table};
 
-/// The references and reflogs of a stack at one moment. Cheap to copy, `Send + Sync`; keeps its
-/// tables readable even if they are removed.
+/// The refs and reflogs of a stack at one moment. `Send + Sync` and cheap to copy. Keeps its tables
+/// readable even if their files are removed.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// The oldest first.
+    /// The tables, oldest first.
     pub(super) tables: Arc<[Arc<Member>]>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Member {
 }
 
 impl Snapshot {
-    /// Opens the tables of `list`, but for those that `old` has.
+    /// Opens the tables of `list`, except for those that `old` contains.
     pub(super) fn open(stack: &Stack, list: &List, old: &Snapshot) -> Result<Snapshot> {
         let mut tables = Vec::with_capacity(list.names.len());
         for name in &list.names {
@@ -44,17 +44,17 @@ impl Snapshot {
         })
     }
 
-    /// The tables, the oldest first.
+    /// Returns the tables, oldest first.
     pub fn tables(&self) -> impl DoubleEndedIterator<Item = &Table> + ExactSizeIterator {
         self.tables.iter().map(|member| &member.table)
     }
 
-    /// The names of the tables, the oldest first.
+    /// Returns the names of the tables, oldest first.
     pub fn names(&self) -> impl DoubleEndedIterator<Item = &TableName> + ExactSizeIterator {
         self.tables.iter().map(|member| &member.name)
     }
 
-    /// The update indexes of all tables; `None` if there are none.
+    /// Returns the range of update indexes of all tables; `None` if there are no tables.
     pub fn limits(&self) -> Option<Limits> {
         let limits = self.tables().map(Table::limits);
         limits.reduce(|all, one| Limits {
@@ -63,11 +63,11 @@ impl Snapshot {
         })
     }
 
-    /// Returns the ref `name`. Costs as [`Table::find`] for each table from the newest one to the
-    /// one that has it.
+    /// Returns the ref `name`. Costs the same as [`Table::find`] for each table, from the newest
+    /// one to the table that contains the ref.
     ///
     /// # Errors
-    /// A table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
     pub fn find(&self, name: impl AsRef<[u8]>) -> Result<Option<RefEntry<'_>>> {
         let name = name.as_ref();
         for table in self.tables().rev() {
@@ -78,10 +78,10 @@ impl Snapshot {
         Ok(None)
     }
 
-    /// Returns all refs, by name. Reads the first block of each table.
+    /// Returns all refs in order of names. Reads the first block of each table.
     ///
     /// # Errors
-    /// A table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
     pub fn refs(&self) -> Result<Refs<'_>> {
         self.refs_from("")
     }
@@ -89,7 +89,7 @@ impl Snapshot {
     /// Returns the refs whose names are not less than `start`. Costs a search in each table.
     ///
     /// # Errors
-    /// A table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
     pub fn refs_from(&self, start: impl AsRef<[u8]>) -> Result<Refs<'_>> {
         Refs::new(self.tables(), start.as_ref(), b"")
     }
@@ -97,20 +97,20 @@ impl Snapshot {
     /// Returns the refs whose names begin with `prefix`. Costs a search in each table.
     ///
     /// # Errors
-    /// A table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
     pub fn refs_with_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Refs<'_>> {
         let prefix = prefix.as_ref();
         Refs::new(self.tables(), prefix, prefix)
     }
 
-    /// Calls `visit` for each ref whose object, or whose peeled object, is `id`, until it returns
-    /// to stop. The order is that of names within a table, newer tables first.
+    /// Calls `visit` for each ref whose object or peeled object is `id`, until `visit` breaks.
+    /// Visits newer tables first, and the refs of a table in order of names.
     ///
-    /// Costs as [`Table::find_object`] for each table, and for each reference found in one a
-    /// search in those that are newer.
+    /// Costs the same as [`Table::find_object`] for each table, and for each ref found in a table,
+    /// a search in all newer tables.
     ///
     /// # Errors
-    /// A table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
     pub fn find_object(
         &self,
         id: &oid,
@@ -128,7 +128,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether a table newer than the one at `at` has a record of `name`.
+    /// Returns whether a table newer than the table at `at` has a record of `name`.
     fn is_hidden(&self, name: &[u8], at: usize) -> Result<bool> {
         for table in self.tables().skip(at + 1) {
             if table.find(name)?.is_some() {
@@ -138,32 +138,33 @@ impl Snapshot {
         Ok(false)
     }
 
-    /// Returns all entries of all reflogs: by name, newer ones first.
+    /// Returns all reflog entries in order of ref names, newest first.
     ///
     /// # Errors
-    /// A table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
     pub fn logs(&self) -> Result<Logs<'_>> {
         Logs::all(self.tables())
     }
 
-    /// Returns the reflog of `name`, newer entries first. Inflates one or two blocks in each table
-    /// that has logs, and further ones while it is read.
+    /// Returns the reflog of `name`, newest entry first. Inflates one or two blocks in each table
+    /// that has logs, and further blocks while the caller reads entries.
     ///
     /// # Errors
-    /// A table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
     pub fn log_of(&self, name: impl AsRef<[u8]>) -> Result<Logs<'_>> {
         Logs::of(self.tables(), name.as_ref(), u64::MAX)
     }
 
-    /// Like [`log_of`](Self::log_of), without entries whose update index is greater than `newest`.
+    /// Does the same as [`log_of`](Self::log_of), without entries whose update index is greater
+    /// than `newest`.
     ///
     /// # Errors
-    /// A table is malformed.
+    /// Fails with `ErrorKind::Corrupt` if a table is malformed.
     pub fn log_until(&self, name: impl AsRef<[u8]>, newest: u64) -> Result<Logs<'_>> {
         Logs::of(self.tables(), name.as_ref(), newest)
     }
 
-    /// The update index that the next transaction has.
+    /// Returns the update index of the next transaction.
     pub(super) fn next_update_index(&self) -> Result<u64> {
         match self.limits() {
             None => Ok(1),

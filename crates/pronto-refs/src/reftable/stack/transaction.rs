@@ -9,32 +9,32 @@ use crate::reftable::error::{Error, ErrorKind, Result};
 use crate::reftable::record::{LogRecord, RefRecord};
 use crate::reftable::{Limits, TableWriter};
 
-/// A change of a stack. It holds the lock of the list from the beginning, so what its snapshot
-/// says stays true: compare old values with that. Dropping it changes nothing.
+/// A change of a stack. It holds the lock of the list from the beginning, so its snapshot stays
+/// current: compare old values with this snapshot. Dropping the transaction changes nothing.
 #[derive(Debug)]
 pub struct Transaction<'s> {
     stack: &'s Stack,
     snapshot: Snapshot,
-    /// The tables that are removed, before the lock is released, unless the transaction is
-    /// committed.
+    /// The new tables. Unless the transaction is committed, they are removed before the lock is
+    /// released.
     added: Vec<NamedTable>,
     next_update_index: u64,
     lock: ListLock,
 }
 
-/// Records to be added in one table, in any order.
+/// Records of one new table, in any order.
 #[derive(Clone, Debug)]
 pub struct Additions<'a> {
-    /// The update indexes of the table.
+    /// The range of update indexes of the table.
     pub limits: Limits,
-    /// References, each once.
+    /// The ref records, at most one for each name.
     pub refs: Vec<RefRecord<'a>>,
-    /// Entries of reflogs, each pair of name and update index once.
+    /// The reflog entries, at most one for each pair of name and update index.
     pub logs: Vec<LogRecord<'a>>,
 }
 
 impl Additions<'_> {
-    /// No records yet, for a table of which all have one update index.
+    /// Returns an empty set of records for a table with a single update index.
     pub fn at(update_index: u64) -> Self {
         Additions {
             limits: Limits {
@@ -48,13 +48,13 @@ impl Additions<'_> {
 }
 
 impl Stack {
-    /// Takes the lock of the stack, then reads its content. Three system calls, and those of
-    /// [`snapshot`](Self::snapshot). The directory must exist.
+    /// Takes the lock of the stack, then reads the content of the stack. Costs three system calls
+    /// and those of [`snapshot`](Self::snapshot). The directory must exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] when another process holds the lock for longer than
-    /// [`lock_timeout`](super::StackOptions::lock_timeout); those of
-    /// [`snapshot`](Self::snapshot).
+    /// Fails with [`ErrorKind::Locked`] if another process holds the lock for longer than
+    /// [`lock_timeout`](super::StackOptions::lock_timeout), and as [`snapshot`](Self::snapshot)
+    /// does.
     pub fn begin(&self) -> Result<Transaction<'_>> {
         let lock = ListLock::acquire(self)?;
         let snapshot = self.snapshot()?;
@@ -74,17 +74,17 @@ impl Transaction<'_> {
         &self.snapshot
     }
 
-    /// The least update index that the next table may have.
+    /// Returns the smallest update index that the next table may have.
     pub fn next_update_index(&self) -> u64 {
         self.next_update_index
     }
 
-    /// Writes a table with `additions`, which it sorts. Costs as many bytes as they have, two
-    /// system calls for each 64 KiB, and four more. Nothing at all if there are none.
+    /// Sorts `additions` and writes a table with them. Writes nothing if there are no records.
+    /// Costs as many bytes as the records have, two system calls for each 64 KiB, and four more.
     ///
     /// # Errors
-    /// Those of [`TableWriter::add_ref`] and [`TableWriter::add_log`]; a record is there twice;
-    /// [`ErrorKind::Io`].
+    /// Fails as [`TableWriter::add_ref`] and [`TableWriter::add_log`] do, if a record is contained
+    /// twice, and with [`ErrorKind::Io`] if writing fails.
     pub fn add(&mut self, additions: &mut Additions<'_>) -> Result<()> {
         let Additions { limits, refs, logs } = additions;
         refs.sort_unstable_by_key(|record| record.name);
@@ -98,11 +98,12 @@ impl Transaction<'_> {
         })
     }
 
-    /// Writes a table with what `fill` adds to it, in order. Nothing at all if that is nothing.
+    /// Writes a table with the records that `fill` adds in order. Writes nothing if `fill` adds no
+    /// records.
     ///
     /// # Errors
-    /// Those of `fill`; [`ErrorKind::Record`] if `limits` begin before
-    /// [`next_update_index`](Self::next_update_index); [`ErrorKind::Io`].
+    /// Fails with the error of `fill`, with [`ErrorKind::Record`] if `limits` begin before
+    /// [`next_update_index`](Self::next_update_index), and with [`ErrorKind::Io`] if writing fails.
     pub fn add_table(
         &mut self,
         limits: Limits,
@@ -124,13 +125,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Makes the tables part of the stack, all at once, and compacts it if that is due and no other
-    /// process does it. Costs six system calls without compaction, and those of [`Stack::snapshot`]
-    /// after a change.
+    /// Adds all new tables to the stack atomically. Then compacts the stack if necessary, unless
+    /// another process compacts it. Costs six system calls without compaction, and those of
+    /// [`Stack::snapshot`] after a change.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: nothing was changed. After errors of [`Stack::snapshot`] and of a
-    /// compaction the transaction is complete nevertheless.
+    /// Fails with [`ErrorKind::Io`] if the list cannot be replaced; the stack is unchanged then. If
+    /// [`Stack::snapshot`] or the compaction fails, the error is returned although the transaction
+    /// is committed.
     pub fn commit(self) -> Result<()> {
         let Transaction {
             stack,

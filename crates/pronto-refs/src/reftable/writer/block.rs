@@ -7,18 +7,18 @@ use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind};
 use crate::reftable::reader::common_prefix;
 use crate::reftable::varint;
 
-/// The compression level, as in Git, and the number of bits of a distance.
+/// The compression level, as in Git, and the window size in bits.
 const LEVEL: i32 = 9;
 const WINDOW_BITS: u8 = 15;
 
-/// The most restarts of a block.
+/// The largest number of restarts of a block.
 const MOST_RESTARTS: usize = u16::MAX as usize;
 
-/// The block that is being filled. Its memory is used for one block after the other.
+/// The block under construction. Its memory is reused for the next block.
 pub(super) struct BlockWriter {
     pub(super) kind: BlockKind,
     pub(super) bytes: Vec<u8>,
-    /// The position of its own header.
+    /// The offset of the block header.
     skipped: usize,
     block_size: usize,
     restart_interval: usize,
@@ -43,7 +43,8 @@ impl BlockWriter {
         }
     }
 
-    /// Begins an empty block of `kind` behind `skipped` bytes for something else.
+    /// Begins an empty block of `kind`, after `skipped` bytes that are reserved for the table
+    /// header.
     pub(super) fn begin(&mut self, kind: BlockKind, skipped: usize) {
         self.kind = kind;
         self.skipped = skipped;
@@ -55,7 +56,7 @@ impl BlockWriter {
         self.bytes.extend_from_slice(&[kind.to_byte(), 0, 0, 0]);
     }
 
-    /// Adds a record; `false`, and nothing is changed, if there is no room left.
+    /// Adds a record. Returns `false` and changes nothing if the block is full.
     pub(super) fn add(&mut self, key: &[u8], value: &Value<'_>) -> bool {
         let start = self.bytes.len();
         let is_whole = self.entries.is_multiple_of(self.restart_interval);
@@ -85,7 +86,7 @@ impl BlockWriter {
         true
     }
 
-    /// Completes the block; `None` if it cannot be deflated.
+    /// Completes the block; `None` if the block cannot be deflated.
     pub(super) fn finish(&mut self) -> Option<()> {
         for restart in &self.restarts {
             self.bytes.extend_from_slice(&restart.to_be_bytes()[1..]);
@@ -107,7 +108,7 @@ impl BlockWriter {
             .get_or_insert_with(|| Deflate::new(LEVEL, true, WINDOW_BITS));
         deflate.reset();
         let plain = self.bytes.split_off(start);
-        // More than zlib needs for what does not get shorter.
+        // The capacity is more than zlib needs for incompressible data.
         let most = plain.len() + plain.len() / 8 + 64;
         self.bytes.resize(start + most, 0);
         let status = deflate.compress(&plain, &mut self.bytes[start..], DeflateFlush::Finish);

@@ -1,16 +1,16 @@
-//! Records which blocks contain refs to which objects.
+//! Collects the object section of a table: the ref blocks of each object.
 
 use pronto_hash::oid;
 
 use crate::reftable::reader::common_prefix;
 
-/// The shortest abbreviation of an object id, less one.
+/// The shortest abbreviation of an object id, minus one.
 const SHORTEST_SHARED: usize = 1;
 
-/// Objects and the blocks that name them, in the order in which they were seen.
+/// Object ids and the ref blocks that contain them, in the order of addition.
 #[derive(Debug, Default)]
 pub(super) struct ObjectIndex {
-    /// One id after the other.
+    /// The concatenated object ids.
     ids: Vec<u8>,
     id_len: usize,
     entries: Vec<Entry>,
@@ -18,14 +18,14 @@ pub(super) struct ObjectIndex {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The first bytes of the id, to sort by.
+    /// The first bytes of the id, as a sort key.
     head: u64,
-    /// Which one in the order in which they were seen.
+    /// The position in the order of addition.
     at: usize,
     block: u64,
 }
 
-/// An object and the blocks that name it.
+/// An object id and the ref blocks that contain it.
 pub(super) struct Object<'a> {
     pub(super) id: &'a [u8],
     pub(super) blocks: &'a [u64],
@@ -44,7 +44,7 @@ impl ObjectIndex {
         self.ids.extend_from_slice(bytes);
     }
 
-    /// Sorts by object; the order of the blocks of each stays.
+    /// Sorts by object id; the order of the blocks of each object is kept.
     pub(super) fn sort(&mut self) {
         let (ids, id_len) = (&self.ids, self.id_len);
         let id = |entry: &Entry| &ids[entry.at * id_len..][..id_len];
@@ -60,7 +60,7 @@ impl ObjectIndex {
         &self.ids[entry.at * self.id_len..][..self.id_len]
     }
 
-    /// The length of the shortest abbreviations that tell all objects apart, once sorted.
+    /// Returns the length of the shortest unique abbreviations. Requires sorted ids.
     pub(super) fn shortest_len(&self) -> usize {
         let neighbours = self.entries.windows(2);
         let shared = neighbours.map(|pair| {
@@ -70,7 +70,7 @@ impl ObjectIndex {
         shared.max().unwrap_or(0).max(SHORTEST_SHARED) + 1
     }
 
-    /// Calls `visit` for each object, once sorted.
+    /// Calls `visit` for each object. Requires sorted ids.
     pub(super) fn visit<E>(
         &self,
         mut visit: impl FnMut(Object<'_>) -> Result<(), E>,

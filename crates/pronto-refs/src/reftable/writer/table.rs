@@ -15,24 +15,24 @@ use crate::reftable::format::{BlockKind, Footer, Header, LARGEST_BLOCK, Limits};
 use crate::reftable::record::{LogEntry, LogRecord, RefRecord, RefValue, set_log_key};
 use crate::{BadName, RefNameRef};
 
-/// The most blocks of a section that need no index, aligned and not.
+/// The largest number of blocks of a section without an index: aligned and not aligned.
 const MOST_ALIGNED: usize = 3;
 const MOST_UNALIGNED: usize = 1;
 
-/// Writes one table: first references, sorted by name, then entries of reflogs, sorted by name
-/// and newest first.
+/// Writes one table: first refs, sorted by name, then reflog entries, sorted by name and newest
+/// first.
 ///
-/// The bytes are those of Git for the same records and options, but for what zlib makes of log
-/// blocks. Holds one block, the last key of each block, and until the first log record the
-/// objects that references lead to (56 bytes each for SHA-1).
+/// The bytes are those of Git for the same records and options, except for the compressed bytes of
+/// log blocks. Holds one block and the last key of each block, and until the first log record the
+/// objects to which refs point (56 bytes each for SHA-1).
 pub struct TableWriter<W> {
     sink: W,
     header: Header,
     options: WriteOptions,
     footer: Footer,
-    /// The start of the next block.
+    /// The position of the next block.
     next: u64,
-    /// The number of zeros before it.
+    /// The number of padding bytes before the next block.
     padding: usize,
     block: BlockWriter,
     /// The last key of the section.
@@ -45,7 +45,7 @@ pub struct TableWriter<W> {
     message: BString,
 }
 
-/// A block that an index names.
+/// A block to which an index record points.
 struct Child {
     last_key: Vec<u8>,
     position: u64,
@@ -54,11 +54,11 @@ struct Child {
 /// A finished table.
 #[derive(Debug)]
 pub struct Written<W> {
-    /// The sink to which it was written.
+    /// The sink to which the table was written.
     pub sink: W,
-    /// Whether it has no records.
+    /// Whether the table has no records.
     pub is_empty: bool,
-    /// Its size in bytes.
+    /// The size of the table in bytes.
     pub len: u64,
 }
 
@@ -72,10 +72,10 @@ impl<W> fmt::Debug for TableWriter<W> {
 }
 
 impl<W: Write> TableWriter<W> {
-    /// Begins a table with update indexes within `limits`. Writes a block at a time into `sink`.
+    /// Begins a table with update indexes within `limits`. Writes one block at a time to `sink`.
     ///
     /// # Errors
-    /// [`ErrorKind::Options`] if the size of blocks is out of range.
+    /// Fails with [`ErrorKind::Options`] if the block size is out of range.
     pub fn new(sink: W, kind: Kind, limits: Limits, options: WriteOptions) -> Result<Self> {
         let mut options = options;
         if options.block_size == 0 {
@@ -109,12 +109,13 @@ impl<W: Write> TableWriter<W> {
         })
     }
 
-    /// Adds a reference. Its name must be greater than the one before.
+    /// Adds a ref. Its name must be greater than the previous name.
     ///
     /// # Errors
-    /// [`ErrorKind::Record`]: the name, or the target of a symbolic reference, is not valid (a
-    /// deletion may have any safe name); it is out of order; its update index is out of range; it
-    /// does not fit into a block; or log records came before. [`ErrorKind::Io`] of the sink.
+    /// Fails with [`ErrorKind::Record`] if the name or the target of a symref is invalid (a
+    /// deletion may have any safe name), if the record is out of order, if its update index is out
+    /// of range, if the record does not fit into a block, or if log records have been added before.
+    /// Fails with [`ErrorKind::Io`] if the sink fails.
     pub fn add_ref(&mut self, record: &RefRecord<'_>) -> Result<()> {
         let name = match record.value {
             RefValue::Deletion => RefNameRef::existing(record.name),
@@ -127,7 +128,8 @@ impl<W: Write> TableWriter<W> {
         self.copy_ref(record)
     }
 
-    /// Like [`add_ref`](Self::add_ref), with a name as another table has it.
+    /// Does the same as [`add_ref`](Self::add_ref), with a name from another table, which may be
+    /// invalid.
     pub(in crate::reftable) fn copy_ref(&mut self, record: &RefRecord<'_>) -> Result<()> {
         let limits = self.header.limits;
         if !(limits.min..=limits.max).contains(&record.update_index) {
@@ -151,19 +153,20 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Adds an entry of a reflog. The pair of its name and its update index must be greater than
-    /// the one before, where a smaller update index counts as greater. The message is ended with one newline, as Git
-    /// does it.
+    /// Adds a reflog entry. The pair of name and update index must be greater than the previous
+    /// pair, where a smaller update index counts as greater. As in Git, the message is written with
+    /// one newline at its end.
     ///
     /// # Errors
-    /// Like [`add_ref`](Self::add_ref), but that update indexes may be less than the least one; and
-    /// [`ErrorKind::Record`] if the message has several lines.
+    /// Fails as [`add_ref`](Self::add_ref) does, but accepts update indexes below the range of the
+    /// table. Fails with [`ErrorKind::Record`] if the message has several lines.
     pub fn add_log(&mut self, record: &LogRecord<'_>) -> Result<()> {
         RefNameRef::existing(record.name).map_err(|bad| bad_name(&bad))?;
         self.copy_log(record)
     }
 
-    /// Like [`add_log`](Self::add_log), with a name as another table has it.
+    /// Does the same as [`add_log`](Self::add_log), with a name from another table, which may be
+    /// invalid.
     pub(in crate::reftable) fn copy_log(&mut self, record: &LogRecord<'_>) -> Result<()> {
         if record.update_index > self.header.limits.max && record.entry.is_some() {
             return Err(bad_record("update index is out of range", record.name));
@@ -197,10 +200,10 @@ impl<W: Write> TableWriter<W> {
         outcome
     }
 
-    /// Completes the table: the indexes and the footer. Does not flush the sink.
+    /// Completes the table: writes the indexes and the footer. Does not flush the sink.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] of the sink.
+    /// Fails with [`ErrorKind::Io`] if the sink fails.
     pub fn finish(mut self) -> Result<Written<W>> {
         if self.has_logs {
             self.footer.log_index = self.finish_section()?;
@@ -261,7 +264,7 @@ impl<W: Write> TableWriter<W> {
             has_any = true;
             let key = &object.id[..id_len];
             match self.add(key, &Value::Object(object.blocks)) {
-                // Too many blocks to list: readers must examine all of them.
+                // The object has too many blocks to list; readers must examine all blocks.
                 Err(error) if *error.kind() == ErrorKind::Record => {
                     self.add(key, &Value::Object(&[]))
                 }
@@ -283,8 +286,8 @@ impl<W: Write> TableWriter<W> {
         self.block.begin(kind, skipped);
     }
 
-    /// Completes the last block and writes the levels of the index, the root last. Where the
-    /// root is, or 0 if there is none.
+    /// Completes the last block and writes the levels of the index, the root last. Returns the
+    /// position of the root, or 0 if there is no index.
     fn finish_section(&mut self) -> Result<u64> {
         self.flush_block()?;
         let most = if self.options.is_padded {
@@ -302,7 +305,7 @@ impl<W: Write> TableWriter<W> {
             }
             self.flush_block()?;
             if self.index.len() == children.len() {
-                // A block holds one key only: more levels would not help.
+                // Each block holds only one key, so more levels would not help.
                 break;
             }
         }
@@ -332,7 +335,7 @@ impl<W: Write> TableWriter<W> {
         Err(bad_record("record does not fit into a block", key))
     }
 
-    /// Writes the block, unless it is empty, and leaves an empty one.
+    /// Writes the block, unless it is empty, and begins an empty one.
     fn flush_block(&mut self) -> Result<()> {
         if self.block.entries == 0 {
             return Ok(());
@@ -362,7 +365,7 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Writes the header in front of the first block.
+    /// Writes the table header before the first block.
     fn place_header(&mut self) {
         let mut header = Vec::with_capacity(self.header.len());
         self.header.write(&mut header);

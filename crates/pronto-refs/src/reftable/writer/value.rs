@@ -1,4 +1,4 @@
-//! The value of a record, which follows its key.
+//! Encodes the value of a record, which follows its key.
 
 use pronto_hash::oid;
 
@@ -6,20 +6,20 @@ use crate::reftable::format::BlockKind;
 use crate::reftable::record::{LogEntry, RefValue};
 use crate::reftable::varint;
 
-/// The most positions that the key of an object record counts itself.
+/// The largest number of positions that the key of an object record can count in its flags.
 const MOST_IN_FLAGS: usize = 7;
 
 /// The value of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'a> {
-    /// A reference; its update index counts from the first one of the table.
+    /// A ref; its update index is the difference from the first one of the table.
     Ref {
         index_delta: u64,
         value: RefValue<'a>,
     },
-    /// The positions of blocks, ascending; none at all stands for too many.
+    /// The positions of ref blocks, ascending; an empty list means too many positions to list.
     Object(&'a [u64]),
-    /// The position of a block.
+    /// The position of a child block.
     Index(u64),
     Log(Option<LogEntry<'a>>),
 }
@@ -34,7 +34,7 @@ impl Value<'_> {
         }
     }
 
-    /// The low bits of the second number of a record.
+    /// Returns the flags in the low bits of the second number of a record.
     pub(super) fn flags(&self) -> u8 {
         match self {
             Value::Ref { value, .. } => match value {

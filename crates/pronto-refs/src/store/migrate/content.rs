@@ -12,7 +12,7 @@ use super::super::tables::{
 };
 use super::super::{Broken, Host, LogLine, Reference, References, Target, name};
 
-/// Refs without `refs/` whose names do not end with `_HEAD`.
+/// The root refs whose names do not end with `_HEAD`, apart from `HEAD`.
 const OTHER_ROOTS: [&str; 6] = [
     "AUTO_MERGE",
     "BISECT_EXPECTED_REV",
@@ -22,10 +22,10 @@ const OTHER_ROOTS: [&str; 6] = [
     "NOTES_MERGE_REF",
 ];
 
-/// The refs and reflogs of a repository.
+/// All refs and reflogs of a repository, in memory.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// The refs, those without `refs/` first, sorted otherwise.
+    /// The refs: root refs first, then the others, each group sorted by name.
     pub(super) refs: Vec<Reference>,
     pub(super) logs: Vec<StoredLog>,
 }
@@ -34,15 +34,16 @@ pub(super) struct Content {
 #[derive(Debug)]
 pub(super) struct StoredLog {
     pub(super) name: BString,
-    /// The oldest one first.
+    /// The entries, oldest first.
     pub(super) entries: Vec<StoredEntry>,
 }
 
 impl Content {
-    /// Reads the refs, and the reflogs if `with_logs`.
+    /// Reads all refs, and all reflogs if `with_logs`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for broken refs; a file cannot be read.
+    /// Fails with [`ErrorKind::Unsupported`] if a ref is broken, and with [`ErrorKind::Io`] if a
+    /// file cannot be read.
     pub(super) fn read(host: &dyn Host, with_logs: bool) -> Result<Content> {
         let refs = host.refs();
         let mut content = Content {
@@ -72,7 +73,7 @@ impl Content {
         })?;
         for found in &mut content.refs {
             if let (Target::Object(id), None) = (&found.target, found.peeled) {
-                // A ref may lead to a missing object.
+                // The ref may point to a missing object, so an error is ignored.
                 found.peeled = host.peel_tag(*id).ok().flatten();
             }
         }
@@ -87,13 +88,13 @@ impl Content {
     }
 }
 
-/// The error for a ref that git must treat.
+/// Returns the error for a ref that this migration does not support.
 pub(super) fn cannot_migrate(name: &BStr) -> Error {
     let message = format!("a migration of reference '{name}'");
     Error::new(ErrorKind::Unsupported, message)
 }
 
-/// Returns the sorted names of the files of pseudo-refs and `HEAD`.
+/// Returns the sorted names of the files of root refs, including `HEAD`.
 pub(super) fn root_names(refs: &References) -> Result<Vec<BString>> {
     let directory = &refs.common_dir;
     let failed = "cannot read directory";
@@ -185,7 +186,7 @@ fn logs_in_files(refs: &References) -> Result<Vec<StoredLog>> {
     Ok(logs)
 }
 
-/// The entry of a line; `None` if reftables cannot hold it.
+/// Converts a line of a reflog file to an entry; `None` if reftables cannot store the line.
 fn entry_of(line: &LogLine<'_>) -> Option<StoredEntry> {
     let seconds = u64::try_from(line.seconds).ok()?;
     let who = format!("{} {seconds} {}", line.who.to_str().ok()?, line.zone);
@@ -196,7 +197,7 @@ fn entry_of(line: &LogLine<'_>) -> Option<StoredEntry> {
     Some(StoredEntry::new(0, &change, &who, line.message))
 }
 
-/// Returns the sorted names of all files below `logs`.
+/// Returns the sorted names of all files below `logs/`.
 fn names_of_log_files(refs: &References) -> Result<Vec<BString>> {
     let top = refs.common_dir.join("logs");
     let failed = "cannot read directory";

@@ -1,4 +1,4 @@
-//! The new storage: its files beside the old ones, and putting them in place.
+//! Writes the files of the new storage beside the old ones, and moves them to their final paths.
 
 use std::fs;
 use std::hash::BuildHasher;
@@ -20,7 +20,7 @@ use super::super::{Host, References, Target};
 use super::content::{Content, root_names};
 use crate::reftable::{Additions, Limits, LogRecord, RefRecord, RefValue, Stack};
 
-/// The directory in which the new storage is written.
+/// The temporary directory in which the new storage is written.
 #[derive(Debug)]
 pub(super) struct NewStorage {
     directory: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct NewStorage {
 }
 
 impl NewStorage {
-    /// Creates the directory, which is removed unless it is [kept](Self::keep).
+    /// Creates the directory, which is removed on drop unless it is [kept](Self::keep).
     pub(super) fn create(refs: &References) -> Result<NewStorage> {
         let number = std::hash::RandomState::new().hash_one(0) & 0x00ff_ffff;
         let directory = refs.common_dir.join(format!("ref_migration.{number:06x}"));
@@ -42,7 +42,7 @@ impl NewStorage {
         Ok(NewStorage { directory, guard })
     }
 
-    /// Leaves the directory, and returns its path.
+    /// Keeps the directory and returns its path.
     pub(super) fn keep(self) -> PathBuf {
         self.guard.keep();
         self.directory
@@ -52,7 +52,8 @@ impl NewStorage {
     pub(super) fn write_tables(&self, host: &dyn Host, content: &Content) -> Result<()> {
         tables::prepare(&self.directory)?;
         self.write(host, Path::new("HEAD"), HEAD_STUB)?;
-        // Only the environment could turn off compaction, which one table does not need.
+        // The environment is empty, because it could only turn off compaction, which a single table
+        // does not need.
         let options = tables::options(host.config(), &Environment::default())?;
         let directory = self.directory.join(tables::DIRECTORY);
         let stack = Stack::open(directory, host.refs().object_hash, options);
@@ -75,7 +76,7 @@ impl NewStorage {
             let name = log.name.as_bstr();
             log.entries.iter().map(move |entry| (name, entry))
         });
-        // Each entry has its own index, so that they keep their order.
+        // Each entry has its own update index, so that the entries keep their order.
         additions.logs = (first..)
             .zip(entries)
             .map(|(update_index, (name, entry))| LogRecord {
@@ -96,7 +97,7 @@ impl NewStorage {
         transaction.commit().map_err(from_tables)
     }
 
-    /// Writes `packed-refs`, the files of symbolic refs and pseudo-refs, and reflogs.
+    /// Writes `packed-refs`, the files of symrefs and root refs, and reflogs.
     pub(super) fn write_files(&self, host: &dyn Host, content: &Content) -> Result<()> {
         for name in ["refs/heads", "refs/tags"] {
             let directory = self.directory.join(name);
@@ -138,14 +139,14 @@ impl NewStorage {
         written.context(ErrorKind::Io, failed, &file)
     }
 
-    /// Moves the tables to their place, where nothing reads them yet.
+    /// Moves the tables to their final directory, which no process reads yet.
     pub(super) fn place_tables(&self, refs: &References) -> Result<()> {
         remove(&refs.common_dir.join(tables::DIRECTORY))?;
         self.put(refs, tables::DIRECTORY)
     }
 
-    /// Replaces the files of refs, which nothing reads any more, by those of a repository with
-    /// reftables.
+    /// Replaces the files of refs, which no process reads any more, with the placeholder files of a
+    /// repository with reftables.
     pub(super) fn replace_files(&self, refs: &References, content: &Content) -> Result<()> {
         self.put(refs, "HEAD")?;
         remove(&refs.common_dir.join("packed-refs"))?;
@@ -154,13 +155,13 @@ impl NewStorage {
             remove(&refs.common_dir.join(path::borrow(name)))?;
         }
         remove(&refs.common_dir.join("logs"))?;
-        // The directory stays, because without it there is no repository.
+        // The directory `refs` stays, because Git does not recognise a repository without it.
         remove_below(&refs.common_dir.join("refs"))?;
         self.put(refs, "refs/heads")
     }
 
-    /// Moves the files of refs and reflogs to their place, where nothing reads them yet but `HEAD`,
-    /// whose content does not matter.
+    /// Moves the files of refs and reflogs to their final paths. No process reads them yet, except
+    /// for `HEAD`, whose content does not matter.
     pub(super) fn place_files(&self, refs: &References) -> Result<()> {
         for name in root_names(refs)?.iter().filter(|name| *name != "HEAD") {
             remove(&refs.common_dir.join(path::borrow(name.as_bstr())))?;
@@ -184,7 +185,7 @@ impl NewStorage {
     }
 }
 
-/// Removes a file, or a directory with all that is in it, if it is there.
+/// Removes a file or a directory tree. A missing path is not an error.
 pub(super) fn remove(path: &Path) -> Result<()> {
     let removed = match path.symlink_metadata() {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -202,7 +203,7 @@ fn remove_below(directory: &Path) -> Result<()> {
     names.try_for_each(|name| remove(&directory.join(name)))
 }
 
-/// Returns the names in `directory`.
+/// Returns the names of the entries of `directory`.
 fn names_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let failed = "cannot read directory";
     let entries = fs::read_dir(directory).context(ErrorKind::Io, failed, directory)?;

@@ -1,4 +1,4 @@
-//! Iterates over the refs of the tables below a prefix, in order of their names.
+//! Iterates over the refs in reftables below a prefix, in order of names.
 
 use std::ops::ControlFlow;
 
@@ -13,12 +13,12 @@ use crate::reftable::RefRecord;
 /// A per-worktree ref.
 struct Own {
     name: BString,
-    /// The value; `None` if it is broken.
+    /// The value of the ref; `None` if the ref is broken.
     target: Option<Target>,
 }
 
 impl References {
-    /// Calls `visit` for the refs below `refs/` whose names start with `prefix`.
+    /// Calls `visit` for each ref below `refs/` whose name starts with `prefix`.
     pub(in super::super) fn for_each_in_tables(
         &self,
         tables: &Tables,
@@ -104,7 +104,7 @@ impl References {
     }
 }
 
-/// The per-worktree refs of a linked worktree.
+/// Returns the per-worktree refs of a linked worktree.
 fn own_references(tables: &Tables, prefix: &BStr) -> Result<Vec<Own>> {
     let mut found = Vec::new();
     if !tables.is_linked() {

@@ -10,11 +10,11 @@ use super::super::{Log, RefNameRef, References, clean_message};
 use super::{Tables, from_tables};
 use crate::reftable::{LogEntry, Snapshot};
 
-/// Half the default block size.
+/// The length to which messages are truncated: half the default block size.
 const LONGEST_MESSAGE_BYTES: usize = 2048;
 
 impl References {
-    /// Whether the ref has a reflog in the tables.
+    /// Returns whether the ref has a reflog in the tables.
     pub(in super::super) fn has_log_in_tables(
         &self,
         tables: &Tables,
@@ -26,7 +26,8 @@ impl References {
         Ok(entries.next().map_err(from_tables)?.is_some())
     }
 
-    /// The reflog of the ref in the format of a file, if it has one.
+    /// Returns the reflog of the ref in the format of a reflog file; `None` if the ref has no
+    /// reflog.
     pub(in super::super) fn log_in_tables(
         &self,
         tables: &Tables,
@@ -41,23 +42,23 @@ impl References {
     }
 }
 
-/// The values of a reference before and after a change.
+/// The values of a ref before and after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Before; null if there was none.
+    /// The old value; the null id if the ref did not exist.
     pub old: ObjectId,
-    /// After; null if there is none.
+    /// The new value; the null id if the ref is deleted.
     pub new: ObjectId,
 }
 
-/// An entry of a reflog, independent of its table.
+/// An entry of a reflog, copied from its table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEntry {
-    /// The update index of the transaction that wrote it.
+    /// The update index of the transaction that wrote the entry.
     pub update_index: u64,
-    /// The value before.
+    /// The value of the ref before the change.
     pub old: ObjectId,
-    /// The value after.
+    /// The value of the ref after the change.
     pub new: ObjectId,
     name: BString,
     email: BString,
@@ -80,7 +81,7 @@ impl StoredEntry {
         }
     }
 
-    /// An entry that marks an existing reflog without entries.
+    /// Returns the entry that marks an existing reflog without entries.
     pub fn marker(update_index: u64, hash: Kind) -> StoredEntry {
         StoredEntry {
             update_index,
@@ -94,7 +95,7 @@ impl StoredEntry {
         }
     }
 
-    /// A new entry; `who` is the committer and the time in the format of a reflog line.
+    /// Returns a new entry; `who` is the committer and the time in the format of a reflog line.
     pub fn new(update_index: u64, change: &Change, who: &str, why: &BStr) -> Self {
         let mut message = clean_message(why);
         // Git truncates messages to this length as well, because longer ones may not fit into a
@@ -111,18 +112,18 @@ impl StoredEntry {
             name: name.into(),
             email: email.into(),
             time: time.parse().unwrap_or(0),
-            // The decimal number is what is stored: `-0830` is -830.
+            // The stored number is the decimal number: `-0830` is -830.
             time_zone: zone.parse().unwrap_or(0),
             message,
         }
     }
 
-    /// Whether the entry only marks an existing reflog.
+    /// Returns whether the entry only marks an existing reflog.
     pub fn is_marker(&self) -> bool {
         self.old.is_null() && self.new.is_null()
     }
 
-    /// The entry as it is written.
+    /// Returns the entry as a record to be written.
     pub fn as_entry(&self) -> LogEntry<'_> {
         LogEntry {
             old: &self.old,
@@ -135,7 +136,7 @@ impl StoredEntry {
         }
     }
 
-    /// The line of the entry in the format of a file.
+    /// Returns the entry as a line of a reflog file.
     pub fn line(&self) -> Vec<u8> {
         let (old, new) = (&self.old, &self.new);
         let (time, zone) = (self.time, self.time_zone);
@@ -154,10 +155,10 @@ impl StoredEntry {
     }
 }
 
-/// Returns the log of the ref `name`, the oldest entry first.
+/// Returns the reflog of ref `name`, oldest entry first.
 ///
 /// # Errors
-/// A table is malformed.
+/// Fails with `ErrorKind::Reference` if a table is malformed.
 pub fn entries_of(snapshot: &Snapshot, name: &BStr) -> Result<Vec<StoredEntry>> {
     let mut records = snapshot.log_of(name).map_err(from_tables)?;
     let mut entries = Vec::new();
@@ -170,11 +171,11 @@ pub fn entries_of(snapshot: &Snapshot, name: &BStr) -> Result<Vec<StoredEntry>> 
     Ok(entries)
 }
 
-/// Calls `visit` with the name of the ref and each id of every entry in the reflogs of the stack below
+/// Calls `visit` with the ref name and each object id of every reflog entry in the stack in
 /// `directory`.
 ///
 /// # Errors
-/// A table cannot be read or is malformed, or `visit` failed.
+/// Fails if a table cannot be read or is malformed, or if `visit` fails.
 pub fn log_ids(
     tables: &Tables,
     directory: &Path,
@@ -191,10 +192,10 @@ pub fn log_ids(
     Ok(())
 }
 
-/// Returns the sorted names of the refs with a reflog in the stack below `directory`.
+/// Returns the sorted names of the refs that have a reflog in the stack in `directory`.
 ///
 /// # Errors
-/// A table cannot be read or is malformed.
+/// Fails if a table cannot be read or is malformed.
 pub fn logged_names(tables: &Tables, directory: &Path) -> Result<Vec<BString>> {
     let mut names: Vec<BString> = Vec::new();
     log_ids(tables, directory, |name, _| {

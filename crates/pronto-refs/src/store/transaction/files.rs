@@ -8,14 +8,15 @@ use super::{Change, Step, rename};
 use pronto_config::lock::Lock;
 use pronto_config::{Error, ErrorKind, Result};
 
-/// The old and the new id for the reflog; `None` if the step is not logged.
+/// Returns the old and the new id for the reflog entry; `None` if the step is not logged.
 pub(super) fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
     let null = repository.refs().object_hash().null();
     let new = match &step.change {
         Change::Set(Target::Object(id)) => *id,
-        // As in Git, the log of `HEAD` does not tell which object its branch now leads to.
+        // As in Git, the entry in the reflog of `HEAD` does not record the object to which the new
+        // branch points.
         Change::Set(Target::Symbolic(_)) if step.only_log => null,
-        // What leads to a broken reference, or to itself, leads to no object.
+        // A symref to a broken ref, or to itself, resolves to no object.
         Change::Set(Target::Symbolic(target)) => repository.refs().id_of(target).ok()??,
         Change::Delete if step.only_log => null,
         Change::Delete | Change::Verify => return None,
@@ -65,7 +66,7 @@ pub(super) fn write_log(
     })
 }
 
-/// Gives the ref `name` the value in its lock file.
+/// Renames the lock file of the ref `name` to the file of the ref.
 pub(super) fn move_into_place(lock: Lock, name: &BStr) -> Result<()> {
     if lock.target().is_dir() {
         log::remove_empty_directories(lock.target());
@@ -81,8 +82,8 @@ pub(super) fn move_into_place(lock: Lock, name: &BStr) -> Result<()> {
     })
 }
 
-/// Removes the directories that held a removed reference, or its log, as far as they are empty
-/// now; those two components deep stay.
+/// Removes the parent directories of a removed ref or reflog if they are empty. The first two
+/// components of the name stay.
 pub(in super::super) fn remove_empty_parents(refs: &References, name: RefNameRef<'_>, logs: bool) {
     let file = if logs {
         refs.log_path(name)

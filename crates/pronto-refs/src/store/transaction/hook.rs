@@ -1,4 +1,4 @@
-//! The hook `reference-transaction`.
+//! Runs the hook `reference-transaction`.
 
 use bstr::{BStr, ByteVec};
 
@@ -7,18 +7,19 @@ use super::super::Target;
 use super::{Change, Edit, Expected};
 use pronto_config::{Error, ErrorKind, Result};
 
-/// A line of the hook's input, for one reference.
+/// A line of the standard input of the hook, for one ref.
 #[derive(Debug)]
 pub(in super::super) struct Line<'a> {
-    /// The expected old value: an id, or `ref:` and a name. `None` if any value is accepted.
+    /// The expected old value: an object id, or `ref:` and a ref name. `None` if any value is
+    /// accepted.
     pub(in super::super) old: Option<String>,
-    /// The value afterwards, in the same form; `None` if the reference is deleted.
+    /// The new value in the same form as the old one; `None` if the ref is deleted.
     pub(in super::super) new: Option<String>,
-    /// Its full name.
+    /// The full name of the ref.
     pub(in super::super) name: &'a BStr,
 }
 
-/// Runs the hook with `state` and a line for each reference; its exit code.
+/// Runs the hook with `state` and one line for each ref. Returns the exit code of the hook.
 pub(in super::super) fn run<'a>(
     repository: &dyn Host,
     state: &str,
@@ -37,13 +38,13 @@ pub(in super::super) fn run<'a>(
     repository.run_hook(state, input)
 }
 
-/// The error for a hook that refused in the phase `state`.
+/// Returns the error for a hook that refused in the state `state`.
 pub(in super::super) fn refused(state: &str) -> Error {
     let message = format!("in '{state}' phase, update aborted by the reference-transaction hook");
     Error::new(ErrorKind::Hook, message)
 }
 
-/// Returns the line of the hook's input for `edit`.
+/// Returns the line of the hook's standard input for `edit`.
 pub(super) fn line_of(edit: &Edit) -> Line<'_> {
     let symbolic = |target: &BStr| format!("ref:{target}");
     let old = match &edit.expected {

@@ -1,4 +1,4 @@
-//! Writes the first refs of a new repository, all at once.
+//! Writes the initial refs of a new repository to `packed-refs`.
 
 use std::collections::BTreeMap;
 

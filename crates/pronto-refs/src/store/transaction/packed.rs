@@ -1,4 +1,4 @@
-//! Removes refs from `packed-refs`.
+//! Deletes refs from `packed-refs`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,19 +11,20 @@ use super::super::packed_file::{PackedLock, Text};
 use super::hook::{self, Line};
 use pronto_config::Result;
 
-/// The removal of refs from `packed-refs`, prepared. As in Git, the hook is asked about it as about a
-/// transaction, besides the one that deletes the refs.
+/// A prepared deletion of refs from `packed-refs`. As in Git, the hook runs for this deletion as
+/// for a transaction of its own, besides the transaction that deletes the refs.
 #[derive(Debug)]
 pub(super) struct Removal {
     lock: PackedLock,
     /// The full names of the refs.
     names: Vec<BString>,
-    /// Whether one of them is in the file.
+    /// Whether at least one of the refs is in `packed-refs`.
     is_needed: bool,
 }
 
-/// Locks the file if a ref may have to be removed, so that no process packs it meanwhile, and
-/// writes the rest. Asks the hook, or tells it that there is nothing to do.
+/// Locks `packed-refs` if a ref may be in the file, so that no process packs the ref meanwhile, and
+/// writes the remaining refs to a new file. Runs the hook with `prepared`, or with `aborted` if no
+/// ref is in the file.
 pub(super) fn prepare(repository: &dyn Host, names: Vec<BString>) -> Result<Option<Removal>> {
     if names.is_empty() {
         return Ok(None);
@@ -64,12 +65,13 @@ pub(super) fn prepare(repository: &dyn Host, names: Vec<BString>) -> Result<Opti
 }
 
 impl Removal {
-    /// Gives the new file its name.
+    /// Replaces `packed-refs` with the new file.
     pub(super) fn put_in_place(&mut self) -> Result<()> {
         self.lock.put_in_place()
     }
 
-    /// Releases the lock, and tells the hook what has become of the removal: `committed` or `aborted`.
+    /// Releases the lock, and runs the hook with the final `state` of the deletion: `committed` or
+    /// `aborted`.
     pub(super) fn end(self, repository: &dyn Host, state: &str) -> Result<()> {
         drop(self.lock);
         if self.is_needed {
@@ -78,7 +80,7 @@ impl Removal {
         Ok(())
     }
 
-    /// Asks the hook, which may refuse.
+    /// Runs the hook with `state`, and fails if the hook refuses.
     fn ask(&self, repository: &dyn Host, state: &str) -> Result<()> {
         if tell(repository, state, &self.names)?.is_some_and(|code| code != 0) {
             tell(repository, "aborted", &self.names)?;
@@ -88,7 +90,7 @@ impl Removal {
     }
 }
 
-/// Runs the hook with `state` for refs that are deleted; its exit code.
+/// Runs the hook with `state` for the deleted refs. Returns the exit code of the hook.
 fn tell(repository: &dyn Host, state: &str, names: &[BString]) -> Result<Option<i32>> {
     if !repository.has_hook() {
         return Ok(None);

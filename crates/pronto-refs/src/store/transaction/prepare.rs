@@ -1,4 +1,4 @@
-//! The first half of a transaction: locks, comparisons, new values.
+//! Prepares a transaction: takes locks, compares old values, and writes new values.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -16,12 +16,13 @@ use pronto_config::durability::Component;
 use pronto_config::lock::{Lock, Marking};
 use pronto_config::{Error, ErrorKind, Result};
 
-/// The largest number of locks in one transaction that are marked with their living holder.
+/// The largest number of locks of one transaction that are marked with their holder.
 const MOST_MARKED: usize = 64;
-/// The largest number of symbolic references that an edit follows.
+/// The longest chain of symrefs that an edit follows.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
 
-/// Prepares all of `edits`. With `refusals`, those that cannot be made are left out and put there.
+/// Prepares all of `edits`. With `refusals`, edits that cannot be made are skipped and added to
+/// `refusals`.
 pub(super) fn prepare<'r>(
     repository: &'r dyn Host,
     edits: Vec<Edit>,
@@ -60,7 +61,7 @@ pub(super) fn prepare<'r>(
         let added = preparation.add(&edit);
         match (added, &mut refusals) {
             (Ok(None), _) => kept.push(edit),
-            // From now on the hook gets the name of the ref that a symbolic one leads to.
+            // From here on, the hook gets the name of the ref to which the symref points.
             (Ok(Some(name)), _) => followed.push(Edit { name, ..edit }),
             (Err(error), None) => return Err(error),
             (Err(error), Some(refusals)) => refusals.push(preparation.refuse(&edit, error)?),
@@ -83,7 +84,7 @@ pub(super) fn prepare<'r>(
     })
 }
 
-/// All names, checked: each may be changed once.
+/// Checks the names of all edits, and that no ref is changed twice. Returns the names.
 pub(super) fn check_names(edits: &[Edit]) -> Result<BTreeSet<BString>> {
     let mut names = BTreeSet::new();
     for edit in edits {
@@ -96,7 +97,7 @@ pub(super) fn check_names(edits: &[Edit]) -> Result<BTreeSet<BString>> {
     Ok(names)
 }
 
-/// The name of the reference that `edit` is about.
+/// Returns the valid name of the ref of `edit`.
 fn checked_name(edit: &Edit) -> Result<RefNameRef<'_>, BadName> {
     let name = edit.name.as_bstr();
     match edit.change {
@@ -110,22 +111,22 @@ struct Preparation<'r> {
     /// The locked reftable stacks.
     stacks: Option<Stacks<'r>>,
     patience: Duration,
-    /// The reference that `HEAD` leads to.
+    /// The branch to which `HEAD` points.
     head: Option<BString>,
     names: BTreeSet<BString>,
-    /// Directories of which it is known that no reference has their name.
+    /// Directories that are known not to conflict with a ref name.
     free_directories: HashSet<BString>,
     steps: Vec<Step>,
 }
 
-/// The value of a reference, read under its lock.
+/// The value of a ref, read under its lock.
 struct Current {
     contents: Option<Contents>,
     is_loose: bool,
 }
 
 impl Preparation<'_> {
-    /// Returns why `edit` alone cannot be made, which failed with `error`.
+    /// Returns the reason why `edit` alone failed with `error`.
     fn refuse(&mut self, edit: &Edit, error: Error) -> Result<Refusal> {
         let reason = match (error.kind(), &edit.expected) {
             (ErrorKind::NameConflict, _) => Reason::NameConflict,
@@ -154,13 +155,13 @@ impl Preparation<'_> {
         })
     }
 
-    /// Adds `edit`, or nothing. Returns the name of the ref to which it leads if it follows a symbolic
-    /// one.
+    /// Adds the steps of `edit`, or no step on an error. If the edit follows a symref, returns the
+    /// name of the ref to which it points.
     fn add(&mut self, edit: &Edit) -> Result<Option<BString>> {
         let before = self.steps.len();
         let added = self.add_steps(edit);
         if added.is_err() {
-            // Their locks go with them.
+            // Removing the steps also releases their locks.
             self.steps.truncate(before);
         }
         added
@@ -203,7 +204,7 @@ impl Preparation<'_> {
             done.old = old;
             done.is_loose = current.is_loose;
             self.write(&mut done, &current)?;
-            // As in Git, also if the branch has the new value already.
+            // As in Git, an entry is written even if the branch already has the new value.
             let is_logged = edit.change != Change::Verify;
             self.steps.push(done);
             if is_logged && !through_head && self.head.as_ref().is_some_and(|head| name == *head) {
@@ -214,7 +215,7 @@ impl Preparation<'_> {
         Err(cannot_lock(edit, "too many levels of symbolic references"))
     }
 
-    /// The branch that `HEAD` is on changes: so does the log of `HEAD`.
+    /// Adds an entry to the reflog of `HEAD` if the branch of `HEAD` changes.
     fn add_head(&mut self, edit: &Edit, old: Option<ObjectId>) -> Result<()> {
         if self.names.contains(b"HEAD".as_bstr()) {
             let message = format!(
@@ -234,7 +235,7 @@ impl Preparation<'_> {
         Ok(())
     }
 
-    /// Locks the ref, unless its reftable stack is locked, and reads it.
+    /// Locks the ref, unless its reftable stack is locked already, and reads its value.
     fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Option<Lock>, Current)> {
         let refs = self.repository.refs();
         if let (Some(stacks), Some(tables)) = (&mut self.stacks, refs.tables())
@@ -244,7 +245,7 @@ impl Preparation<'_> {
             return Ok((None, Current { contents, is_loose }));
         }
         let file = refs.file_of(name);
-        // Each marked lock keeps a descriptor open.
+        // Each marked lock keeps a file descriptor open.
         let marking = match self.steps.len() < MOST_MARKED {
             true => Marking::Marked,
             false => Marking::Plain,
@@ -280,7 +281,7 @@ impl Preparation<'_> {
         Ok((Some(lock), Current { contents, is_loose }))
     }
 
-    /// The object that the reference leads to before the change.
+    /// Returns the object to which the ref resolves before the change.
     fn old_value(&self, edit: &Edit, current: &Current) -> Result<Option<ObjectId>> {
         match &current.contents {
             None | Some(Contents::DanglingLink) => Ok(None),
@@ -315,12 +316,12 @@ impl Preparation<'_> {
         Ok(())
     }
 
-    /// No reference may have the name of a directory on the way to `name`, or a name below it.
+    /// Checks that no ref has the name of a parent directory of `name`, or a name below `name`.
     fn check_available(&mut self, name: &BStr) -> Result<()> {
         let refs = self.repository.refs();
         let fail = |message| Err(Error::new(ErrorKind::NameConflict, message));
         if !name.starts_with(b"refs/") {
-            // No ref is below it, but a directory may be in its place.
+            // No ref is below `name`, but a directory may exist at the path of the file.
             let place = RefNameRef::existing(name).map_err(bad_name)?;
             let file = refs.file_of(place);
             return match self.stacks.is_none() && is_blocked(&file) {
@@ -377,7 +378,7 @@ fn step(edit: &Edit, name: RefName, lock: Option<Lock>, only_log: bool) -> Step 
     }
 }
 
-/// Returns whether a directory with files is in the place of `file`. Empty ones are removed.
+/// Returns whether `file` is a directory that contains files. Empty directories are removed.
 fn is_blocked(file: &std::path::Path) -> bool {
     if file.is_dir() {
         log::remove_empty_directories(file);
@@ -397,7 +398,7 @@ fn cannot_lock(edit: &Edit, reason: &str) -> Error {
     Error::new(ErrorKind::Reference, message)
 }
 
-/// The error for an edit whose name conflicts with another, as `error` says.
+/// Returns the error for an edit whose name conflicts with another ref; `error` names the conflict.
 fn conflicting(edit: &Edit, error: &Error) -> Error {
     let kind = match error.kind() {
         ErrorKind::NameConflict => ErrorKind::NameConflict,

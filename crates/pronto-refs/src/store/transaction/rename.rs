@@ -1,4 +1,5 @@
-//! Renaming refs within a transaction: the old ref goes, the new one takes over its reflog.
+//! Renames refs within a transaction: the old ref is deleted, and the new ref takes over its
+//! reflog.
 
 use bstr::{BString, ByteSlice};
 
@@ -10,15 +11,15 @@ use pronto_config::Result;
 /// A ref to be renamed.
 #[derive(Clone, Debug)]
 pub struct Rename {
-    /// Its full name.
+    /// The old full name of the ref.
     pub from: BString,
-    /// Its new name, which no ref may have.
+    /// The new full name of the ref, which must not exist.
     pub to: BString,
-    /// The target that it must have.
+    /// The target that the ref must have before the renaming.
     pub current: Target,
-    /// The target that it gets.
+    /// The target of the ref after the renaming.
     pub target: Target,
-    /// The message of the entry that is added to its reflog, if it has one.
+    /// The message of the entry that is added to the reflog, if the ref has a reflog.
     pub message: BString,
 }
 
@@ -43,7 +44,7 @@ impl Transaction<'_> {
     }
 }
 
-/// The ids in the entry that records the renaming: a symbolic ref has none.
+/// Returns the ids in the entry that records the renaming: the null ids for a symref.
 fn ids(repository: &dyn Host, step: &Step) -> LogIds {
     let id = match &step.change {
         Change::Set(Target::Object(id)) => *id,
@@ -52,7 +53,7 @@ fn ids(repository: &dyn Host, step: &Step) -> LogIds {
     LogIds { old: id, new: id }
 }
 
-/// Gives the renamed ref of `step` the reflog that it had, as a file, and adds an entry.
+/// Moves the reflog of the renamed ref of `step`, as a file, and appends an entry.
 pub(super) fn move_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Result<()> {
     let refs = repository.refs();
     let Some(from) = &step.log_from else {
@@ -74,8 +75,8 @@ pub(super) fn move_log(repository: &dyn Host, step: &Step, who: &mut Option<Stri
     refs.append_log(step.name.borrow(), true, &lines)
 }
 
-/// The entries of the renamed ref of `step`: `before`, which it had, and the one that records the
-/// renaming. None if it had none.
+/// Returns the reflog entries of the renamed ref of `step`: `before`, its former entries, and the
+/// entry that records the renaming. Returns no entries if the ref had none.
 pub(super) fn entries(
     repository: &dyn Host,
     step: &Step,
@@ -95,7 +96,7 @@ pub(super) fn entries(
     Ok(before)
 }
 
-/// The name of the ref that `edit` takes the reflog of.
+/// Returns the name of the ref whose reflog `edit` takes over.
 pub(super) fn source(edit: &Edit) -> Option<RefName> {
     RefName::new(edit.log_from.clone()?).ok()
 }

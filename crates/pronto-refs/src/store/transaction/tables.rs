@@ -1,6 +1,7 @@
-//! Transactions on reftables: the locks of the stacks, and the written records.
+//! Transactions on reftables: locks the stacks, and writes the records.
 //!
-//! The shared stack is locked before that of the worktree, so that two processes cannot deadlock.
+//! The shared stack is locked before the stack of the worktree, so that two processes cannot
+//! deadlock.
 
 use std::path::PathBuf;
 
@@ -21,7 +22,7 @@ pub(super) struct Stacks<'r> {
     own: Option<reftable::Transaction<'r>>,
 }
 
-/// A stack that holds refs of one worktree.
+/// The stack that stores a ref: shared, or of this worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Shared,
@@ -29,8 +30,8 @@ enum Side {
 }
 
 impl<'r> Stacks<'r> {
-    /// Locks the stacks that `edits` need, as far as that is known; `head` is the branch that
-    /// `HEAD` points to, whose changes the reflog of `HEAD` records.
+    /// Locks the stacks that `edits` need, as far as the names show; `head` is the branch to which
+    /// `HEAD` points, whose changes the reflog of `HEAD` records.
     pub(super) fn begin(
         refs: &'r References,
         tables: &'r Tables,
@@ -46,7 +47,7 @@ impl<'r> Stacks<'r> {
             match side_of(refs, tables, name) {
                 Some(Side::Own) => {
                     needs_own = true;
-                    // It may be symbolic.
+                    // The ref may be a symref to a shared ref.
                     needs_shared |= edit.follow;
                 }
                 Some(Side::Shared) => {
@@ -85,7 +86,8 @@ impl<'r> Stacks<'r> {
         }
     }
 
-    /// The value of the ref, whose stack is locked; the outer `None` means that the ref is a file.
+    /// Returns the value of the ref, whose stack is locked; the outer `None` means that the ref is
+    /// a file.
     pub(super) fn current(
         &mut self,
         refs: &References,
@@ -131,7 +133,7 @@ fn of_another(directory: &std::path::Path) -> Error {
     Error::new(ErrorKind::Unsupported, message)
 }
 
-/// The stack of the ref; `None` if it belongs to another worktree or is a file.
+/// Returns the stack of the ref; `None` if the ref belongs to another worktree or is a file.
 fn side_of(refs: &References, tables: &Tables, name: RefNameRef<'_>) -> Option<Side> {
     let (directory, rest): (PathBuf, &BStr) = refs.base_of(name);
     if is_file(rest) {
@@ -145,13 +147,13 @@ fn side_of(refs: &References, tables: &Tables, name: RefNameRef<'_>) -> Option<S
     }
 }
 
-/// The records of one table, with the data that they borrow.
+/// The records of a new table, with the data that the records borrow.
 #[derive(Debug, Default)]
 struct Changes<'s> {
     refs: Vec<RefChange<'s>>,
     logs: Vec<LogChange<'s>>,
     update_index: u64,
-    /// The number of entries of reflogs that were moved.
+    /// The number of reflog entries that were moved by a renaming.
     moved: u64,
 }
 
@@ -174,7 +176,7 @@ enum LogChange<'s> {
         name: &'s BStr,
         entry: StoredEntry,
     },
-    /// The entry with this update index is removed.
+    /// A deletion of the entry with this update index.
     Gone {
         name: &'s BStr,
         update_index: u64,
@@ -204,7 +206,7 @@ fn changes<'s>(
         let rest = rest_of(refs, step);
         let is_gone = step.change == Change::Delete && !step.only_log;
         if is_gone {
-            // As in Git, no table says that something is gone that was not there.
+            // As in Git, a deletion record is written only for a ref that exists.
             let found = transaction.snapshot().find(rest).map_err(from_tables)?;
             if found.is_some_and(|entry| !matches!(entry.value, RefValue::Deletion)) {
                 changes.refs.push(RefChange {
@@ -229,7 +231,7 @@ fn changes<'s>(
             let from = refs.base_of(from.borrow()).1;
             let before = entries_of(transaction.snapshot(), from)?;
             for mut entry in rename::entries(repository, step, before, who)? {
-                // Each entry has its own index, so that they keep their order.
+                // Each entry has its own update index, so that the entries keep their order.
                 entry.update_index = changes.update_index + changes.moved;
                 changes.moved += 1;
                 changes.logs.push(LogChange::Added { name: rest, entry });
@@ -241,7 +243,7 @@ fn changes<'s>(
     Ok(changes)
 }
 
-/// The name of the reference in its stack.
+/// Returns the name of the ref in its stack.
 fn rest_of<'s>(refs: &References, step: &'s Step) -> &'s BStr {
     refs.base_of(step.name.borrow()).1
 }

@@ -22,33 +22,35 @@ const DAY: i64 = 24 * 60 * 60;
 const DEFAULT_DAYS: i64 = 90;
 const DEFAULT_DAYS_UNREACHABLE: i64 = 30;
 
-/// The selected reflogs.
+/// The reflogs that are expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Logs {
-    /// The reflogs of all refs, of all worktrees.
+    /// The reflogs of all refs of all worktrees (`--all`).
     All,
-    /// The reflogs of all refs that this worktree sees.
+    /// The reflogs of all refs that are visible in this worktree (`--all --single-worktree`).
     OfWorkTree,
-    /// Those of these references, by their full names.
+    /// The reflogs of the refs with these full names.
     Named(Vec<BString>),
 }
 
-/// Options for expiring reflogs.
+/// Options for expiring reflogs (`git reflog expire`).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExpireOptions {
-    /// The logs.
+    /// The reflogs.
     pub logs: Logs,
-    /// Lines before this moment go; `None` for what is configured. Seconds since 1970.
+    /// Remove entries before this time, in seconds since 1970 (`--expire`). `None` uses
+    /// `gc.reflogExpire`.
     pub expire: Option<i64>,
-    /// So do those before this moment that are not reachable from the reference.
+    /// Remove entries before this time that are unreachable from the ref (`--expire-unreachable`).
+    /// `None` uses `gc.reflogExpireUnreachable`.
     pub expire_unreachable: Option<i64>,
-    /// The way to rewrite reflogs.
+    /// Options for rewriting each reflog.
     pub rewrite: Rewrite,
 }
 
 impl Default for ExpireOptions {
-    /// All logs, by what is configured.
+    /// Returns options for all reflogs, with the configured times.
     fn default() -> Self {
         ExpireOptions {
             logs: Logs::All,
@@ -59,7 +61,7 @@ impl Default for ExpireOptions {
     }
 }
 
-/// The two moments for one log.
+/// The two expiry times for one reflog.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cut {
     total: i64,
@@ -70,22 +72,23 @@ struct Cut {
 #[derive(Debug)]
 struct Configured {
     default: Cut,
-    /// `gc.PATTERN.*`, in the order in which the patterns come first.
+    /// The times of `gc.PATTERN.reflogExpire` and `gc.PATTERN.reflogExpireUnreachable`, in the order in
+    /// which each pattern first occurs.
     patterns: Vec<(BString, Cut)>,
 }
 
 impl Repository {
-    /// Removes entries from reflogs like `git reflog expire`: those that are too old, and old
-    /// entries of unreachable commits. Each reflog is replaced as a whole, under the lock of its
-    /// ref.
+    /// Removes entries from reflogs like `git reflog expire`: entries that are too old, and old entries
+    /// of unreachable commits. Each reflog is replaced as a whole, under the lock of its ref.
     ///
-    /// Costs a read of each reflog and a copy if entries are removed. History is walked only for
-    /// entries between the two times, and with the commit-graph only down to the commits of such
+    /// Costs reading each reflog, and copying it if entries are removed. History is walked only for
+    /// entries between the two times, and with a commit-graph file only down to the commits of such
     /// entries.
     ///
     /// # Errors
-    /// Configured times are invalid, or it was interrupted. A reflog that cannot be locked or
-    /// written is returned with the others.
+    /// Fails with [`ErrorKind::ConfigValue`] if a configured time is invalid, or with
+    /// [`ErrorKind::Interrupted`]. A reflog that cannot be locked or written is reported in its
+    /// [`ExpiredLog`].
     pub fn expire_reflogs(
         &self,
         options: &ExpireOptions,
@@ -123,20 +126,15 @@ impl Repository {
         Ok(done)
     }
 
-    /// Removes one entry from the reflog of `name`, counted from the newest, which is 0, like `git
-    /// reflog delete`.
-    ///
-    /// # Errors
-    /// None: failures are returned with the reflog.
+    /// Removes the entry at `position` from the reflog of `name`, counted from the newest, which is 0
+    /// (`git reflog delete NAME@{POSITION}`). Failures are reported in the [`ExpiredLog`].
     pub fn delete_log_line(&self, name: &BStr, position: usize, how: Rewrite) -> ExpiredLog {
         let mut policy = Nth::FromNewest(position);
         self.rewrite_log(name, how, &mut policy)
     }
 
-    /// Removes the newest entry before `moment` from the reflog of `name`.
-    ///
-    /// # Errors
-    /// None: failures are returned with the reflog.
+    /// Removes the newest entry before `moment`, in seconds since 1970, from the reflog of `name`
+    /// (`git reflog delete NAME@{TIME}`). Failures are reported in the [`ExpiredLog`].
     pub fn delete_log_line_before(&self, name: &BStr, moment: i64, how: Rewrite) -> ExpiredLog {
         let mut policy = Nth::Before(moment);
         self.rewrite_log(name, how, &mut policy)
@@ -203,7 +201,7 @@ impl Configured {
         };
         let known = self.patterns.iter().position(|(known, _)| known == pattern);
         let at = known.unwrap_or_else(|| {
-            // What is not set for the pattern never expires.
+            // Entries never expire if the time is not set for the pattern.
             self.patterns.push((pattern.to_owned(), Cut::default()));
             self.patterns.len() - 1
         });
@@ -238,11 +236,11 @@ fn is_head(name: &BStr) -> bool {
         })
 }
 
-/// The state that all reflogs of one call share.
+/// The state that is shared by all reflogs of one call.
 struct Expiring<'r> {
     repository: &'r Repository,
     history: Option<History<'r>>,
-    /// The commits reachable from all references.
+    /// The commits reachable from all refs.
     all: Option<Reach>,
 }
 
@@ -255,7 +253,7 @@ impl<'r> Expiring<'r> {
         Ok(self.history.insert(history))
     }
 
-    /// The commits that references lead to.
+    /// Returns the commits to which the refs point.
     fn tips(&mut self) -> Result<Vec<Number>> {
         let mut ids = Vec::new();
         self.repository.refs().for_each("refs/", |found| {
@@ -277,7 +275,7 @@ struct Policy<'e, 'r> {
     expiring: &'e mut Expiring<'r>,
     cut: Cut,
     is_head: bool,
-    /// The commit to which the reference leads.
+    /// The commit to which the ref points.
     tip: Option<ObjectId>,
     /// The commits reachable from the tip.
     reach: Option<Reach>,
@@ -317,7 +315,8 @@ impl Policy<'_, '_> {
         found.map(|found| !found)
     }
 
-    /// Whether each line before the second moment goes, whatever it names.
+    /// Returns whether all entries before the time for unreachable entries expire, without a test of
+    /// reachability.
     fn takes_all(&mut self) -> Result<bool> {
         if self.cut.unreachable <= self.cut.total {
             return Ok(true);
@@ -348,13 +347,14 @@ impl Judge for Policy<'_, '_> {
     }
 }
 
-/// One line of a log.
+/// The selection of one reflog entry.
 enum Nth {
-    /// The newest is 0.
+    /// The position from the newest entry, which is 0.
     FromNewest(usize),
-    /// The newest of those before a moment.
+    /// The newest entry before this time.
     Before(i64),
-    /// This many are left, with the one that goes; 0 when there is none.
+    /// The number of remaining entries up to the selected entry, including it; 0 if there is no such
+    /// entry.
     Left(usize),
 }
 

@@ -4,7 +4,7 @@ use bstr::BString;
 
 use crate::Error;
 
-/// Options for removing entries from a reflog.
+/// Options for rewriting a reflog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -12,23 +12,24 @@ use crate::Error;
 )]
 #[non_exhaustive]
 pub struct Rewrite {
-    /// The old id of a line becomes the new one of the line that precedes it then.
+    /// Set the old id of each kept entry to the new id of the entry that then precedes it
+    /// (`--rewrite`).
     pub rewrite: bool,
-    /// The reference gets the new id of the last line that is left.
+    /// Set the ref to the new id of the last kept entry (`--updateref`).
     pub update_ref: bool,
-    /// Nothing is changed.
+    /// Change no file (`--dry-run`).
     pub dry_run: bool,
-    /// Whether the result for each entry is reported.
+    /// Report the result for each entry (`--verbose`).
     pub verbose: bool,
 }
 
-/// The result for an entry.
+/// The result for one reflog entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verdict {
     /// Whether the entry is kept.
     pub is_kept: bool,
-    /// Its message.
+    /// The message of the entry.
     pub message: BString,
 }
 
@@ -36,14 +37,14 @@ pub struct Verdict {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ExpiredLog {
-    /// The full name of the reference.
+    /// The full name of the ref.
     pub name: BString,
     /// The number of kept entries.
     pub kept: usize,
     /// The number of removed entries.
     pub pruned: usize,
-    /// Each line, if that was asked for.
+    /// The results for all entries, if [`Rewrite::verbose`] is set.
     pub verdicts: Vec<Verdict>,
-    /// Why the log was left as it was, in Git's words.
+    /// The reason for which the reflog was not changed, with Git's message.
     pub failure: Option<Error>,
 }

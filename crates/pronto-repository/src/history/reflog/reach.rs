@@ -1,7 +1,7 @@
-//! Answers whether commits are reachable from tips, one after another.
+//! Tests whether commits are reachable from tips, for a series of queries.
 //!
-//! The walk goes only as far as the queries need. With the generations of the commit-graph it ends
-//! as soon as everything that remains is below the queried commit.
+//! The walk reads only the commits that the queries need. With the generation numbers of the
+//! commit-graph file it ends as soon as all remaining commits are below the queried commit.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -12,11 +12,11 @@ use pronto_pack::commit_graph::GENERATION_INFINITY;
 use crate::history::{Commits, Number};
 use crate::{Repository, Result};
 
-/// Commits that were read, for all logs of one call.
+/// The commits that were read, shared by all reflogs of one call.
 pub(super) struct History<'r> {
     repository: &'r Repository,
     commits: Commits<'r>,
-    /// The commits that ids lead to over tags.
+    /// The commits to which object ids peel.
     peeled: HashMap<ObjectId, Option<Number>>,
 }
 
@@ -31,7 +31,8 @@ impl<'r> History<'r> {
         })
     }
 
-    /// The commit that `id` leads to; `None` when it is none, or is not there.
+    /// Returns the commit to which `id` peels; `None` if the object is missing or does not peel to a
+    /// commit.
     pub(super) fn commit(&mut self, id: ObjectId) -> Option<Number> {
         if let Some(known) = self.peeled.get(&id) {
             return *known;
@@ -48,10 +49,11 @@ impl<'r> History<'r> {
     }
 }
 
-/// The commits that were found reachable from some tips.
+/// The commits that are reachable from some tips, as far as they were walked.
 pub(super) struct Reach {
     seen: HashSet<Number>,
-    /// Seen, and their parents not yet: the one with the highest generation, then the newest, comes first.
+    /// Seen commits whose parents were not visited yet. The one with the highest generation number
+    /// comes first, then the newest.
     left: BinaryHeap<(u64, i64, Number)>,
 }
 
@@ -75,11 +77,12 @@ impl Reach {
         }
     }
 
-    /// Whether `wanted` is one of the tips or an ancestor of one.
+    /// Returns whether `wanted` is one of the tips or an ancestor of a tip.
     pub(super) fn contains(&mut self, history: &mut History<'_>, wanted: Number) -> Result<bool> {
         let bound = history.commits.generation(wanted);
         while !self.seen.contains(&wanted) {
-            // A parent has a lower generation than its child; those not in the graph have none to compare.
+            // A parent has a lower generation number than its child. Commits outside of the
+            // commit-graph file have no comparable number.
             let may_be_above = |&(generation, ..): &(u64, i64, Number)| {
                 generation > bound || generation == GENERATION_INFINITY
             };
@@ -90,7 +93,7 @@ impl Reach {
                 return Ok(false);
             };
             for which in 0..history.commits.parent_count(number) {
-                // What cannot be read has no parents, as for Git.
+                // As in Git, an unreadable commit counts as one without parents.
                 if let Ok(parent) = history.commits.parent(number, which) {
                     self.add(history, parent);
                 }

@@ -12,10 +12,10 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// The rule that decides which entries are removed.
 pub(super) trait Judge {
-    /// A log with this content is next; its reference leads to `tip`.
+    /// Starts a reflog with this content. Its ref points to `tip`.
     fn begin(&mut self, tip: Option<ObjectId>, content: &[u8]);
 
-    /// Whether `line` goes; `old` is what its old id is, or becomes.
+    /// Returns whether `line` is removed. `old` is its old id, or the rewritten one.
     fn expires(&mut self, line: &LogLine<'_>, old: ObjectId) -> Result<bool>;
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Rewriting<'r> {
     pub(super) how: Rewrite,
 }
 
-/// The rest of a reflog.
+/// The kept part of a reflog.
 struct Remains {
     text: Vec<u8>,
     last: ObjectId,
@@ -54,7 +54,7 @@ impl Rewriting<'_> {
         let mut lock = repository.lock_log(name)?;
         let tip = refs.id_of(self.name).ok().flatten();
         let file = refs.log_path(name);
-        // The log went with its reference before the lock was there.
+        // Another process removed the ref and its reflog before the lock was taken.
         if !file.is_file() {
             return Ok(());
         }
@@ -88,7 +88,8 @@ impl Rewriting<'_> {
         Ok(())
     }
 
-    /// Returns whether `line` stays, and counts it in `log`; `old` is what its old id is, or becomes.
+    /// Returns whether `line` is kept, and counts it in `log`. `old` is its old id, or the rewritten
+    /// one.
     pub(super) fn keeps(
         &self,
         line: &LogLine<'_>,
@@ -136,14 +137,15 @@ impl Rewriting<'_> {
         Ok(remains)
     }
 
-    /// Whether the reference exists and holds an object itself.
+    /// Returns whether the ref exists and is not a symref.
     pub(super) fn is_direct(&self) -> Result<bool> {
         let found = self.repository.refs().find(self.name)?;
         Ok(found.is_some_and(|found| matches!(found.target, Target::Object(_))))
     }
 }
 
-/// Writes a line as Git does: the zone with four digits, and a tab even before an empty message.
+/// Writes a reflog entry as Git does: the time zone with four digits, and a tab even before an empty
+/// message.
 fn push_line(text: &mut Vec<u8>, line: &LogLine<'_>, old: ObjectId) {
     text.push_str(format!("{old} {} ", line.new));
     text.push_str(line.who);

@@ -1,4 +1,4 @@
-//! Changes of reflogs in reftables.
+//! Changes of reflogs in the reftable format.
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
@@ -124,7 +124,7 @@ impl Rewriting<'_> {
         }
         let mut changes = changes;
         if log.kept == 0 && !entries.is_empty() {
-            // A marker entry keeps the empty reflog.
+            // An entry that marks an existing, empty reflog.
             let hash = self.repository.object_hash();
             let update_index = transaction.next_update_index();
             changes

@@ -1,4 +1,4 @@
-//! Abbreviations: of ids, as long as necessary, and of names of refs.
+//! Abbreviations of object ids to unique prefixes, and of ref names.
 
 use bstr::{BStr, BString};
 use pronto_hash::oid;
@@ -7,26 +7,29 @@ use crate::objects::from_odb;
 use crate::refs::name;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The least length of a short id where configuration says nothing.
+/// The minimum length of abbreviated ids in small repositories, if `core.abbrev` is not set.
 pub const DEFAULT_ABBREVIATION: usize = 7;
 
-/// The least length that can be asked for.
+/// The smallest length that `core.abbrev` and `--abbrev` accept.
 const LEAST: usize = 4;
 
 impl Repository {
-    /// `id` as short as configuration wants it, and as long as it takes to name nothing else.
+    /// Returns `id` abbreviated to the configured length (`core.abbrev`), or to more digits if
+    /// necessary to be unique.
     ///
     /// # Errors
-    /// The object store cannot be read, or `core.abbrev` is not understood.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the object store cannot be read, or
+    /// [`ErrorKind::ConfigValue`] if `core.abbrev` is malformed.
     pub fn abbreviate(&self, id: &oid) -> Result<String> {
         let length = self.abbreviation_length()?;
         self.abbreviate_to(id, length)
     }
 
-    /// `id` in `length` digits (at least four), or as many more as it takes to name nothing else.
+    /// Returns `id` abbreviated to `length` digits (at least four), or to more digits if necessary to
+    /// be unique.
     ///
     /// # Errors
-    /// The object store cannot be read.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the object store cannot be read.
     pub fn abbreviate_to(&self, id: &oid, length: usize) -> Result<String> {
         let length = length.max(LEAST);
         if length >= id.kind().len_in_hex() {
@@ -39,10 +42,12 @@ impl Repository {
         Ok(pronto_hash::hex(id)[..needed].to_owned())
     }
 
-    /// The length of short ids: `core.abbrev`, or what suits the number of objects.
+    /// Returns the length of abbreviated ids: `core.abbrev`, or a length that depends on the number of
+    /// objects.
     ///
     /// # Errors
-    /// The object store cannot be read, or `core.abbrev` is not understood.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the object store cannot be read, or
+    /// [`ErrorKind::ConfigValue`] if `core.abbrev` is malformed.
     pub fn abbreviation_length(&self) -> Result<usize> {
         let whole = self.object_hash().len_in_hex();
         if let Some(entry) = self.config().entry_of("core.abbrev") {
@@ -69,12 +74,12 @@ impl Repository {
         Ok(bits.div_ceil(2).max(DEFAULT_ABBREVIATION))
     }
 
-    /// Returns the shortest name of the ref `full`. With `strict` no rule may resolve it to another
-    /// ref; otherwise only preceding rules count.
+    /// Returns the shortest name that resolves to the ref `full`. With `strict`, no lookup rule may
+    /// resolve the name to another ref; otherwise only the rules of higher precedence count
+    /// (`core.warnAmbiguousRefs`).
     ///
     /// # Errors
-    /// Refs cannot be read.
-    /// References cannot be read.
+    /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if refs cannot be read.
     pub fn shorten_reference(&self, full: &BStr, strict: bool) -> Result<BString> {
         for (at, (before, after)) in name::RULES.iter().enumerate().skip(1).rev() {
             let Some(short) = full

@@ -1,4 +1,4 @@
-//! The links of commits, with grafts and shallow boundaries.
+//! The parents, tree and date of commits, with grafts and the shallow boundary.
 
 use bstr::ByteSlice;
 use pronto_hash::{ObjectId, oid};
@@ -8,10 +8,11 @@ use crate::{Error, ErrorKind, Repository, Result};
 use pronto_object::CommitLinks;
 
 impl Repository {
-    /// Returns the links of the commit `id`. `buffer` holds its content afterwards.
+    /// Returns the parents, tree and date of the commit `id`. `buffer` holds the content of the commit
+    /// afterwards.
     ///
     /// # Errors
-    /// It does not exist, is no commit, or is malformed.
+    /// Fails with [`ErrorKind::Object`] if the object does not exist, is not a commit, or is malformed.
     pub fn commit_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
         let mut links = self.uncut_links(id, buffer)?;
         let cut = self.shallow_commits()?;
@@ -24,7 +25,7 @@ impl Repository {
         Ok(links)
     }
 
-    /// Like [`commit_links`](Self::commit_links), wherever history was cut off.
+    /// Does the same as [`commit_links`](Self::commit_links), but ignores the shallow boundary.
     pub(crate) fn uncut_links(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
         let mut links = links_in(self.objects()?, id, buffer)?;
         if let Some(parents) = self.grafts()?.parents(id) {
@@ -33,10 +34,11 @@ impl Repository {
         Ok(links)
     }
 
-    /// The commits at which history was cut off, sorted.
+    /// Returns the shallow commits (the file `shallow`), sorted.
     ///
     /// # Errors
-    /// The file `shallow` cannot be read, or has a line that is no object id.
+    /// Fails with [`ErrorKind::Io`] if the file `shallow` cannot be read, or [`ErrorKind::Object`] if a
+    /// line is not an object id.
     pub fn shallow_commits(&self) -> Result<&[ObjectId]> {
         if let Some(known) = self.shallow.get() {
             return Ok(known);

@@ -8,11 +8,12 @@ use super::path::{colon, stage_and_path};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
-    /// Returns the reason for which [`try_resolve`](Self::try_resolve) did not find `spec`, if it
-    /// is more specific than an unknown name: a path that is not in the tree or index.
+    /// Explains why [`try_resolve`](Self::try_resolve) did not find `spec`. Returns `Ok` if there is no
+    /// more specific reason than an unknown name.
     ///
     /// # Errors
-    /// That explanation.
+    /// Fails with [`ErrorKind::UnknownRevision`] and Git's message if the path of `spec` is not in the
+    /// tree or index.
     pub fn explain_missing(&self, spec: &BStr) -> Result<()> {
         if let Some(rest) = spec.strip_prefix(b":") {
             if rest.is_empty() || rest.starts_with(b"/") {
@@ -44,11 +45,11 @@ impl Repository {
         fail(format!("path '{file}' does not exist in '{name}'"))
     }
 
-    /// Refuses `argument`, which is no revision, unless it is a file or a pathspec. With
-    /// `may_be_revision` the message considers that it was meant as a revision.
+    /// Refuses `argument`, which is not a revision, unless it is an existing file or a pathspec. With
+    /// `may_be_revision` the message also considers a misspelt revision.
     ///
     /// # Errors
-    /// It is none of these; the message is Git's.
+    /// Fails with [`ErrorKind::UnknownRevision`] and Git's message if `argument` is neither.
     pub fn verify_file_name(&self, argument: &BStr, may_be_revision: bool) -> Result<()> {
         if argument.starts_with(b"-") {
             return fail(format!(
@@ -76,8 +77,8 @@ impl Repository {
         ))
     }
 
-    /// Returns whether `argument`, which names a revision, could also be a file or a pathspec: Git
-    /// refuses such arguments unless `--` follows. Always `false` outside of a worktree.
+    /// Returns whether `argument`, which names a revision, could also be a file or a pathspec. Git
+    /// refuses such arguments unless `--` follows. Returns `false` outside of a worktree.
     pub fn could_be_file(&self, argument: &BStr) -> bool {
         self.is_inside_work_tree() && self.verify_file_name(argument, false).is_ok()
     }
@@ -91,7 +92,7 @@ impl Repository {
         let has_magic = bare.is_some();
         let argument = bare.unwrap_or(argument);
         if argument.is_empty() {
-            // Below the top, it is the directory itself.
+            // Below the top of the worktree, an empty path is the current directory.
             return has_magic || !self.prefix_or_empty().is_empty();
         }
         let here = self.environment().current_dir();
@@ -136,7 +137,7 @@ impl Repository {
     }
 }
 
-/// Whether it has wildcards, or magic in long form.
+/// Returns whether `argument` has wildcards or long-form pathspec magic.
 fn looks_like_pathspec(argument: &BStr) -> bool {
     let mut escaped = false;
     for &byte in argument.iter() {

@@ -1,17 +1,17 @@
-//! Full names of references.
+//! Expansion of short ref names to full names.
 
 use bstr::BString;
 use pronto_hash::ObjectId;
 
-/// The reference that a short name stands for.
+/// The ref to which a short name expands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FullName {
-    /// Its full name; that of the reference at the end where it is symbolic.
+    /// The full name of the ref, after symrefs were followed.
     pub name: BString,
-    /// Its full name before symbolic references were followed.
+    /// The full name of the ref, before symrefs were followed.
     pub direct: BString,
     /// The value of the reference.
     pub id: ObjectId,
-    /// Whether the short name could stand for another one too.
+    /// Whether the short name also matches another ref.
     pub is_ambiguous: bool,
 }

@@ -1,4 +1,4 @@
-//! Former values of refs: `name@{2}`, `name@{yesterday}`, `@{-1}`.
+//! Former values of refs from reflogs: `name@{2}`, `name@{yesterday}`, `@{-1}`.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -10,13 +10,13 @@ use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_object::date;
 
-/// Numbers from here on are dates, not positions in a log.
+/// The smallest number in `@{…}` that is a date instead of a position in the reflog.
 const FIRST_DATE: u64 = 100_000_000;
 
-/// The text cannot name anything.
+/// The error for a text that can name no revision.
 pub(super) struct Impossible;
 
-/// Splits `base@{selector}`; `None` when it is no such thing.
+/// Splits `base@{selector}` into its two parts. Returns `None` if `text` has another form.
 pub(super) fn selector(text: &BStr) -> Result<Option<(&BStr, &BStr)>, Impossible> {
     if !text.ends_with(b"}") {
         return Ok(None);
@@ -40,7 +40,7 @@ pub(super) fn selector(text: &BStr) -> Result<Option<(&BStr, &BStr)>, Impossible
 }
 
 impl Repository {
-    /// The reference with a log that `short` stands for.
+    /// Returns the ref with a reflog to which `short` expands.
     pub(crate) fn find_log(&self, short: &BStr) -> Result<Option<FullName>> {
         let replaced = self.interpret_branch_name(short)?;
         let short = replaced.as_ref().map_or(short, |name| name.as_bstr());
@@ -73,8 +73,8 @@ impl Repository {
         Ok(found)
     }
 
-    /// Returns the value of the reference with the reflog `log_of` at the moment that `selector`
-    /// names.
+    /// Returns the value of the ref with the reflog `log_of` at the position or time that `selector`
+    /// gives.
     pub(super) fn resolve_logged(
         &self,
         base: &BStr,
@@ -102,7 +102,7 @@ impl Repository {
             }
             Some(time) => time as i64,
             None => match date::parse_date(selector) {
-                // As in Git, this moment selects no entry.
+                // As in Git, time 0 selects no entry.
                 Some(0) => return nth(&log, u64::MAX, current, log_of, said),
                 Some(time) => time,
                 None => return Ok(None),
@@ -127,8 +127,8 @@ impl Repository {
         Ok(Some(if old.is_null() { new } else { old }))
     }
 
-    /// Returns the value of the reference with the reflog `log_of` at the moment `time`. `line` is
-    /// the newest entry that is not younger, `later` the old value in the entry after it.
+    /// Returns the value of the ref with the reflog `log_of` at `time`. `line` is the newest entry that
+    /// is not newer than `time`; `later` is the old id of the following entry.
     fn held(
         &self,
         log_of: &BStr,
@@ -160,7 +160,8 @@ impl Repository {
         current
     }
 
-    /// The branch, or the commit, that `HEAD` was on before it was moved `count` times.
+    /// Returns the branch, or the commit, that was checked out before the last `count` checkouts
+    /// (`@{-N}`).
     pub(super) fn prior_checkout(&self, count: u64) -> Result<Option<BString>> {
         let Some(log) = self.refs().log("HEAD")? else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Names without suffixes: refs, ids, abbreviated ids.
+//! Revisions without suffixes: refs, object ids and abbreviated ids.
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
@@ -13,18 +13,18 @@ use crate::refs::{Resolved, name};
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The shortest abbreviation of an id.
+/// The smallest length of an abbreviated id.
 const SHORTEST_PREFIX: usize = 4;
 
-/// The largest number of objects that are listed for an ambiguous prefix.
+/// The largest number of candidates that are listed for an ambiguous prefix.
 const LONGEST_LIST: usize = 10_000;
 
 impl Repository {
-    /// Returns the ref that `short` stands for, with `@{upstream}` and similar suffixes resolved,
-    /// if it holds an object.
+    /// Returns the ref to which `short` expands, with `@{upstream}` and similar suffixes resolved, if
+    /// the ref points to an object.
     ///
     /// # Errors
-    /// A branch has no upstream, or a ref is broken.
+    /// Fails with [`ErrorKind::Reference`] if a branch has no upstream, or a ref is broken.
     pub fn find_reference(&self, short: impl AsRef<[u8]>) -> Result<Option<FullName>> {
         let short = short.as_ref().as_bstr();
         let replaced = self.interpret_branch_name(short)?;
@@ -60,7 +60,7 @@ impl Repository {
                     self.notify(Notice::DanglingReference(candidate));
                 }
                 Ok(_) => {}
-                // One that leads to a broken reference, or to an impossible name.
+                // A symref to a broken ref or to an invalid name.
                 Err(_) if candidate != "HEAD" && self.refs().is_symbolic(&candidate) => {
                     self.notify(Notice::DanglingReference(candidate));
                 }
@@ -76,12 +76,12 @@ impl Repository {
     /// Returns whether ambiguous names cause a warning (`core.warnAmbiguousRefs`).
     ///
     /// # Errors
-    /// The value is no boolean.
+    /// Fails with [`ErrorKind::ConfigValue`] if the value is not a boolean.
     pub fn warns_of_ambiguity(&self) -> Result<bool> {
         self.config().bool_or("core.warnambiguousrefs", true)
     }
 
-    /// The object that `text` names by itself: no `^`, `~` or `:` behind it.
+    /// Resolves `text` without suffixes (`^`, `~`, `:`).
     pub(super) fn resolve_name(&self, text: &BStr, want: Want) -> Result<Option<ObjectId>> {
         if let Some(id) = self.full_id(text) {
             self.warn_of_reference_named_like_an_id(text)?;
@@ -96,7 +96,7 @@ impl Repository {
         self.resolve_prefix(text, want)
     }
 
-    /// The id that `text` is, if it is a whole one; whether there is such an object is not asked.
+    /// Parses `text` as a full object id. The object need not exist.
     pub fn full_id(&self, text: &BStr) -> Option<ObjectId> {
         let is_whole = text.len() == self.object_hash().len_in_hex();
         is_whole
@@ -111,7 +111,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Stores the warning that the name `text` is ambiguous.
+    /// Reports that the ref name `text` is ambiguous, as a notice.
     pub fn warn_of_ambiguity(&self, text: &BStr) {
         self.notify(Notice::AmbiguousName(text.to_owned()));
     }
@@ -167,7 +167,7 @@ impl Repository {
         Ok(Some(found.id))
     }
 
-    /// `name-COUNT-gPREFIX`, as `describe` prints it.
+    /// Resolves `name-COUNT-gPREFIX`, the output of `git describe`.
     fn resolve_description(&self, text: &BStr) -> Result<Option<ObjectId>> {
         let digits = text
             .iter()
@@ -197,10 +197,11 @@ impl Repository {
         self.objects()?.prefix(prefix).map(Some).map_err(from_odb)
     }
 
-    /// All objects whose ids begin with `text`, sorted; `None` if that is too short or no prefix.
+    /// Returns all objects whose ids begin with `text`, sorted (`git rev-parse --disambiguate`).
+    /// Returns `None` if `text` is too short or not hexadecimal.
     ///
     /// # Errors
-    /// The object store cannot be read.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the object store cannot be read.
     pub fn objects_with_prefix(&self, text: &BStr) -> Result<Option<Vec<ObjectId>>> {
         Ok(self.matches_of(text)?.map(|matches| match matches {
             Matches::None => Vec::new(),
@@ -270,10 +271,10 @@ impl Repository {
         })
     }
 
-    /// Returns the kind of an object; `None` if it does not exist.
+    /// Returns the type of the object `id`; `None` if the object does not exist.
     ///
     /// # Errors
-    /// The object cannot be read.
+    /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the object cannot be read.
     pub fn kind_of(&self, id: ObjectId) -> Result<Option<ObjectKind>> {
         let header = self.objects()?.header(&id).map_err(from_odb)?;
         Ok(header.map(|header| header.kind))
@@ -320,13 +321,13 @@ impl Repository {
     }
 }
 
-/// Formats the day of an identity (`--date=short`).
+/// Formats the date of an identity (`--date=short`).
 fn short_date(identity: Option<IdentityRef<'_>>) -> String {
     let time = identity.and_then(IdentityRef::time);
     time.and_then(date::short).unwrap_or_default()
 }
 
-/// In which order kinds of objects are listed.
+/// Returns the sort key of an object type in the list of candidates.
 fn rank(kind: ObjectKind) -> u8 {
     match kind {
         ObjectKind::Tag => 0,

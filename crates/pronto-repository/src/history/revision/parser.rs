@@ -1,4 +1,4 @@
-//! Arguments that select revisions, as `rev-list`, `bundle` and others take them.
+//! Command line arguments that select revisions, as in `git rev-list` and `git bundle`.
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -12,7 +12,8 @@ const DIRECTORIES: [(&str, &str); 3] = [
     ("--remotes", "refs/remotes/"),
 ];
 
-/// Collects a [`RevisionSet`] from arguments, in their order. An option can depend on those before it.
+/// Collects a [`RevisionSet`] from arguments, in their order. An option can affect the arguments that
+/// follow.
 #[derive(Debug)]
 pub struct RevisionParser<'a> {
     repository: &'a Repository,
@@ -21,12 +22,12 @@ pub struct RevisionParser<'a> {
     /// Patterns of `--exclude` for the next selection of refs.
     excluded: Vec<BString>,
     is_given: bool,
-    /// Whether `--all` selects only the `HEAD` of this worktree.
+    /// Whether `--all` includes only the `HEAD` of this worktree (`--single-worktree`).
     pub single_worktree: bool,
 }
 
 impl<'a> RevisionParser<'a> {
-    /// Creates a parser of revisions of `repository`, with an empty set.
+    /// Creates a parser for revisions of `repository`, with an empty set.
     pub fn new(repository: &'a Repository) -> Self {
         RevisionParser {
             repository,
@@ -41,10 +42,10 @@ impl<'a> RevisionParser<'a> {
     /// Handles `--not`, `--all`, `--branches`, `--tags`, `--remotes` (with or without `=PATTERN`),
     /// `--glob=PATTERN` and `--exclude=PATTERN`. Returns `false` for all other options.
     ///
-    /// Costs a pass over the selected refs, and a lookup for each.
+    /// Costs a pass over the selected refs, and an object lookup for each.
     ///
     /// # Errors
-    /// As [`RevisionSet::add_refs`].
+    /// As for [`RevisionSet::add_refs`].
     pub fn option(&mut self, option: &BStr) -> Result<bool> {
         if option == "--not" {
             self.is_negated = !self.is_negated;
@@ -71,10 +72,10 @@ impl<'a> RevisionParser<'a> {
         Ok(true)
     }
 
-    /// Handles the name of a revision. Returns `false` if `text` names none.
+    /// Handles a revision or range. Returns `false` if `text` is not a revision.
     ///
     /// # Errors
-    /// As [`RevisionSet::add_text`].
+    /// As for [`RevisionSet::add_text`].
     pub fn revision(&mut self, text: &BStr) -> Result<bool> {
         let is_known = self.set.add_text(self.repository, text, self.is_negated)?;
         self.is_given |= is_known;
@@ -86,12 +87,13 @@ impl<'a> RevisionParser<'a> {
         self.is_negated = false;
     }
 
-    /// Returns whether a revision or a selection of refs was given, even of no refs.
+    /// Returns whether a revision or a selection of refs was given, even a selection that matches no
+    /// ref.
     pub fn is_given(&self) -> bool {
         self.is_given
     }
 
-    /// Returns the set.
+    /// Returns the collected set.
     pub fn into_set(self) -> RevisionSet {
         self.set
     }
@@ -109,7 +111,7 @@ impl<'a> RevisionParser<'a> {
         }
         if !self.single_worktree {
             for name in self.repository.other_head_names() {
-                // Git skips broken ones, too.
+                // As in Git, broken refs are skipped.
                 if let Ok(Some(id)) = self.repository.refs().id_of(&name) {
                     self.set.add(name, id, self.is_negated);
                 }

@@ -1,4 +1,4 @@
-//! Objects by path: `revision:path`, `:stage:path`.
+//! Objects by path: `<rev>:<path>` and `:<stage>:<path>`.
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 /// The mode of a directory in a tree.
 pub(super) const TREE_MODE: u32 = 0o040_000;
 
-/// Returns the start of the path: the first colon that is not in braces.
+/// Returns the position of the colon that separates revision and path: the first one outside of braces.
 pub(super) fn colon(spec: &BStr) -> Option<usize> {
     let mut depth = 0;
     let mut at = 0;
@@ -31,7 +31,7 @@ pub(super) fn colon(spec: &BStr) -> Option<usize> {
     None
 }
 
-/// `stage:path` or `path` apart.
+/// Splits `stage:path` into its parts. A `path` without a stage has stage 0.
 pub(super) fn stage_and_path(rest: &BStr) -> (u8, &BStr) {
     match rest.as_bytes() {
         [stage @ b'0'..=b'3', b':', path @ ..] => (stage - b'0', path.as_bstr()),
@@ -40,11 +40,12 @@ pub(super) fn stage_and_path(rest: &BStr) -> (u8, &BStr) {
 }
 
 impl Repository {
-    /// `path` from the top of the worktree, where it is written relative to the caller (`./`,
-    /// `../`).
+    /// Returns `path` relative to the top of the worktree. Paths that begin with `./` or `../` are
+    /// relative to the current directory of the caller.
     ///
     /// # Errors
-    /// It leads out of the worktree, or there is none.
+    /// Fails with [`ErrorKind::InvalidInput`] if a relative `path` leads out of the worktree, or if
+    /// there is no worktree.
     pub(super) fn path_below_top(&self, path: &BStr) -> Result<BString> {
         let is_relative = path.starts_with(b"./")
             || path.starts_with(b"../")
@@ -98,7 +99,8 @@ impl Repository {
         }))
     }
 
-    /// The object at `path` below `tree`, and its mode; `tree` itself for the empty path.
+    /// Returns the object at `path` below `tree`, and its mode; `tree` itself for the empty path.
+    /// Returns `None` if the path does not exist.
     ///
     /// # Errors
     /// A tree on the way is missing or malformed.
@@ -140,18 +142,18 @@ impl Repository {
     }
 }
 
-/// One entry of a tree.
+/// One entry of a tree object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeEntry<'a> {
-    /// Its mode.
+    /// The mode of the entry.
     pub mode: u32,
-    /// Its name.
+    /// The file name of the entry.
     pub name: &'a BStr,
-    /// Its object.
+    /// The object id of the entry.
     pub id: ObjectId,
 }
 
-/// The entries of a tree, in the order in which they stand. Ends after the first error.
+/// An iterator over the entries of a tree object, in their stored order. It ends after the first error.
 #[derive(Clone, Debug)]
 pub struct TreeEntries<'a> {
     rest: &'a [u8],
@@ -159,7 +161,8 @@ pub struct TreeEntries<'a> {
 }
 
 impl<'a> TreeEntries<'a> {
-    /// The entries of the tree with this content, whose ids are this long in bytes.
+    /// Creates an iterator over the entries of the tree with `content`. `hash_length` is the length of
+    /// object ids in bytes.
     pub fn new(content: &'a [u8], hash_length: usize) -> Self {
         TreeEntries {
             rest: content,

@@ -1,4 +1,4 @@
-//! Suffixes that lead from one object to another: `^2`, `~3`, `^{tree}`, `^{/text}`.
+//! Suffixes that derive one object from another: `^2`, `~3`, `^{tree}`, `^{/text}`.
 
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
@@ -10,10 +10,10 @@ use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_object::TagRef;
 
-/// The largest number of steps of one name.
+/// The largest number of suffixes of one revision.
 const MAX_STEPS: usize = 4096;
 
-/// The last step of a name.
+/// The last suffix of a revision.
 enum Step<'a> {
     /// `^N`.
     Parent(usize),
@@ -23,7 +23,7 @@ enum Step<'a> {
     Peel(&'a BStr),
 }
 
-/// Splits the last step off; `Err` when it is written wrongly.
+/// Splits the last suffix off `text`. Fails if the suffix is malformed.
 fn split(text: &BStr) -> Result<Option<(&BStr, Step<'_>)>, ()> {
     let digits = text
         .iter()
@@ -51,7 +51,7 @@ fn split(text: &BStr) -> Result<Option<(&BStr, Step<'_>)>, ()> {
     if !text.ends_with(b"}") {
         return Ok(None);
     }
-    // Braces inside, as in `^{/a{2}}`, belong to the pattern: the first `^{` that fits counts.
+    // Braces inside, as in `^{/a{2}}`, belong to the pattern: the first matching `^{` counts.
     match text.rfind(b"^{") {
         Some(at) => {
             let inner = text[at + 2..text.len() - 1].as_bstr();
@@ -62,7 +62,7 @@ fn split(text: &BStr) -> Result<Option<(&BStr, Step<'_>)>, ()> {
 }
 
 impl Repository {
-    /// The object that `text` names: a name and the steps behind it, but no path.
+    /// Resolves `text`: a name with suffixes, but without a path.
     pub(super) fn resolve_object(
         &self,
         text: &BStr,
@@ -174,7 +174,7 @@ impl Repository {
         let Some(mut found) = self.kind_of(last)? else {
             return Ok(None);
         };
-        // Git tries the tree of a commit before it gives up.
+        // Git peels a commit to its tree before it reports the error.
         if found == ObjectKind::Commit {
             found = ObjectKind::Tree;
         }
@@ -183,11 +183,11 @@ impl Repository {
         Err(Error::new(ErrorKind::InvalidInput, message))
     }
 
-    /// The object at the end of a chain of tags: `id` itself if it is no tag. `None` when an
-    /// object is missing.
+    /// Peels tags: returns the object to which the chain of tags at `id` leads, or `id` itself if it is
+    /// not a tag. Returns `None` if an object is missing.
     ///
     /// # Errors
-    /// A tag is malformed.
+    /// Fails with [`ErrorKind::Object`] if a tag is malformed.
     pub fn peel_tags(&self, id: ObjectId) -> Result<Option<ObjectId>> {
         match self.kind_of(id)? {
             None => Ok(None),
@@ -196,11 +196,11 @@ impl Repository {
         }
     }
 
-    /// The first object of `kind` on the way from `id` over tags and from a commit to its tree.
-    /// `None` when there is none.
+    /// Peels `id` to an object of type `kind`: over tags, and from a commit to its tree. Returns `None`
+    /// if there is no such object.
     ///
     /// # Errors
-    /// An object is malformed.
+    /// Fails with [`ErrorKind::Object`] if an object is malformed.
     pub fn peel_to(&self, id: ObjectId, kind: ObjectKind) -> Result<Option<ObjectId>> {
         let mut current = id;
         let mut buffer = Vec::new();

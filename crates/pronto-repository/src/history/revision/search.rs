@@ -12,8 +12,8 @@ use regex::bytes::Regex;
 use crate::{Repository, Result};
 
 impl Repository {
-    /// The newest commit whose message matches `pattern`: among the ancestors of `start`, or of
-    /// any reference. A pattern that starts with `!-` must not match.
+    /// Returns the newest commit whose message matches `pattern`, among the ancestors of `start`, or of
+    /// all refs. A pattern that starts with `!-` selects messages that do not match.
     pub(super) fn newest_matching(
         &self,
         pattern: &BStr,
@@ -73,14 +73,14 @@ impl Repository {
     }
 }
 
-/// Commits to be searched, the newest first.
+/// The commits that are not searched yet, newest first.
 #[derive(Default)]
 struct Queue {
     heap: BinaryHeap<Waiting>,
     seen: HashSet<ObjectId>,
 }
 
-/// Ordered by time; of equal ones, the one that came first.
+/// A queue entry, ordered by date. Among equal dates, the one that was added first comes first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     time: i64,
@@ -88,8 +88,8 @@ struct Waiting {
     id: ObjectId,
 }
 
-/// An extended regular expression over bytes, line ends being ordinary to `.` and lines to `^`
-/// and `$`.
+/// Compiles an extended regular expression over bytes. `.` matches line ends, and `^` and `$` match at
+/// each line.
 fn compile(pattern: &BStr) -> Option<Regex> {
     pronto_config::pattern::compile(pattern, false).ok()
 }

@@ -14,7 +14,7 @@ pub struct RefSelection {
 }
 
 impl RefSelection {
-    /// Selects all refs: `--all`.
+    /// Selects all refs (`--all`).
     pub fn everything() -> Self {
         RefSelection {
             directory: "refs/".into(),
@@ -23,8 +23,8 @@ impl RefSelection {
         }
     }
 
-    /// Selects the refs below `directory`, which ends with a slash: `--branches`. Names are shown
-    /// without the directory.
+    /// Selects the refs below `directory`, which ends with a slash (`--branches`, `--tags`,
+    /// `--remotes`). Names are shown without the directory.
     pub fn directory(directory: impl Into<BString>) -> Self {
         RefSelection {
             directory: directory.into(),
@@ -33,8 +33,8 @@ impl RefSelection {
         }
     }
 
-    /// Selects the refs whose full names match `pattern`: `--glob`. `refs/` before the pattern may
-    /// be left out.
+    /// Selects the refs whose full names match `pattern` (`--glob`). The pattern may omit a leading
+    /// `refs/`.
     pub fn glob(pattern: &BStr) -> Self {
         let base: &BStr = if pattern.starts_with(b"refs/") {
             "".into()
@@ -48,14 +48,14 @@ impl RefSelection {
         }
     }
 
-    /// Shows full names.
+    /// Shows full ref names.
     #[must_use]
     pub fn in_full(mut self) -> Self {
         self.trims = false;
         self
     }
 
-    /// Selects only refs that match `pattern` below the directory, if there is a pattern.
+    /// Restricts the selection to refs that match `pattern` below the directory, if a pattern is given.
     #[must_use]
     pub fn matching(mut self, pattern: Option<&BStr>) -> Self {
         self.pattern = pattern.map(|pattern| complete(self.directory.as_bstr(), pattern));
@@ -67,8 +67,8 @@ impl RefSelection {
         self.directory.as_bstr()
     }
 
-    /// Returns the name under which the ref `name` of the directory is shown; `None` if it is not
-    /// selected, or its shown name matches one of `excluded`.
+    /// Returns the name under which the ref `name` is shown. Returns `None` if the ref is not selected,
+    /// or its shown name matches a pattern in `excluded` (`--exclude`).
     pub fn shown<'n>(&self, name: &'n BStr, excluded: &[BString]) -> Option<&'n BStr> {
         let matches = |pattern: &BString, name: &BStr| glob::matches(pattern, name, How::default());
         let pattern = self.pattern.as_ref();
@@ -81,7 +81,7 @@ impl RefSelection {
     }
 }
 
-/// Turns a pattern without wildcards into one that matches everything below it.
+/// Completes a pattern without wildcards so that it matches all refs below it.
 fn complete(base: &BStr, pattern: &BStr) -> BString {
     let mut full = [base.as_bytes(), pattern].concat();
     if pattern.find_byteset(b"*?[\\").is_none() {

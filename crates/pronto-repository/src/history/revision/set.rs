@@ -15,42 +15,43 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// One object of a [`RevisionSet`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetMember {
-    /// The name by which it was given, or the full name of a ref. Empty if it has none.
+    /// The name under which the object was given, or the full name of the ref; empty if there is no
+    /// name.
     pub name: BString,
-    /// The object, and its place in a tree.
+    /// The object, with its mode and path.
     pub found: Found,
-    /// Whether what it leads to is excluded.
+    /// Whether the objects reachable from this object are excluded (`^A`).
     pub is_excluded: bool,
-    /// Whether it is the left side of a symmetric difference.
+    /// Whether the object is the left side of a symmetric difference (`A...B`).
     pub is_left: bool,
 }
 
-/// Objects from which a walk starts, in the order in which they were given. Plain data.
+/// The starting points of a walk, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevisionSet {
-    /// The objects. One that was given twice is there twice.
+    /// The objects. An object that was given twice occurs twice.
     pub members: Vec<SetMember>,
 }
 
-/// The parents that a suffix of a revision selects.
+/// The suffix of a revision that selects parents.
 enum Suffix {
-    /// `^@`: all parents, in place of the commit.
+    /// `^@`: all parents, without the commit.
     Parents,
-    /// `^!`: the commit, without its parents.
+    /// `^!`: the commit, with its parents excluded.
     Alone,
-    /// `^-<n>`: the commit, without one parent.
+    /// `^-<n>`: the commit, with parent `n` excluded.
     Without(usize),
 }
 
 impl RevisionSet {
-    /// Returns the excluded objects, or the others, in order.
+    /// Returns the ids of the excluded objects, or of the included ones, in order.
     pub fn ids(&self, is_excluded: bool) -> Vec<ObjectId> {
         let members = self.members.iter();
         let members = members.filter(|member| member.is_excluded == is_excluded);
         members.map(|member| member.found.id).collect()
     }
 
-    /// Adds `id`, found as `name`.
+    /// Adds the object `id` under the name `name`.
     pub fn add(&mut self, name: impl Into<BString>, id: ObjectId, is_excluded: bool) {
         self.members.push(SetMember {
             name: name.into(),
@@ -60,13 +61,14 @@ impl RevisionSet {
         });
     }
 
-    /// Adds the objects that `text` names. With `is_negated` included and excluded objects are swapped.
-    /// Returns `false` and adds nothing if `text` is no revision.
+    /// Adds the objects that `text` names. `is_negated` swaps included and excluded objects (`--not`).
+    /// Returns `false` and adds nothing if `text` is not a revision.
     ///
     /// Costs resolving each name; for `A...B` also a walk to the merge bases.
     ///
     /// # Errors
-    /// As [`Repository::try_resolve`], or a side of a symmetric difference leads to no commit.
+    /// As for [`Repository::try_resolve`], and with [`ErrorKind::Object`] if a side of a symmetric
+    /// difference does not peel to a commit.
     pub fn add_text(
         &mut self,
         repository: &Repository,
@@ -165,10 +167,11 @@ impl RevisionSet {
         Ok(true)
     }
 
-    /// Adds the objects of the selected refs, without those whose names match one of `excluded`.
+    /// Adds the objects of the selected refs, except refs whose names match a pattern in `excluded`.
     ///
     /// # Errors
-    /// The refs cannot be read, or an object of one of them does not exist.
+    /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if the refs cannot be read, or
+    /// [`ErrorKind::Object`] if a ref points to a missing object.
     pub fn add_refs(
         &mut self,
         repository: &Repository,
@@ -211,7 +214,7 @@ fn plain(id: ObjectId) -> Found {
     }
 }
 
-/// Splits a suffix that stands for parents off `text`.
+/// Splits a parent suffix (`^@`, `^!`, `^-<n>`) off `text`.
 fn suffix_of(text: &BStr) -> Option<(&BStr, Suffix)> {
     if let Some(name) = text.strip_suffix(b"^@") {
         return Some((name.as_bstr(), Suffix::Parents));

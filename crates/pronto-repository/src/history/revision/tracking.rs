@@ -1,4 +1,4 @@
-//! Special branch names: `@`, `@{-1}`, `branch@{upstream}`, `branch@{push}`.
+//! Branch names with special suffixes: `@`, `@{-1}`, `branch@{upstream}`, `branch@{push}`.
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::short::Short as _;
@@ -6,14 +6,14 @@ use pronto_io::short::Short as _;
 use crate::refs::Head;
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Which branch of another repository is meant.
+/// The kind of tracked branch that a suffix names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     Upstream,
     Push,
 }
 
-/// The mark that `text` begins with, and its length.
+/// Returns the suffix with which `text` begins, and its length.
 pub(super) fn mark(text: &[u8]) -> Option<(Mark, usize)> {
     let marks = [
         (&b"@{upstream}"[..], Mark::Upstream),
@@ -28,15 +28,16 @@ pub(super) fn mark(text: &[u8]) -> Option<(Mark, usize)> {
     })
 }
 
-/// The largest number of times that a name is replaced by another.
+/// The largest number of times that a name is expanded again.
 const MAX_REPLACEMENTS: u32 = 8;
 
 impl Repository {
-    /// The name that `text` stands for, if it is one of those with a meaning: a short name, or
-    /// for upstream branches the full name of a reference.
+    /// Expands a branch name with a special form, such as `@{-1}` or `branch@{upstream}`. Returns a
+    /// short branch name, or the full name of a remote-tracking branch. Returns `None` if `text` has no
+    /// special form.
     ///
     /// # Errors
-    /// The branch has no upstream, or `HEAD` is on no branch.
+    /// Fails with [`ErrorKind::Reference`] if the branch has no upstream, or `HEAD` is detached.
     pub fn interpret_branch_name(&self, text: impl AsRef<[u8]>) -> Result<Option<BString>> {
         let mut replaced: Option<BString> = None;
         for _ in 0..MAX_REPLACEMENTS {
@@ -109,10 +110,12 @@ impl Repository {
         }
     }
 
-    /// The full name of the reference that follows the upstream of `branch` (a short name).
+    /// Returns the full name of the remote-tracking branch of the upstream of `branch`, which is a
+    /// short name.
     ///
     /// # Errors
-    /// There is no such branch, it has no upstream, or nothing follows that.
+    /// Fails with [`ErrorKind::Reference`] if the branch does not exist or has no upstream, or if the
+    /// upstream has no remote-tracking branch.
     pub fn upstream_of(&self, branch: impl AsRef<[u8]>) -> Result<BString> {
         let branch = branch.as_ref().as_bstr();
         let config = self.config();
@@ -140,7 +143,8 @@ impl Repository {
         }
     }
 
-    /// The reference here that follows `theirs` of `remote`, by its fetch refspecs.
+    /// Returns the remote-tracking branch for the ref `theirs` of `remote`, by the fetch refspecs of
+    /// the remote.
     pub fn tracking_reference(&self, remote: &BStr, theirs: &BStr) -> Option<BString> {
         let config = self.config();
         config
@@ -197,7 +201,7 @@ impl Repository {
     }
 }
 
-/// Returns the name to which the refspec maps `name`, if it matches.
+/// Returns the destination to which the refspec maps `name`, if `name` matches its source.
 fn apply_refspec(spec: &BStr, name: &BStr) -> Option<BString> {
     let spec = spec.strip_prefix(b"+").unwrap_or(spec);
     let colon = spec.position_of(b':');

@@ -7,11 +7,11 @@ use super::Order;
 use crate::Result;
 use crate::history::{Commits, Number};
 
-/// Commits whose children were all yielded.
+/// The commits whose children were all yielded.
 enum Ready {
-    /// The last one first.
+    /// The commit that was added last comes first.
     Stack(Vec<Number>),
-    /// The newest first, among equals the first one.
+    /// The newest commit comes first, and among equal dates the one that was added first.
     Dates(BinaryHeap<(i64, Reverse<usize>, Number)>, usize),
 }
 
@@ -34,14 +34,15 @@ impl Ready {
     }
 }
 
-/// Sorts `found` so that no commit comes before one of its children. Without dates, a commit comes
-/// directly after a child if it can, the last parent of a merge first.
+/// Sorts `found` so that no commit precedes one of its children. Without dates, a commit directly
+/// follows a child if possible, the last parent of a merge first.
 ///
 /// # Errors
-/// The commit-graph cannot be read.
+/// Fails with `ErrorKind::Object` if the commit-graph file is malformed, or `ErrorKind::Io`.
 pub(super) fn sort(commits: &Commits<'_>, found: &[Number], order: Order) -> Result<Vec<Number>> {
     let most = found.iter().max().map_or(0, |most| *most as usize + 1);
-    // For each commit one more than the number of children that were not yielded; 0 for others.
+    // For each commit, the number of children that were not yielded yet plus one; 0 for commits that
+    // are not in `found`.
     let mut waiting = vec![0u32; most];
     for number in found {
         waiting[*number as usize] = 1;

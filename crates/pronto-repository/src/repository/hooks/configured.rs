@@ -7,8 +7,8 @@ use bstr::{BStr, BString, ByteSlice as _};
 use crate::config::{Config, Key, value};
 use crate::{Error, ErrorKind, Result};
 
-/// The events of Git. A hook in the configuration cannot have the name of one: `hook.NAME.enabled` would have two
-/// meanings.
+/// The hook events of Git. A hook in the configuration cannot have the name of an event:
+/// `hook.NAME.enabled` would be ambiguous.
 const EVENTS: [&str; 28] = [
     "applypatch-msg",
     "commit-msg",
@@ -117,8 +117,8 @@ impl<'a> HookSection<'a> {
         Ok(())
     }
 
-    /// Checks that each hook that is not disabled has a command. As in Git, one without a command is an error for all
-    /// events.
+    /// Checks that each enabled hook has a command. As in Git, a hook without a command is an error for
+    /// all events.
     fn check_commands(&self) -> Result<()> {
         let lacks = |hook: &&EventOfHook<'_>| {
             !self.commands.contains_key(hook.name) && !self.disabled.contains(hook.name)
@@ -134,7 +134,7 @@ impl<'a> HookSection<'a> {
         }
     }
 
-    /// Returns the names of the hooks that run at an event, in their order.
+    /// Returns the names of the hooks that run at `event`, in order.
     fn running(&self, event: &'a BStr) -> impl Iterator<Item = &'a BStr> {
         let is_off = self.disabled.contains(event) && !self.is_hook(event);
         let hooks = self.events.iter().filter(move |hook| {
@@ -143,7 +143,8 @@ impl<'a> HookSection<'a> {
         hooks.map(|hook| hook.name)
     }
 
-    /// Returns whether `name` is that of a hook, so that `hook.NAME.enabled` is not about an event.
+    /// Returns whether `name` is the name of a hook, so that `hook.NAME.enabled` does not refer to an
+    /// event.
     fn is_hook(&self, name: &BStr) -> bool {
         self.commands.contains_key(name)
             || self.parallel.get(name) == Some(&true)
@@ -151,11 +152,12 @@ impl<'a> HookSection<'a> {
     }
 }
 
-/// Returns the command lines that `config` has for hook `event`, in the order in which they run. A hook that occurs
-/// several times runs at its last place.
+/// Returns the command lines that `config` has for hook `event`, in the order in which they run. A hook
+/// that occurs several times runs at its last position.
 ///
 /// # Errors
-/// [`ErrorKind::ConfigValue`]: a hook has no command or the name of an event, or a key has no value.
+/// Fails with [`ErrorKind::ConfigValue`] if a hook has no command or the name of an event, or if a key
+/// has no value.
 pub(super) fn commands(config: &Config, event: &str) -> Result<Vec<BString>> {
     let section = HookSection::of(config)?;
     let names = section.running(BStr::new(event));
@@ -163,8 +165,9 @@ pub(super) fn commands(config: &Config, event: &str) -> Result<Vec<BString>> {
     Ok(lines.map(|line| (*line).to_owned()).collect())
 }
 
-/// Returns how many programs of hook `event` may run at the same time: `hook.EVENT.jobs`, or else `hook.jobs`. As in Git, it
-/// is one if a hook of the configuration has no `hook.NAME.parallel`. Values that are no count are ignored.
+/// Returns the number of programs of hook `event` that may run at the same time: `hook.EVENT.jobs`, or
+/// else `hook.jobs`. As in Git, the number is one if a configured hook has no `hook.NAME.parallel`.
+/// Malformed numbers are ignored.
 ///
 /// # Errors
 /// As for [`commands`].

@@ -1,4 +1,4 @@
-//! Repositories that are not in their worktree (`--separate-git-dir`).
+//! Repositories that are separate from their worktree (`--separate-git-dir`).
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,12 @@ use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
-/// Moves the repository at `link`, or the one that the file `link` points to, to `git_dir`, and leaves a file
-/// that points there. The linked worktrees follow.
+/// Moves the repository at `link`, or the one to which the file `link` points, to `git_dir`, and leaves
+/// a file `link` that points to `git_dir`. The pointers of linked worktrees are updated.
 ///
 /// # Errors
-/// The file at `link` points to no repository, or something cannot be moved or written.
+/// Fails with [`ErrorKind::InvalidInput`] if `link` is neither a repository nor a file that points to
+/// one, or [`ErrorKind::Io`] if a file cannot be moved or written.
 pub(super) fn separate(link: &Path, git_dir: PathBuf, env: &Environment) -> Result<PathBuf> {
     let source = match git_dir::look_at(link, link, env)? {
         Candidate::Nothing => None,
@@ -43,7 +44,8 @@ pub(super) fn separate(link: &Path, git_dir: PathBuf, env: &Environment) -> Resu
     Ok(git_dir)
 }
 
-/// Makes the worktree whose own directory is now `own_dir` point there. The repository was at `old`.
+/// Updates the worktree whose repository directory is now `own_dir` to point to it. The repository was
+/// at `old`.
 fn reconnect(own_dir: &Path, old: &Path) -> Result<()> {
     let pointer = own_dir.join("gitdir");
     let Ok(text) = untrusted::read(&pointer, Links::Follow, LARGEST_POINTER_BYTES) else {

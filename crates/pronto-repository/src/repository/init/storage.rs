@@ -10,23 +10,24 @@ use crate::repository::notice::unknown_storage;
 use crate::repository::{Format, Notice, RefStorage};
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// The storage of refs of a repository.
+/// The selected storage of refs.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StorageChoice {
-    /// The storage.
+    /// The storage format (`files` or `reftable`).
     pub storage: RefStorage,
-    /// A warning about the configuration.
+    /// A warning about an unknown configured value.
     pub warning: Option<Notice>,
 }
 
 impl StorageChoice {
-    /// Chooses by the existing repository, `options`, `GIT_DEFAULT_REF_FORMAT`,
-    /// `init.defaultRefFormat` and `feature.experimental`, in this order.
+    /// Selects the storage of an existing or new repository: that of the existing repository,
+    /// `options`, `GIT_DEFAULT_REF_FORMAT`, `init.defaultRefFormat` or `feature.experimental`, in this
+    /// order.
     ///
     /// # Errors
-    /// The name of the storage is unknown, or the existing repository has another storage than
-    /// requested.
+    /// Fails with [`ErrorKind::InvalidInput`] if the requested storage is unknown, or differs from that
+    /// of the existing repository.
     pub(super) fn of(
         existing: Option<&Format>,
         options: &Options,
@@ -48,10 +49,12 @@ impl StorageChoice {
         })
     }
 
-    /// Chooses the storage of a new repository: `wanted`, or as environment and configuration say.
+    /// Selects the storage of a new repository: `wanted`, or else the one that the environment or
+    /// configuration names.
     ///
     /// # Errors
-    /// `GIT_DEFAULT_REF_FORMAT` names an unknown storage, or a configured value is not of its type.
+    /// Fails with [`ErrorKind::InvalidInput`] if `GIT_DEFAULT_REF_FORMAT` names an unknown storage, or
+    /// [`ErrorKind::ConfigValue`] if a setting is not of its type.
     pub fn of_new(
         wanted: Option<RefStorage>,
         config: &Config,

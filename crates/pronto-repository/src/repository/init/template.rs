@@ -1,4 +1,4 @@
-//! Templates of new repositories.
+//! Templates of new repositories (`--template`, `init.templateDir`).
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use crate::config::Loader;
 use crate::environment::Environment;
 use crate::{ErrorKind, Result};
 
-/// The source of the first contents of a repository.
+/// The template for the initial contents of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Template {
-    /// The directory named by the environment or configuration, else that of the installed git,
-    /// else the built-in contents.
+    /// The directory that the environment or configuration names (`GIT_TEMPLATE_DIR`,
+    /// `init.templateDir`), else that of the installed git, else the built-in contents.
     #[default]
     Configured,
-    /// Nowhere.
+    /// No template.
     None,
-    /// This directory.
+    /// The template in this directory.
     Directory(PathBuf),
 }
 
@@ -30,17 +30,17 @@ const INSTALLED: &[&str] = &[
     "/opt/homebrew/share/git-core/templates",
 ];
 
-/// No sensible template nests deeper.
+/// The largest depth of directories of a template.
 const MAX_DEPTH: u32 = 64;
 
 const DESCRIPTION: &str =
     "Unnamed repository; edit this file 'description' to name the repository.\n";
 
-/// Copies the template into `git_dir`, keeping existing files. A missing template is ignored. What is
-/// copied gets the permissions of `sharing`.
+/// Copies the template into `git_dir`, and keeps existing files. A missing template is ignored. Copied
+/// files get the permissions of `sharing`.
 ///
 /// # Errors
-/// A file of the template cannot be read or copied.
+/// Fails with [`ErrorKind::Io`] if a file of the template cannot be read or copied.
 pub fn copy(
     template: &Template,
     git_dir: &Path,
@@ -80,7 +80,7 @@ fn configured(environment: &Environment) -> Result<Option<PathBuf>> {
     config.path("init.templatedir", environment.home())
 }
 
-/// Whether the template that `template` names does not exist, which is worth a warning.
+/// Returns the directory of the template if it does not exist, which deserves a warning.
 pub fn missing(template: &Template, environment: &Environment) -> Option<PathBuf> {
     let path = match template {
         Template::Directory(path) => path.clone(),
@@ -125,7 +125,7 @@ fn copy_directory(from: &Path, to: &Path, sharing: Sharing, depth: u32) -> Resul
     Ok(())
 }
 
-/// A copy that is executable where the source is, within what the umask allows.
+/// Copies a file. The copy is executable if the source is, within the limits of the umask.
 fn copy_file(source: &Path, target: &Path) -> Result<()> {
     use std::io::Write;
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};

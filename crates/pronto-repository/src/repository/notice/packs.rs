@@ -1,38 +1,38 @@
-//! Notices about packs and the files beside them.
+//! Notices about packs and their accompanying files.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use bstr::BString;
 
-/// A notice about packs. [`Display`](fmt::Display) gives Git's message.
+/// A notice about packs. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PackNotice {
-    /// A multi-pack-index without objects gets no bitmaps.
+    /// The multi-pack-index has no objects, so that no bitmaps are written.
     NoObjectsForBitmaps,
-    /// Bitmaps are not written, because the new pack does not have all objects.
+    /// The new pack does not contain all objects, so that no bitmaps are written.
     PartialPack,
-    /// The pack of this index is missing, so that a multi-pack-index does not cover it.
+    /// The pack of this pack index is missing, so that the multi-pack-index omits it.
     MissingPack(PathBuf),
-    /// This index of a pack cannot be opened, so that a multi-pack-index does not cover it.
+    /// This pack index cannot be opened, so that the multi-pack-index omits it.
     UnusableIndex(PathBuf),
-    /// There is no such pack to be preferred.
+    /// The preferred pack of this name does not exist (`--preferred-pack`).
     UnknownPreferredPack(BString),
-    /// The multi-pack-index exists and cannot be read.
+    /// The multi-pack-index exists but is malformed.
     MalformedMultiPackIndex,
     /// This multi-pack-index is too small for its header.
     MultiPackIndexTooSmall(PathBuf),
-    /// The checksum of the multi-pack-index is wrong, so that it is not used.
+    /// The checksum of the multi-pack-index is wrong, so that the file is ignored.
     MultiPackIndexChecksum,
-    /// A chain of multi-pack-indexes lacks a layer.
+    /// The chain of multi-pack-indexes lacks a layer.
     MissingLayer,
-    /// Other processes write objects all the time, so that nothing is pruned.
+    /// Other processes write objects continuously, so that nothing is pruned.
     PruningGivenUp,
 }
 
 impl PackNotice {
-    /// Whether Git reports it as an error.
+    /// Returns whether Git reports the notice as an error.
     pub fn is_error(&self) -> bool {
         matches!(
             self,

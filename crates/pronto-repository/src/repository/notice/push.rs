@@ -9,68 +9,68 @@ use bstr::BString;
 pub enum Side {
     /// The object or ref that is sent.
     Source,
-    /// The ref at the other end.
+    /// The ref of the remote repository.
     Destination,
 }
 
-/// The kind of an object that a refspec sends, and what its ref would be.
+/// The type of an object that a refspec sends, which determines the proposed ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentKind {
-    /// A commit, for a branch.
+    /// A commit, for which a branch is proposed.
     Commit,
-    /// A tag object.
+    /// A tag object, for which a tag is proposed.
     Tag,
-    /// A tree, for a tag.
+    /// A tree, for which a tag is proposed.
     Tree,
-    /// A blob, for a tag.
+    /// A blob, for which a tag is proposed.
     Blob,
 }
 
-/// A notice about a push. [`Display`](fmt::Display) gives Git's message.
+/// A notice about a push. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PushNotice {
-    /// More than one ref has this name.
+    /// A name of a refspec matches more than one ref.
     Ambiguous {
-        /// The refs among which the name was looked up.
+        /// The side of the refspec with the name.
         side: Side,
         /// The name.
         name: BString,
     },
-    /// No ref or object has this name.
+    /// This source matches no ref or object.
     NoSource(BString),
-    /// Two refspecs have this ref as their destination.
+    /// This ref is the destination of two refspecs.
     SharedDestination(BString),
-    /// This ref is to be deleted and does not exist.
+    /// This ref is to be deleted but does not exist.
     NothingToDelete(BString),
-    /// The full name of a new ref cannot be guessed.
+    /// The destination is not a full name and cannot be completed.
     Unqualified {
         /// The destination as it was given.
         destination: BString,
         /// The source as it was given.
         source: BString,
     },
-    /// A proposal of a full name.
+    /// Advice with a proposed full name.
     Proposal {
-        /// The kind of the object.
+        /// The type of the object.
         kind: SentKind,
         /// The destination as it was given.
         destination: BString,
         /// The source as it was given.
         source: BString,
     },
-    /// The server reports about a ref that was not sent.
+    /// The server reports a status for a ref that was not pushed.
     UnknownReport(BString),
-    /// The server reports twice about this ref, or about one that needs no report.
+    /// The server reports a second status for this ref, or a status for a ref that needs none.
     UnexpectedReport(BString),
-    /// The configuration of the server names an unknown check of objects.
+    /// The configuration of the server names an unknown message id of fsck.
     UnknownFsckCheck(BString),
-    /// The command that lists refs of alternates printed this line.
+    /// The command of `core.alternateRefsCommand` printed this malformed line.
     MalformedAlternateRef(BString),
 }
 
 impl PushNotice {
-    /// Returns whether Git reports it as an error.
+    /// Returns whether Git reports the notice as an error.
     pub fn is_error(&self) -> bool {
         matches!(
             self,
@@ -82,7 +82,7 @@ impl PushNotice {
         )
     }
 
-    /// Returns whether it is advice.
+    /// Returns whether the notice is advice.
     pub fn is_hint(&self) -> bool {
         matches!(self, PushNotice::Proposal { .. })
     }

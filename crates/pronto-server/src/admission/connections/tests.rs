@@ -1,4 +1,4 @@
-//! Tests of the connections that make room for others.
+//! Tests of the choice of the connection that is closed to admit another one.
 
 use std::io::Read as _;
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ fn connections(most: usize, most_of_network: usize) -> Connections {
         connections_per_address: most_of_network,
         ..Limits::default()
     });
-    // Nothing is new for these tests.
+    // No connection counts as new in these tests.
     locked(&all.0).new = Duration::ZERO;
     all
 }
@@ -38,13 +38,13 @@ fn connections_are_bounded_in_all_and_per_address() {
     let fourth = all.enter(address(2)).expect("the first makes room");
     assert!(is_evicted(&first));
     assert_eq!(all.count(), 3);
-    // It is not counted twice.
+    // The connection is not counted twice.
     drop(first);
     assert_eq!(all.count(), 3);
     assert_eq!(all.enter(address(2)).err(), Some(Full::Address));
     drop(fourth);
     let _fifth = all.enter(address(2)).expect("room");
-    // No network has more connections than those of these.
+    // No network has more connections than the networks of these.
     let all = connections(2, 2);
     let held = [1, 2].map(|last| all.enter(address(last)).expect("room"));
     assert_eq!(all.enter(address(1)).err(), Some(Full::Server));
@@ -64,7 +64,7 @@ fn four_addresses_do_not_keep_others_out() {
         .collect();
     assert!(!honest.iter().any(is_evicted));
     let gone: Vec<_> = hostile.iter().map(is_evicted).collect();
-    // Of each address the oldest, in turn.
+    // The oldest connection of each address, in turn.
     assert_eq!(gone.iter().filter(|gone| **gone).count(), 10);
     assert!(gone[..8].iter().all(|gone| *gone), "{gone:?}");
     assert_eq!(all.count(), 16);
@@ -104,7 +104,7 @@ fn connections_with_slots_and_of_users_stay() {
     let gone: Vec<_> = held.iter().map(is_evicted).collect();
     assert_eq!(gone, [false, false, false, true]);
     held[3].connection().hold().expect_err("it is over");
-    // Its slot was the last thing that happened on it.
+    // The release of its slot was the last event on the connection.
     drop(works);
     let third = all.enter(address(3)).expect("the second makes room");
     assert!(is_evicted(&second) && !is_evicted(&held[0]));
@@ -194,7 +194,7 @@ fn a_new_connection_has_time_to_tell_its_user() {
     let _last = all.enter(address(10)).expect("the second makes room");
     assert!(is_evicted(&second) && !new.iter().any(is_evicted));
     locked(&all.0).new = Duration::from_secs(3600);
-    // This one has said that it has no user.
+    // This connection has made a request without a user.
     third
         .connection()
         .belongs_to(&Owner::Network(Network::of(address(3))));
@@ -215,7 +215,7 @@ async fn the_end_is_told_to_tasks_and_threads() {
     let second = all.enter(address(2)).expect("the first makes room");
     assert_eq!(client.read(&mut [0]).expect("it is ended"), 0);
     first.connection().evicted().await;
-    // The end may come before the socket.
+    // The end may precede the socket.
     let third = all.enter(address(3)).expect("the second makes room");
     let mut client = TcpStream::connect(at).expect("it listens");
     let (server, _) = listener.accept().expect("a client connects");

@@ -1,4 +1,4 @@
-//! The bytes of a push that were read before it was judged, for the service that takes it.
+//! The bytes of a push that were read before its check, for the service that performs the push.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -10,21 +10,23 @@ use super::malformed_packet;
 use crate::Result;
 use crate::error::without_room;
 
-/// The size of the first piece. The next ones are twice as large each.
+/// The size in bytes of the first buffer. Each further buffer is twice as large as the previous
+/// one.
 const FIRST_PIECE_BYTES: usize = 4 << 10;
 
-/// The size of the largest pieces, unless a packet needs more.
+/// The size in bytes of the largest buffers, unless a packet needs a larger one.
 const LAST_PIECE_BYTES: usize = 1 << 20;
 
-/// The length in front of a packet.
+/// The length in bytes of the pkt-line header.
 const LENGTH_BYTES: usize = 4;
 
-/// Packets in pieces of memory, each of which is charged before it is allocated, and given back as soon as it was read
-/// again: what the service keeps of the packets does not come on top.
+/// Packets in buffers of memory. Each buffer is charged to the budget before it is allocated, and
+/// freed as soon as its bytes are read again, so that the copy of the packets in the service does
+/// not use additional memory.
 pub(crate) struct Kept<'a> {
     budget: &'a Budget,
     pieces: VecDeque<Vec<u8>>,
-    /// The bytes of the first piece that were read.
+    /// The number of bytes of the first buffer that were read.
     at: usize,
 }
 
@@ -41,34 +43,34 @@ impl<'a> Kept<'a> {
         self.pieces.is_empty()
     }
 
-    /// Keeps a packet.
+    /// Adds a packet.
     ///
     /// # Errors
-    /// The budget has no room.
+    /// Fails if the budget has no room.
     pub(super) fn packet(&mut self, payload: &[u8]) -> Result<()> {
         let piece = self.piece(payload.len() + LENGTH_BYTES)?;
         pktline::write(piece, payload).map_err(malformed_packet)
     }
 
-    /// Keeps the end of the packets.
+    /// Adds the flush packet after the packets.
     ///
     /// # Errors
-    /// The budget has no room.
+    /// Fails if the budget has no room.
     pub(super) fn flush(&mut self) -> Result<()> {
         pktline::write_flush(self.piece(LENGTH_BYTES)?);
         Ok(())
     }
 
-    /// Keeps bytes behind the packets.
+    /// Adds bytes after the packets.
     ///
     /// # Errors
-    /// The budget has no room.
+    /// Fails if the budget has no room.
     pub(super) fn rest(&mut self, bytes: &[u8]) -> Result<()> {
         self.piece(bytes.len())?.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Returns a piece with room for `len` bytes.
+    /// Returns a buffer with room for `len` bytes.
     fn piece(&mut self, len: usize) -> Result<&mut Vec<u8>> {
         let last = self.pieces.back();
         let has_room = last.is_some_and(|last| last.capacity() - last.len() >= len);

@@ -1,4 +1,4 @@
-//! The commands of a push as they are read: what is kept of them, and the decision about each.
+//! The parser of the commands of a push, which stores their bytes and decides about each command.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::error::without_room;
 use crate::service::Judge;
 use crate::{Error, ErrorKind, Result};
 
-/// The digits before a packet.
+/// The length in bytes of the pkt-line header.
 const LENGTH_BYTES: u64 = 4;
 
-/// The memory that an entry of a map takes beside its strings.
+/// The memory that an entry of a map uses besides its strings.
 const ENTRY_BYTES: usize = 96;
 
-/// The commands as they are read, and the decisions about them.
+/// The commands that were read, and the decisions about them.
 pub(super) struct Reading<'a, 'b> {
     judge: &'a dyn Judge,
     receiver: &'a Receiver<'b>,
     /// The bytes that were read.
     pub(super) read: Kept<'b>,
-    /// Their number.
+    /// The number of these bytes.
     bytes: u64,
-    /// The memory that the judgments have taken.
+    /// The memory that the decisions use.
     pub(super) charged: u64,
     pub(super) features: Vec<u8>,
-    /// The text of the certificate, whose packets are pieces of it.
+    /// The text of the push certificate, which is sent in several packets.
     certificate: Option<Vec<u8>>,
     is_in_certificate: bool,
     pub(super) nonce: Option<BString>,
@@ -53,10 +53,10 @@ impl<'a, 'b> Reading<'a, 'b> {
         }
     }
 
-    /// Takes a packet.
+    /// Processes a packet.
     ///
     /// # Errors
-    /// It is malformed, or there is no room for it.
+    /// Fails if the packet is malformed, or the budget has no room.
     pub(super) fn take(&mut self, payload: &[u8]) -> Result<()> {
         let most = self.receiver.most_bytes;
         let bytes = self.bytes + payload.len() as u64;
@@ -70,7 +70,7 @@ impl<'a, 'b> Reading<'a, 'b> {
         }
         self.read.packet(payload)?;
         if self.is_in_certificate && self.certificate.is_some() {
-            // The text grows by doubling.
+            // The text buffer grows by doubling.
             self.charge(2 * payload.len())?;
         }
         if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
@@ -94,7 +94,7 @@ impl<'a, 'b> Reading<'a, 'b> {
         self.judge(&parse(line)?)
     }
 
-    /// Charges memory of the judgments.
+    /// Charges the memory of the decisions to the budget.
     fn charge(&mut self, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
         self.receiver.budget.charge(bytes).map_err(without_room)?;
@@ -115,11 +115,11 @@ impl<'a, 'b> Reading<'a, 'b> {
         Ok(())
     }
 
-    /// Judges the commands of the certificate: the lines behind the empty one. Its signature has none, so
-    /// that it does not matter where the signature begins.
+    /// Decides about the commands of the push certificate, which are the lines after the empty
+    /// line. The signature contains no commands, so the start of the signature does not matter.
     ///
     /// # Errors
-    /// The certificate is malformed.
+    /// Fails if the certificate is malformed.
     pub(super) fn finish(&mut self) -> Result<()> {
         let Some(text) = self.certificate.take() else {
             return Ok(());
@@ -165,7 +165,7 @@ impl<'a, 'b> Reading<'a, 'b> {
             if !is_protected && !change.creates && !change.deletes {
                 refusal = refusal.or_else(|| Some(reason.clone()));
             }
-            // It is kept longer than the judgments.
+            // The entry is kept longer than the decisions.
             let entry = change.name.len() + reason.len() + ENTRY_BYTES;
             let charged = self.receiver.budget.charge(entry as u64);
             charged.map_err(without_room)?;

@@ -1,4 +1,4 @@
-//! The report on a push of which nothing happens.
+//! The report on a push that is refused as a whole.
 
 use pronto_io::budget::Budget;
 use pronto_wire::pktline;
@@ -7,20 +7,20 @@ use super::{Judgment, has_feature, malformed_packet};
 use crate::Result;
 use crate::error::without_room;
 
-/// The largest payload of a packet on a side band.
+/// The largest payload in bytes of a packet on a sideband.
 const BAND_BYTES: usize = 65_515;
 
-/// Returns the report on a push of which nothing happens.
+/// Returns the report on a push that is refused as a whole.
 ///
 /// # Errors
-/// The budget has no room, or a name is too long for a packet.
+/// Fails if the budget has no room, or a ref name is too long for a packet.
 pub(super) fn report(changes: &[Judgment], features: &[u8], budget: &Budget) -> Result<Vec<u8>> {
     let has = |word: &str| has_feature(features, word);
     let mut lines = Vec::new();
     if !has("report-status") && !has("report-status-v2") {
         return Ok(lines);
     }
-    // The lines, and the same on a side band.
+    // The budget covers the lines, and their copy on the sideband.
     let sizes = changes
         .iter()
         .map(|change| 16 + change.name.len() + change.reason().len());

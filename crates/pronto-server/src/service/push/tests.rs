@@ -1,4 +1,4 @@
-//! Tests of the judgment of pushes.
+//! Tests of the checks of pushes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -50,7 +50,7 @@ fn judge(lines: &[String], rest: &[u8]) -> Result<Judged<'static>> {
     judge_request(&mut bytes.as_slice(), &Only, &receiver())
 }
 
-/// Returns what the service reads of the commands.
+/// Returns the bytes of the commands that the service reads.
 fn text_of(allowed: Allowed<'_>) -> String {
     let mut bytes = Vec::new();
     let mut input = allowed.into_input();
@@ -204,7 +204,7 @@ fn a_mirror_of_a_million_refs_has_room() {
     assert_eq!(account.held(), 0);
 }
 
-/// The same bytes again and again.
+/// A reader that repeats the same bytes.
 struct Endless<'a>(&'a [u8], usize);
 
 impl Read for Endless<'_> {
@@ -233,7 +233,8 @@ fn malformed_changes_are_errors() {
     assert!(judge_request(&mut &b"00"[..], &Only, &receiver()).is_err());
 }
 
-/// A certificate of these changes, in packets of another size than its lines.
+/// Returns a push certificate of these changes, in packets whose size differs from that of its
+/// lines.
 fn certificate(body: &str) -> Vec<String> {
     let text = format!("certificate version 0.1\npusher a\nnonce 1-ab\n\n{body}");
     let mut lines = vec!["push-cert\0report-status\n".to_owned()];

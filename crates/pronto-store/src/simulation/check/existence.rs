@@ -1,5 +1,6 @@
-//! Checks removals and creations: each generation that says that the repository is removed, or is there again, is that
-//! of a request, and requests find the repository only as it was while they ran.
+//! Checks removals and creations: each generation that marks the repository as removed, or creates
+//! it again, belongs to a request, and requests find the repository only in a state that it had
+//! during the request.
 
 use super::Checker;
 use crate::simulation::client::{Existence, Observations, SeenExistence};
@@ -42,7 +43,8 @@ pub(super) fn check(checker: &mut Checker<'_>, observations: &Observations) {
     }
 }
 
-/// Whether generation `number` says that the repository is removed. Generation 0 is before the first one.
+/// Returns whether generation `number` marks the repository as removed. Generation 0 precedes the
+/// first one.
 fn is_removed(checker: &Checker<'_>, number: u64) -> bool {
     match number.checked_sub(1) {
         Some(at) => checker.world.log[at as usize].manifest.is_removed,
@@ -50,13 +52,13 @@ fn is_removed(checker: &Checker<'_>, number: u64) -> bool {
     }
 }
 
-/// Returns the generations with which the repository went, or came back after it had gone.
+/// Returns the generations that removed the repository, or created it again.
 fn changed(checker: &Checker<'_>, removes: bool) -> Vec<u64> {
     let last = checker.world.log.len() as u64;
     let is_change = |number: &u64| {
         is_removed(checker, *number) == removes && is_removed(checker, number - 1) != removes
     };
-    // The first one was made before the clients began.
+    // The first generation was created before the clients began.
     (2..=last).filter(is_change).collect()
 }
 
@@ -76,7 +78,7 @@ fn answer(checker: &mut Checker<'_>, seen: &SeenExistence) {
     }
 }
 
-/// Whether the repository went, or came back, while a request ran.
+/// Returns whether the repository was removed, or created, during a request.
 fn within(checker: &Checker<'_>, seen: &SeenExistence, removes: bool) -> bool {
     let changed = changed(checker, removes);
     changed.iter().any(|number| {

@@ -1,13 +1,14 @@
-//! A manifest as lines of words, and every change of them that keeps the checksum right.
+//! A manifest as lines of words, and all changes of them that keep the checksum valid.
 //!
-//! The changes follow from the bytes: a line or a word that a later version adds is changed like the others.
+//! The changes are derived from the bytes, so that a line or a word that a later version adds is
+//! changed, too.
 
 use pronto_store::Digest;
 
-/// The lines whose last word is the number of bytes that follow.
+/// The keywords of lines whose last word is the number of bytes that follow.
 const WITH_CONTENT: [&str; 2] = ["config", "inline"];
 
-/// A line, with the bytes that follow it if it announces some.
+/// A line, with the bytes that follow it if it has a byte count.
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     words: Vec<Vec<u8>>,
@@ -38,9 +39,9 @@ pub(crate) struct Form {
 
 /// A change of a manifest.
 pub(crate) struct Mutant {
-    /// The line and the word that were changed, and how.
+    /// The changed line and word, and a description of the change.
     pub(crate) label: String,
-    /// The kind of the line with the number of the word, or of another change.
+    /// The keyword of the line with the index of the word, or the kind of another change.
     pub(crate) place: String,
     pub(crate) bytes: Vec<u8>,
 }
@@ -87,7 +88,7 @@ impl Form {
         sealed(out)
     }
 
-    /// Returns the form with other bytes behind the first line `keyword`, and their length.
+    /// Returns the manifest with other bytes after the first line `keyword`, and their length.
     pub(crate) fn with_content(&self, keyword: &str, content: &[u8]) -> Self {
         let mut form = self.clone();
         for line in &mut form.lines {
@@ -100,7 +101,7 @@ impl Form {
         form
     }
 
-    /// Returns the bytes behind the first line `keyword`.
+    /// Returns the bytes after the first line `keyword`.
     pub(crate) fn content(&self, keyword: &str) -> Vec<u8> {
         let mut lines = self.lines.iter();
         let found = lines.find(|line| line.keyword() == keyword.as_bytes());
@@ -109,7 +110,7 @@ impl Form {
             .expect("there is such a line")
     }
 
-    /// Returns the form with another word in the first line `keyword`.
+    /// Returns the manifest with another word in the first line `keyword`.
     pub(crate) fn with_word(&self, keyword: &str, at: usize, word: &str) -> Self {
         let mut form = self.clone();
         let mut lines = form.lines.iter_mut();
@@ -118,7 +119,7 @@ impl Form {
         form
     }
 
-    /// Returns the form without the lines `keyword`, with these ones at the end.
+    /// Returns the manifest without the lines `keyword`, and with the given lines at the end.
     pub(crate) fn with_lines(&self, keyword: &str, lines: &[String]) -> Self {
         let mut form = self.clone();
         form.lines
@@ -127,7 +128,7 @@ impl Form {
         form
     }
 
-    /// Returns the form with other words at the end of the lines that end with `old`.
+    /// Returns the manifest with other words at the end of the lines that end with `old`.
     pub(crate) fn with_text(&self, old: &str, new: &str) -> Self {
         let mut form = self.clone();
         for line in &mut form.lines {
@@ -139,7 +140,7 @@ impl Form {
         form
     }
 
-    /// Returns the form without packs, layers and tables.
+    /// Returns the manifest without packs, layers and tables.
     pub(crate) fn without_objects(&self) -> Self {
         let mut form = self.clone();
         let kinds = ["pack", "file", "layer", "table", "inline", "drop"];
@@ -148,8 +149,8 @@ impl Form {
         form
     }
 
-    /// Gives every change of a word, of a line and of the whole to `visit`. `other` is the manifest of another
-    /// repository, whose words and lines are taken, too.
+    /// Passes every change of a word, of a line and of the whole to `visit`. `other` is the
+    /// manifest of another repository, whose words and lines are used, too.
     pub(crate) fn each(&self, other: &Form, mut visit: impl FnMut(Mutant)) {
         for at in 0..self.lines.len() {
             self.each_word(at, other, &mut visit);
@@ -172,7 +173,8 @@ impl Form {
         let line = &self.lines[at];
         for (number, word) in line.words.iter().enumerate() {
             let mut values = values(word);
-            // The words at this place elsewhere: keys and digests of other objects, and of another repository.
+            // The words at the same index in other lines: keys and digests of other objects, and of
+            // another repository.
             let alike = self.lines.iter().chain(&other.lines);
             let alike = alike.filter(|other| other.keyword() == line.keyword());
             let alike = alike.filter_map(|other| other.words.get(number).cloned());
@@ -241,10 +243,10 @@ impl Form {
     }
 }
 
-/// The most values of a word.
+/// The largest number of values of a word.
 const MOST_VALUES: usize = 60;
 
-/// Returns the values that a word can be given, whatever it means.
+/// Returns the values that a word can be given, whatever its meaning is.
 fn values(word: &[u8]) -> Vec<Vec<u8>> {
     let mut values: Vec<Vec<u8>> = [
         "",

@@ -1,5 +1,5 @@
-//! Objects that manifests name, changed with their own checksums, the digests of their blocks and their digests in the
-//! manifest.
+//! Objects of manifests that are changed, together with their own checksums, the digests of their
+//! blocks, and their digests in the manifest.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,22 +10,22 @@ use pronto_store::{Cache, Digest, Digester};
 use super::form::Form;
 use super::{BlockOptions, Bucket};
 
-/// The number of places at which an object is changed.
+/// The number of offsets at which an object is changed.
 const PLACES: usize = 12;
 
-/// Writes the checksum at the end of an object again.
+/// Computes the checksum at the end of an object again.
 type Seal = fn(&mut [u8]);
 
 /// Returns the changes of an object.
 fn mutants(bytes: &[u8], seal: Seal) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     let len = bytes.len();
-    // Half of the places are in the header, and the others anywhere.
+    // Half of the offsets are in the header, and the others anywhere.
     let header = (0..PLACES).map(|at| at * 4);
     let anywhere = (0..PLACES).map(|at| at * len / PLACES);
     for at in header.chain(anywhere).filter(|at| at + 4 <= len) {
         for value in [0_u32, 1, 0x7fff_ffff, u32::MAX] {
-            // Each value at every fourth place.
+            // All values at every fourth offset.
             if at / 4 % 4 != value as usize % 4 {
                 continue;
             }
@@ -98,14 +98,15 @@ impl Bucket {
         }
     }
 
-    /// Returns the manifest with the size and the digest of what is in the place of an object.
+    /// Returns the manifest with the size and the digest of the current content of an object.
     fn describing(&self, target: &Target, changed: &[u8]) -> Vec<u8> {
         let old = format!("{} {}", target.bytes.len(), target.digest);
         let new = format!("{} {}", changed.len(), Digest::of(changed));
         self.form().with_text(&old, &new).bytes()
     }
 
-    /// Writes the digests of the blocks of a changed pack again, and describes them in the manifest.
+    /// Computes the digests of the blocks of a changed pack again, and records them in the
+    /// manifest.
     fn describe_blocks(&self, changed: &[u8]) {
         let target = self.target(".sum");
         let mut digester = Digester::default();
@@ -131,7 +132,8 @@ impl Bucket {
     }
 }
 
-/// Changes the object whose name ends with `ending`. Returns how many changes were noticed by a reader.
+/// Changes the object whose name ends with `ending`. Returns the number of changes that a reader
+/// detected.
 fn attack(bucket: &mut Bucket, ending: &str, seal: Seal) -> u32 {
     let target = bucket.target(ending);
     let sums = bucket.target(".sum");
@@ -165,7 +167,7 @@ fn every_object() {
         (".sum", as_it_is),
     ] {
         let refused = attack(&mut bucket, ending, seal);
-        // Not every reader needs the others.
+        // Not every reader needs the other files.
         let is_needed = [".pack", ".idx", ".ref", ".sum"].contains(&ending);
         assert!(refused > 0 || !is_needed, "nothing is noticed in {ending}");
     }

@@ -1,4 +1,4 @@
-//! The decisions of a fetch in Git's words, for `git fetch-pack -v`.
+//! Reports the decisions of a fetch in Git's words, for `git fetch-pack -v`.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -18,7 +18,7 @@ use crate::remote::connection::from_wire;
 use crate::remote::{History, alternate_tips, from_store};
 use pronto_object::TagRef;
 
-/// Tells what a server of version 0 or 1 supports.
+/// Reports the capabilities of a server of version 0 or 1.
 pub(super) fn tell_capabilities(capabilities: &Capabilities, progress: &dyn Progress) {
     let has = |name: &str| capabilities.has(name);
     if let Some(agent) = capabilities.value("agent") {
@@ -49,7 +49,7 @@ pub(super) fn tell_capabilities(capabilities: &Capabilities, progress: &dyn Prog
     }
 }
 
-/// Tells which recent commits are complete, and which of `entries` are wanted.
+/// Reports which recent commits are complete, and which of `entries` are wanted.
 pub(super) fn tell(work: &Work<'_>, refs: &[RemoteRef], entries: &[Mapped]) -> Result<()> {
     let progress = work.watch.progress();
     let mut complete = HashSet::new();
@@ -76,16 +76,16 @@ pub(super) fn tell(work: &Work<'_>, refs: &[RemoteRef], entries: &[Mapped]) -> R
     Ok(())
 }
 
-/// Finds what is complete because local refs lead to it.
+/// Finds the objects that are complete because they are reachable from local refs.
 struct Marker<'a> {
     history: History<'a>,
     work: &'a Work<'a>,
     complete: HashSet<ObjectId>,
-    /// The number of commits that had to wait.
+    /// The number of commits that were queued.
     count: usize,
 }
 
-/// A commit that waits for its turn: newest first, equally old ones in the order in which they came.
+/// A queued commit. The newest commit is first; commits of the same time are in insertion order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Queued {
     time: i64,
@@ -95,7 +95,7 @@ struct Queued {
 }
 
 impl Marker<'_> {
-    /// Returns the time of the newest commit to which a ref of the other side leads and that is here.
+    /// Returns the time of the newest existing commit that a ref of the remote points to.
     fn newest(&mut self, refs: &[RemoteRef]) -> Result<Option<i64>> {
         let mut newest = None;
         for id in refs
@@ -110,7 +110,7 @@ impl Marker<'_> {
         Ok(newest)
     }
 
-    /// Marks what local refs name, and the commits from there on that are not older than `cutoff`.
+    /// Marks the objects of local refs, and their ancestors that are not older than `cutoff`.
     fn mark(&mut self, cutoff: Option<i64>) -> Result<()> {
         let mut tips = Vec::new();
         let refs = self.work.repository.refs();
@@ -139,7 +139,7 @@ impl Marker<'_> {
         Ok(())
     }
 
-    /// Marks the tags between a ref and what it leads to.
+    /// Marks the tags between a ref and its peeled object.
     fn mark_tags(&mut self, mut id: ObjectId) -> Result<()> {
         let store = self.work.repository.objects()?;
         let mut buffer = Vec::new();
@@ -155,7 +155,7 @@ impl Marker<'_> {
         Ok(())
     }
 
-    /// Marks a commit and adds it to those that wait.
+    /// Marks a commit and adds it to the queue.
     fn enqueue(&mut self, id: ObjectId, queue: &mut BinaryHeap<Queued>) -> Result<()> {
         if !self.complete.insert(id) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Hooks of one event that run at the same time (`hook.jobs`).
+//! Runs several hooks of one event in parallel (`hook.jobs`).
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -11,15 +11,16 @@ use crate::{Error, ErrorKind, Result};
 
 /// A program that has ended.
 pub(super) struct Finished {
-    /// Its place among the programs.
+    /// The position among the programs.
     at: usize,
-    /// Its output, on both streams.
+    /// The output, of both streams.
     pub(super) output: Vec<u8>,
     pub(super) status: Result<ExitStatus>,
 }
 
-/// Runs programs with the same input, `jobs` at a time, and gives each that has ended to `print`. As in Git, the output of
-/// each is kept together: that of the first one that runs comes first, then those of the others that have ended.
+/// Runs programs with the same input, `jobs` at a time, and passes each ended program to `print`.
+/// As in Git, the output of each program is kept together: first that of the first running program,
+/// then those of the others that have ended.
 pub(super) fn run(
     processes: Vec<Process>,
     input: &[u8],
@@ -46,7 +47,7 @@ pub(super) fn run(
                     let process = process.lock().map(|mut process| process.take());
                     let Ok(Some(process)) = process else { continue };
                     let (output, status) = capture(process, input);
-                    // The receiver waits for all.
+                    // The receiver waits for all senders.
                     let _ = sender.send(Finished { at, output, status });
                 }
             });
@@ -56,7 +57,8 @@ pub(super) fn run(
     });
 }
 
-/// Passes programs on as they end, but none before the first one that runs.
+/// Passes programs to `print` in the order of their ends, but none before the first running
+/// program.
 fn in_order(receiver: &Receiver<Finished>, print: &mut dyn FnMut(Finished)) {
     let mut waiting = Vec::new();
     let (mut first, mut ended) = (0, BTreeSet::new());
@@ -77,7 +79,7 @@ fn in_order(receiver: &Receiver<Finished>, print: &mut dyn FnMut(Finished)) {
     waiting.drain(..).for_each(print);
 }
 
-/// Runs a program to its end. Returns what it prints.
+/// Runs a program to its end. Returns its output and its status.
 fn capture(mut process: Process, input: &[u8]) -> (Vec<u8>, Result<ExitStatus>) {
     let name = process.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| {

@@ -1,4 +1,4 @@
-//! Asks helpers, and the user.
+//! Runs credential helpers, and prompts the user.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -10,19 +10,19 @@ use pronto_io::child;
 use super::description::Operation;
 use crate::path;
 
-/// The largest output of a helper or of a program that asks for passwords.
+/// The largest output of a helper or an askpass program.
 const LARGEST_BYTES: u64 = 1 << 20;
 
-/// A program that asks the user (`GIT_ASKPASS`, `core.askPass`).
+/// A program that prompts the user (`GIT_ASKPASS`, `core.askPass`).
 #[derive(Clone, Copy)]
 pub(super) struct Program<'a> {
     pub(super) program: &'a Path,
-    /// The directory in which it runs.
+    /// The current directory of the program.
     pub(super) directory: &'a Path,
 }
 
-/// Runs a helper in `directory`: a command line of the shell, to which the operation is added. Returns its
-/// output; an empty one if it cannot be run.
+/// Runs the shell command of a helper in `directory`, with the operation as additional argument.
+/// Returns its output, which is empty if the helper cannot be run.
 pub(super) fn run(command: &BStr, operation: Operation, input: &[u8], directory: &Path) -> Vec<u8> {
     let script = [command.as_bytes(), b" ", operation.name().as_bytes()].concat();
     let mut helper = child::shell(path::borrow(&script), "sh");
@@ -36,7 +36,7 @@ pub(super) fn run(command: &BStr, operation: Operation, input: &[u8], directory:
         return Vec::new();
     };
     if let Some(mut stdin) = process.stdin.take() {
-        // A helper need not read what it is told.
+        // A helper need not read its input.
         let _ = stdin.write_all(input);
     }
     let mut output = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn run(command: &BStr, operation: Operation, input: &[u8], directory:
     output
 }
 
-/// The part of a login that is asked for.
+/// The part of a login to prompt for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Username,
@@ -65,10 +65,11 @@ impl Wanted {
     }
 }
 
-/// Asks the user: by the program that is configured for it, or else on the terminal if that may be used.
+/// Prompts the user with the configured askpass program, or else on the terminal if that is
+/// allowed.
 ///
 /// # Errors
-/// The reason why there is no answer.
+/// Fails with a message if there is no response.
 pub(super) fn user(
     wanted: Wanted,
     server: &str,

@@ -1,4 +1,4 @@
-//! The descriptions that helpers get and give (`git-credential(1)`).
+//! The credential descriptions that are exchanged with helpers (`git-credential(1)`).
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_wire::transport::http::Secret;
@@ -11,23 +11,23 @@ pub(super) struct Description {
     pub(super) path: BString,
     pub(super) username: Option<BString>,
     pub(super) password: Option<BString>,
-    /// The scheme of the header `Authorization`, and the rest of it.
+    /// The scheme of the header `Authorization`.
     pub(super) authtype: BString,
     pub(super) credential: BString,
-    /// A helper understands `authtype` and `credential`.
+    /// Whether a helper supports `authtype` and `credential`.
     pub(super) has_authtype: bool,
-    /// A helper understands `state[]`.
+    /// Whether a helper supports `state[]`.
     pub(super) has_state: bool,
     pub(super) is_ephemeral: bool,
     pub(super) refresh_token: BString,
-    /// When the password expires, in seconds since the epoch.
+    /// The expiry time of the password, in seconds since 1970.
     pub(super) expires: Option<u64>,
     /// The values of `WWW-Authenticate`.
     pub(super) challenges: Vec<BString>,
-    /// The state of helpers: what they get, and what they gave.
+    /// The `state[]` values of helpers: the ones to send, and the received ones.
     pub(super) states: Vec<BString>,
     pub(super) new_states: Vec<BString>,
-    /// The credential is one stage of several.
+    /// Whether the credential is one stage of a multistage authentication (`continue`).
     pub(super) continues: bool,
     pub(super) quits: bool,
 }
@@ -51,10 +51,11 @@ impl Operation {
 }
 
 impl Description {
-    /// Returns the input of a helper.
+    /// Returns the input for a helper.
     ///
     /// # Errors
-    /// A value has a character that a helper could misread; `protects` is `credential.protectProtocol`.
+    /// Fails if a value contains a character that a helper could misread. `protects` is
+    /// `credential.protectProtocol`.
     pub(super) fn input(&self, operation: Operation, protects: bool) -> Result<Vec<u8>, String> {
         let is_get = operation == Operation::Get;
         let mut lines = Lines {
@@ -102,10 +103,10 @@ impl Description {
         Ok(lines.text)
     }
 
-    /// Takes the output of a helper over.
+    /// Parses the output of a helper, and merges it into the description.
     ///
     /// # Errors
-    /// It has a line that is not `NAME=VALUE`.
+    /// Fails if a line is not `NAME=VALUE`.
     pub(super) fn take(&mut self, output: &[u8], now: u64) -> Result<(), String> {
         for line in output.lines().take_while(|line| !line.is_empty()) {
             let Some((name, value)) = line.split_once_str("=") else {
@@ -151,33 +152,34 @@ impl Description {
             b"quit" => self.quits = is_true,
             b"capability[]" if value == "authtype" => self.has_authtype = true,
             b"capability[]" if value == "state" => self.has_state = true,
-            // Helpers do not decide for which server a credential is, and may know more than this.
+            // Helpers cannot change the server of a credential, and may send unknown fields.
             _ => {}
         }
     }
 
-    /// Whether nothing has to be asked for.
+    /// Whether the credential is complete.
     pub(super) fn is_complete(&self) -> bool {
         let has_login = self.username.is_some() && self.password.is_some();
         has_login || !self.credential.is_empty()
     }
 
-    /// Whether a helper wants the operation to end.
+    /// Whether a helper ended the operation (`quit`).
     pub(super) fn quits(&self) -> bool {
         self.quits
     }
 
-    /// Whether the credential is one stage of several: the server asks again, and is to get the next.
+    /// Whether the credential is one stage of a multistage authentication: the server sends another
+    /// challenge, and receives the next stage.
     pub(super) fn continues(&self) -> bool {
         self.continues
     }
 
-    /// The helpers' next state is the one that they get.
+    /// Makes the received `state[]` values the ones to send.
     pub(super) fn advance(&mut self) {
         self.states = std::mem::take(&mut self.new_states);
     }
 
-    /// Returns the description for the next stage, of which the secrets are unknown.
+    /// Returns the description for the next stage, without secrets.
     pub(super) fn next_stage(mut self, challenges: &[String]) -> Self {
         self.advance();
         self.password = None;
@@ -187,11 +189,12 @@ impl Description {
         self
     }
 
-    /// Returns the secret; a name and a password only if the server `takes_passwords`.
+    /// Returns the secret. A user name and a password are returned only if the server
+    /// `takes_passwords`.
     pub(super) fn secret(&self, takes_passwords: bool) -> Option<Secret> {
         if !self.authtype.is_empty() && !self.credential.is_empty() {
             let value = format!("{} {}", self.authtype, self.credential);
-            // Everything else cannot be in a header.
+            // Other characters are not allowed in a header.
             let is_plain = value
                 .bytes()
                 .all(|byte| byte == b' ' || byte.is_ascii_graphic());
@@ -201,7 +204,7 @@ impl Description {
         takes_passwords.then_some(Secret::Basic { user, password })
     }
 
-    /// Returns the server for a prompt, with the name of the user if it is known.
+    /// Returns the server for a prompt, with the user name if it is known.
     pub(super) fn shown(&self) -> String {
         let mut text = format!("{}://", self.protocol);
         if let Some(username) = &self.username {
@@ -217,7 +220,7 @@ impl Description {
     }
 }
 
-/// Adds `value`, in which everything but letters, digits and `plain` is encoded.
+/// Adds `value` percent-encoded, except for letters, digits and `plain`.
 fn push_encoded(text: &mut String, value: &[u8], plain: &[u8]) {
     for byte in value {
         match byte.is_ascii_alphanumeric() || plain.contains(byte) {

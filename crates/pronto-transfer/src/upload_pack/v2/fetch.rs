@@ -1,4 +1,4 @@
-//! The command `fetch`.
+//! Serves the command `fetch`.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ struct Arguments {
     refs: Vec<WantedRef>,
     names: BTreeSet<BString>,
     common: Common,
-    /// Whether the client named something, here or not.
+    /// Whether the client has sent haves, which may not exist on the server.
     named_haves: bool,
     done: bool,
     wait_for_done: bool,
@@ -54,7 +54,7 @@ impl Session<'_> {
             wish.uri_protocols.clear();
         }
         wish.promisors.clone_from(&self.promisors);
-        // Without wants the client may still want to know what both have.
+        // A client without wants may still request the common commits (`wait-for-done`).
         if wish.wants.is_empty() && !arguments.wait_for_done {
             return Ok(Ended::Served);
         }
@@ -157,7 +157,7 @@ impl Session<'_> {
         wish.want(id)
     }
 
-    /// Reports an error to the client, and another one here.
+    /// Sends an error to the client, and returns another one for the server's log.
     fn deny(&mut self, wish: &Wish, to_client: String, here: String) -> Result<()> {
         let mut out = Lines {
             sideband: wish.sideband_all,
@@ -168,7 +168,7 @@ impl Session<'_> {
         Err(broken(here))
     }
 
-    /// Says what both have; whether a pack follows.
+    /// Sends the acknowledgements of common objects. Returns whether the pack follows.
     fn acknowledge(
         &mut self,
         arguments: &mut Arguments,
@@ -205,7 +205,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Says where the client's history ends.
+    /// Sends the shallow boundary to the client.
     fn tell_cut(
         &mut self,
         deepening: &Deepening,

@@ -1,4 +1,4 @@
-//! The commands `object-info` and `bundle-uri`.
+//! Serves the commands `object-info` and `bundle-uri`.
 
 use bstr::{BString, ByteSlice};
 
@@ -9,7 +9,7 @@ use crate::objects::from_odb;
 use crate::{ErrorKind, Result};
 
 impl Session<'_> {
-    /// Says how large objects are.
+    /// Sends the sizes of objects.
     pub(super) fn object_info(&mut self, request: &Request) -> Result<Ended> {
         let mut out = Lines::default();
         let (mut with_size, mut ids) = (false, Vec::new());
@@ -62,7 +62,7 @@ impl Session<'_> {
         Ok(Ended::Served)
     }
 
-    /// Names bundles from which the client can start.
+    /// Sends the bundle URIs of the repository.
     pub(super) fn bundle_uris(&mut self, request: &Request) -> Result<Ended> {
         let what = "bundle-uri: expected flush after arguments";
         if let Some(line) = self.argument(request, what)? {
@@ -88,14 +88,14 @@ impl Session<'_> {
         Ok(Ended::Served)
     }
 
-    /// Returns the address of the bundle that this server makes, if it makes one.
+    /// Returns the URL of the bundle that this server creates, if there is one.
     fn made_bundle(&self) -> Result<Option<String>> {
         let Some(source) = &self.options.bundles else {
             return Ok(None);
         };
         match source.uri(self.repository, self.interrupt) {
             Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
-            // The fetch of a damaged history reports the damage.
+            // A fetch of a damaged history reports the damage.
             Err(_) => Ok(None),
             Ok(uri) => Ok(uri),
         }

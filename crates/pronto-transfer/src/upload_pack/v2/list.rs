@@ -1,4 +1,4 @@
-//! The command `ls-refs`.
+//! Serves the command `ls-refs`.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::super::{Ended, Session, broken};
 use super::Request;
 use crate::Result;
 
-/// From this number of prefixes on all refs are listed, and the client filters them.
+/// The number of ref prefixes from which on all refs are listed, and the client filters them.
 pub const MOST_PREFIXES: usize = 65_536;
 
-/// The largest size of all prefixes together. As many as there may be, of this length each, are those of a fetch of
-/// ten thousand branches.
+/// The limit for the total size of all prefixes, which suffices for a fetch of ten thousand
+/// branches.
 pub const MOST_PREFIX_BYTES: usize = 4 << 20;
 
-/// Shorter lists are not kept: they are made faster than they are looked up.
+/// The size below which lists are not cached, because creating them is faster than a lookup.
 const LEAST_KEPT_BYTES: usize = 64 << 10;
 
 /// The arguments of the command.
@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
         let listing: Arc<[u8]> = self.listing(&arguments)?.into();
         if let Some((cache, key)) = key
             && listing.len() >= LEAST_KEPT_BYTES
-            // The references may have changed while they were listed.
+            // The refs may have changed while they were listed.
             && self.listing_key(&arguments)?.is_some_and(|(_, now)| now == key)
         {
             cache.put(key, Arc::clone(&listing));
@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
     fn listing(&self, arguments: &Arguments) -> Result<Vec<u8>> {
         let mut out = Lines::default();
         let mut shown = self.view().shown(&arguments.prefixes, arguments.peel)?;
-        // Git finds the `HEAD` of a namespace again below its prefix.
+        // As in Git, the `HEAD` of a namespace is also found below its prefix.
         if !self.repository.refs().namespace().is_empty()
             && let Some(head) = shown.first().filter(|first| first.name == "HEAD")
             && head.id.is_some()

@@ -16,53 +16,53 @@ use crate::error::{Error, ErrorKind};
 use crate::transport::{Family, Limits, LowSpeed};
 use crate::url::Url;
 
-/// Options of HTTP: the settings for the one URL that is used.
+/// Options for HTTP: the settings for a single URL.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The proxy; a bare `host:port` means HTTP.
+    /// The proxy (`http.proxy`). `host:port` without a scheme is an HTTP proxy.
     pub proxy: Option<String>,
-    /// Hosts that are reached without the proxy, divided by commas (`NO_PROXY`).
+    /// Hosts for which the proxy is not used, separated by commas (`NO_PROXY`).
     pub no_proxy: Option<String>,
-    /// Whether to verify certificates (`http.sslVerify`).
+    /// Verify the certificate of the server (`http.sslVerify`).
     pub ssl_verify: bool,
-    /// Certificates to trust in place of the system's (`http.sslCAInfo`).
+    /// The file with trusted certificates, instead of those of the system (`http.sslCAInfo`).
     pub ssl_ca_info: Option<PathBuf>,
-    /// A directory of such certificates (`http.sslCAPath`).
+    /// The directory with trusted certificates (`http.sslCAPath`).
     pub ssl_ca_path: Option<PathBuf>,
     /// The client certificate (`http.sslCert`).
     pub ssl_cert: Option<PathBuf>,
     /// The key of the client certificate, if it is in another file (`http.sslKey`).
     pub ssl_key: Option<PathBuf>,
-    /// More headers (`http.extraHeader`).
+    /// Additional headers (`http.extraHeader`).
     pub extra_headers: Vec<ExtraHeader>,
-    /// The `User-Agent` (`http.userAgent`).
+    /// The `User-Agent` header (`http.userAgent`).
     pub user_agent: Option<String>,
-    /// When to follow redirections (`http.followRedirects`).
+    /// The treatment of redirects (`http.followRedirects`).
     pub follow_redirects: Redirects,
-    /// The languages in which messages are welcome (`Accept-Language`).
+    /// The preferred languages of messages (`Accept-Language` header).
     pub accept_language: Option<String>,
-    /// The limit below which a transfer is aborted as too slow.
+    /// The speed below which a transfer is aborted (`http.lowSpeedLimit`, `http.lowSpeedTime`).
     pub low_speed: Option<LowSpeed>,
-    /// A longer upload is sent in chunks (`http.postBuffer`).
+    /// The length above which an upload is sent in chunks, in bytes (`http.postBuffer`).
     pub post_buffer_bytes: usize,
 }
 
-/// A longer upload is sent in chunks, if nothing is set.
+/// The default length above which an upload is sent in chunks, in bytes.
 pub(super) const POST_BUFFER_BYTES: usize = 1 << 20;
 
-/// One header for all requests.
+/// An additional header for all requests.
 #[derive(Clone, Debug)]
 pub struct ExtraHeader {
-    /// `Name: value`.
+    /// The header as `Name: value`.
     pub line: String,
-    /// Whether the user set it for the URL in use, not for all.
+    /// Whether the setting applies to the URL in use, not to all URLs.
     pub for_url: bool,
 }
 
 impl ExtraHeader {
-    /// Returns whether a header may be sent to an origin to which the user was redirected: one that
-    /// the user set for this URL, or one that does not identify the user.
+    /// Returns whether the header may be sent to another origin after a redirect: because it is set for
+    /// this URL, or does not identify the user.
     fn may_follow(&self) -> bool {
         const SECRET: [&str; 8] = [
             "auth",
@@ -100,13 +100,13 @@ impl Default for Options {
     }
 }
 
-/// Servers tell Git's clients from browsers by this beginning.
+/// The default `User-Agent`. Servers recognize Git clients by its start.
 const USER_AGENT: &str = concat!("git/pronto-", env!("CARGO_PKG_VERSION"));
 
-/// Large enough for the bytes of many packets: one read of the socket, one system call.
+/// The size of the input buffer in bytes, so that one system call reads many packets.
 const INPUT_BUFFER_BYTES: usize = 256 * 1024;
 
-/// The longest head of an answer. Curl allows more, but no server of Git needs it.
+/// The maximum size of the header of a response. Curl allows more, but no Git server needs it.
 const LONGEST_HEAD: usize = 64 * 1024;
 
 /// Creates a client for `url`, and the handle that reports on its connections.
@@ -144,7 +144,7 @@ pub(super) fn agent(
     if url.scheme() == "https" {
         config = config.tls_config(tls(options)?);
     } else if is_relay_encrypted {
-        // As in Git, settings about the server's certificate are not for those of proxies.
+        // As in Git, settings for the certificate of the server do not apply to that of the proxy.
         config = config.tls_config(tls(&Options::default())?);
     }
     let current = Current::default();
@@ -163,10 +163,11 @@ pub(super) fn agent(
     Ok((agent, current))
 }
 
-/// The headers of every request to `url`. `redirected` says whether a server chose the origin.
+/// Returns the headers for requests to `url`. `redirected` means that a server chose the origin by a
+/// redirect.
 ///
 /// # Errors
-/// The address of the proxy is malformed.
+/// Fails with [`ErrorKind::Address`] if the address of the proxy is malformed.
 pub(super) fn headers(
     url: &Url,
     options: &Options,
@@ -192,16 +193,16 @@ pub(super) fn headers(
     Ok(headers)
 }
 
-/// A proxy that gets whole requests for `http://` URLs, instead of making a tunnel.
+/// A proxy that receives complete requests for `http://` URLs, instead of opening a tunnel.
 struct Relay {
-    /// The address that is resolved and connected to.
+    /// The address to which the connection is made.
     address: Uri,
     /// The value of `Proxy-Authorization`.
     authorization: Option<String>,
 }
 
-/// Returns the proxy that passes on requests for `url`. For encrypted URLs there is none: a tunnel leads
-/// through their proxies.
+/// Returns the proxy that forwards requests for `url`. Requests for `https://` URLs use a tunnel
+/// through the proxy instead.
 fn relay(url: &Url, options: &Options) -> Result<Option<Relay>, Error> {
     let Some(address) = proxy_address(url, options)? else {
         return Ok(None);
@@ -267,7 +268,7 @@ fn proxy(url: &Url, options: &Options) -> Result<Option<Proxy>, Error> {
     proxy.build().map(Some).map_err(|_| invalid())
 }
 
-/// Whether `no_proxy` names the host of `url`, or a domain that it is in.
+/// Returns whether `no_proxy` contains the host of `url`, or a parent domain.
 fn is_direct(url: &Url, no_proxy: &str) -> bool {
     let host = url.bare_host();
     no_proxy
@@ -299,7 +300,7 @@ fn tls(options: &Options) -> Result<TlsConfig, Error> {
     Ok(config.build())
 }
 
-/// The certificates to trust: the user's, or the system's.
+/// Reads the trusted certificates: the configured ones, or those of the system.
 fn trusted(options: &Options) -> Result<Vec<Certificate<'static>>, Error> {
     let mut found = Vec::new();
     if let Some(path) = &options.ssl_ca_info {
@@ -308,7 +309,7 @@ fn trusted(options: &Options) -> Result<Vec<Certificate<'static>>, Error> {
     if let Some(directory) = &options.ssl_ca_path {
         let entries = std::fs::read_dir(directory).map_err(|error| unreadable(directory, error))?;
         for entry in entries.flatten() {
-            // Other files may be there; files that are not certificates are skipped.
+            // Files in the directory that are not certificates are skipped.
             found.extend(certificates_in(&entry.path()).unwrap_or_default());
         }
     }

@@ -1,7 +1,8 @@
 //! Connections for the HTTP client that can report whether data have arrived.
 //!
-//! The client's own connections do not give access to their sockets. So plain connections are made
-//! here, and proxied or encrypted ones are built on top of them like in the client.
+//! The built-in connections of the client library do not give access to their sockets. Therefore plain
+//! connections are made here, and proxied or encrypted connections are layered on them as in the
+//! library.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,13 +23,13 @@ use super::relay::{Encryption, WholeUrls};
 use crate::transport::pace::{Limits, LowSpeed, Pace};
 use crate::transport::{Readiness, connect_first};
 
-/// The connection that was made last; none if it has been closed.
+/// The most recent connection; empty after it was closed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Current(Arc<Mutex<Weak<TcpStream>>>);
 
 impl Current {
-    /// Returns whether unread data have arrived. Requests follow one another, so the last
-    /// connection is the one in use.
+    /// Returns a function that reports whether unread data have arrived. Requests are sequential, so
+    /// the most recent connection is the one in use.
     pub(super) fn readiness(&self) -> Readiness {
         let current = self.lock().clone();
         Box::new(move || {
@@ -42,8 +43,8 @@ impl Current {
     }
 }
 
-/// Returns the connector of a client. Its last connection is always in `current`. `relay` is the address of the
-/// proxy that passes requests on.
+/// Returns the connector of a client, which stores its most recent connection in `current`. `relay` is
+/// the address of a proxy that forwards requests.
 pub(super) fn connector(
     dialer: Dialer,
     relay: Option<&Uri>,
@@ -57,7 +58,7 @@ pub(super) fn connector(
         .chain(whole_urls)
 }
 
-/// Makes plain connections, unless there is one to a proxy already.
+/// Makes plain connections, unless a connection to a proxy exists already.
 #[derive(Debug)]
 pub(super) struct Dialer {
     pub(super) current: Current,
@@ -65,19 +66,20 @@ pub(super) struct Dialer {
     pub(super) low_speed: Option<LowSpeed>,
 }
 
-/// Resolves the address of the proxy that passes requests on, in place of that of the server.
+/// Resolves the address of a forwarding proxy instead of that of the server.
 #[derive(Debug)]
 pub(super) struct Resolving {
     pub(super) relay: Option<Uri>,
 }
 
-/// The longest time of a lookup where the client sets no limit.
+/// The timeout of a host lookup if the client sets no limit.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(300);
 
-/// The number of addresses of a host that are tried: the list of the client has places for so many.
+/// The maximum number of addresses of a host that are tried, which is the capacity of the client's
+/// list.
 const MOST_ADDRESSES: usize = 16;
 
-/// Divides `HOST:PORT`, where the host can be an IPv6 address in brackets.
+/// Splits `HOST:PORT`, where the host may be an IPv6 address in brackets.
 fn host_and_port(address: &str) -> (&str, u16) {
     let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -135,7 +137,7 @@ impl<In: Transport> Connector<In> for Dialer {
         let stream = connect_first(&details.addrs, limits, &mut |_: SocketAddr, _| {})?;
         let stream = Arc::new(stream);
         let _ = stream.set_write_timeout(Some(limits.idle));
-        // Requests are written whole; waiting for more would only delay them.
+        // Requests are written as a whole; waiting for more data would only delay them.
         let _ = stream.set_nodelay(true);
         let _ = rustix::net::sockopt::set_socket_keepalive(&*stream, true);
         *self.current.lock() = Arc::downgrade(&stream);
@@ -158,12 +160,12 @@ pub(super) struct Plain {
     stream: Arc<TcpStream>,
     buffers: LazyBuffers,
     pace: Pace,
-    /// When what is built on top of it, a tunnel or encryption, must be there.
+    /// The deadline for a tunnel or encryption that is layered on the connection.
     connected_by: Instant,
 }
 
 impl Plain {
-    /// Returns the time that the client leaves for a read.
+    /// Returns the remaining time for a read, according to the timeout of the client.
     fn left(&self, timeout: NextTimeout) -> Option<Duration> {
         let left = match timeout.after {
             time::Duration::Exact(left) => Some(left),
@@ -197,7 +199,8 @@ impl Transport for Plain {
         Ok(count > 0)
     }
 
-    /// Between two requests only the end of the connection, or unrequested data, can arrive.
+    /// Returns whether the connection can be reused: between requests only its end, or unrequested
+    /// data, can arrive.
     fn is_open(&mut self) -> bool {
         !descriptor::is_readable(&*self.stream)
     }

@@ -1,4 +1,4 @@
-//! Downloads of plain files, such as bundles.
+//! Downloads of plain files, such as bundles (`bundle-uri`).
 
 use std::io::{self, Read};
 
@@ -21,12 +21,14 @@ impl Read for Download {
 
 /// Requests the file at `url`.
 ///
-/// `named` is the origin of the address that the user named; `None` if that is not on the web. Another origin
-/// gets headers that identify the user only if they are set for its address. As in Git, redirections are
-/// followed only if the user allows all of them (`http.followRedirects`).
+/// `named` is the origin of the URL that the user gave; `None` if that URL is not HTTP. Headers that
+/// identify the user are sent to another origin only if they are set for its URL. As in Git, redirects
+/// are followed only if `http.followRedirects` is `true`.
 ///
 /// # Errors
-/// The scheme is not allowed, the connection cannot be made, or the server has no such file.
+/// Fails with [`ErrorKind::Forbidden`] if the scheme is not allowed, [`ErrorKind::NotFound`] if the
+/// server has no such file, [`ErrorKind::Authentication`], or [`ErrorKind::Connection`] if the
+/// connection cannot be made.
 pub fn download(
     url: &Url,
     named: Option<&Origin>,

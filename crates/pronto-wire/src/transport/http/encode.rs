@@ -1,9 +1,9 @@
-//! Encodings of requests.
+//! Encodings of request bodies.
 
-/// Requests longer than this are compressed.
+/// The length above which requests are compressed, in bytes.
 const LARGEST_PLAIN_REQUEST: usize = 1024;
 
-/// `body` compressed, if that is worth it.
+/// Returns the compressed `body`; `None` if it is too short for compression.
 pub(super) fn compressed(body: &[u8]) -> Option<Vec<u8>> {
     if body.len() <= LARGEST_PLAIN_REQUEST {
         return None;

@@ -1,5 +1,5 @@
-//! Connections to a proxy that passes requests on: encrypted if its address says so, and with the whole URL in
-//! the first line of each request.
+//! Connections to a forwarding proxy: encrypted if its scheme is `https`, and with the complete URL in
+//! the request line.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,15 +11,16 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, NextTimeout, RustlsConnector, Transport,
 };
 
-/// Encrypts connections to the proxy.
+/// A connector that encrypts connections to a forwarding proxy.
 pub(super) struct Encryption {
-    /// The address of a proxy with encrypted connections.
+    /// The address of the proxy, if connections to it are encrypted.
     proxy: Option<Uri>,
     encrypt: RustlsConnector,
 }
 
 impl Encryption {
-    /// Encrypts connections to `proxy`, if it passes requests on and its scheme is `https`.
+    /// Creates a connector that encrypts connections to `proxy`, if there is a forwarding proxy with
+    /// the scheme `https`.
     pub(super) fn to(proxy: Option<&Uri>) -> Self {
         let is_encrypted = |proxy: &&Uri| proxy.scheme() == Some(&Scheme::HTTPS);
         Encryption {
@@ -63,10 +64,10 @@ impl<In: Transport> Connector<In> for Encryption {
     }
 }
 
-/// Puts the whole URL into requests.
+/// A connector that writes the complete URL into request lines.
 #[derive(Debug)]
 pub(super) struct WholeUrls {
-    /// The start of the URLs of all requests, if connections lead to a proxy that passes requests on.
+    /// The scheme and authority of all requests, if connections lead to a forwarding proxy.
     pub(super) origin: Option<String>,
 }
 
@@ -89,18 +90,18 @@ impl<In: Transport> Connector<In> for WholeUrls {
     }
 }
 
-/// A connection to a proxy that passes requests on.
+/// A connection to a forwarding proxy.
 #[derive(Debug)]
 pub(super) struct Relayed<In> {
     connection: In,
-    /// The start of the URLs of all requests.
+    /// The scheme and authority of all requests.
     origin: String,
-    /// Whether the next output is the start of a request.
+    /// Whether the next output starts a request.
     is_between: bool,
 }
 
 impl<In: Transport> Relayed<In> {
-    /// Transmits `output`, in as many pieces as the buffer needs.
+    /// Transmits `output`, in as many parts as the buffer requires.
     fn transmit(&mut self, output: &[u8], timeout: NextTimeout) -> Result<(), Error> {
         let mut rest = output;
         while !rest.is_empty() {
@@ -148,7 +149,7 @@ impl<In: Transport> Transport for Relayed<In> {
     }
 }
 
-/// Returns where the path begins in the line at the start of a request.
+/// Returns the offset of the path in the request line.
 fn start_of_path(request: &[u8]) -> Option<usize> {
     let at = request.iter().position(|&byte| byte == b' ')?;
     let is_method = at > 0 && request[..at].iter().all(u8::is_ascii_uppercase);

@@ -1,4 +1,4 @@
-//! A server with everything that belongs to its origin: connections, headers and credentials.
+//! A server with the state of its origin: connections, headers and credentials.
 
 use std::io::{self, Read};
 
@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::transport::{Family, Limits, Options as TransportOptions, Service, version_parameter};
 use crate::url::{Origin, Url};
 
-/// The settings that hold for every redirection.
+/// The settings that apply to all redirects.
 pub(super) struct Plan {
     pub(super) settings: Box<dyn Settings>,
     pub(super) service: Service,
@@ -22,8 +22,8 @@ pub(super) struct Plan {
     family: Family,
     limits: Limits,
     version: Option<&'static str>,
-    /// The origin that the user named. `None` if the user named none on the web: then no server gets
-    /// headers that identify the user.
+    /// The origin of the URL that the user gave. `None` if that URL is not HTTP; then no server
+    /// receives headers that identify the user.
     first: Option<Origin>,
 }
 
@@ -45,7 +45,8 @@ impl Plan {
         }
     }
 
-    /// Plans the download of a file. `first` is the origin that the user named, if there is one.
+    /// Prepares the download of a file. `first` is the origin of the URL that the user gave, if it is
+    /// HTTP.
     pub(super) fn for_download(self, first: Option<&Origin>) -> Self {
         Plan {
             version: None,
@@ -54,15 +55,15 @@ impl Plan {
         }
     }
 
-    /// Fails unless a server may redirect to `target`.
+    /// Checks that a server may redirect to `target`.
     pub(super) fn check_redirect(&self, target: &Url) -> Result<(), Error> {
         self.policy.check_redirect(target.scheme())
     }
 }
 
-/// A server for which everything that the user can set by URL was chosen.
+/// A server for which the settings of its URL were resolved.
 pub(super) struct Site {
-    /// Without a final slash; with the user, if one is known.
+    /// The base URL without a slash at its end, with the user if known.
     base: Url,
     pub(super) current: Current,
     pub(super) follow: Redirects,
@@ -71,17 +72,17 @@ pub(super) struct Site {
     headers: Vec<(String, String)>,
     authorization: Option<String>,
     credentials: Option<Box<dyn Credentials>>,
-    /// Whether `authorization` came from `credentials` and is not yet confirmed.
+    /// Whether `authorization` came from `credentials` and was not accepted yet.
     filled: bool,
-    /// The number of times that `authorization` was replaced by the next of several.
+    /// The number of times that further credentials have replaced `authorization`.
     stages: u32,
 }
 
-/// The largest number of stages of a login, as in Git.
+/// The maximum number of stages of an authentication, as in Git.
 const MOST_STAGES: u32 = 3;
 
 impl Site {
-    /// Chooses all that is set for `url`. Sends nothing.
+    /// Resolves the settings for `url`, without sending a request.
     pub(super) fn open(url: &Url, plan: &mut Plan) -> Result<Self, Error> {
         let set = plan.settings.for_url(url)?;
         let (agent, current) = agent::agent(url, &set.options, plan.family, plan.limits)?;
@@ -109,8 +110,8 @@ impl Site {
         })
     }
 
-    /// Creates the site to which this one redirects with `target`. Credentials are kept only within
-    /// one origin.
+    /// Creates the site to which this one redirects with `target`. Credentials are kept only within the
+    /// same origin.
     pub(super) fn redirected(&self, target: &Url, plan: &mut Plan) -> Result<Self, Error> {
         plan.check_redirect(target)?;
         let same = self.base.origin() == target.origin();
@@ -125,8 +126,8 @@ impl Site {
         Ok(next)
     }
 
-    /// Takes over credentials of which `before`, a site of the same origin, does not know yet
-    /// whether they are right.
+    /// Takes over credentials of `before`, a site of the same origin, that were not accepted or
+    /// rejected yet.
     pub(super) fn take_over(&mut self, before: &mut Site) {
         if before.filled && self.base.origin() == before.base.origin() {
             self.filled = true;
@@ -143,7 +144,7 @@ impl Site {
         Ok(())
     }
 
-    /// Sends one request, and repeats it with credentials if the other side requires them.
+    /// Sends one request, and repeats it with credentials if the server requires them.
     pub(super) fn run(
         &mut self,
         url: &Url,
@@ -169,8 +170,8 @@ impl Site {
         }
     }
 
-    /// Sends one request with a body of unknown length, in chunks. It cannot be repeated, so a
-    /// request without content has to have settled the credentials.
+    /// Sends one request with a body of unknown length in chunks. It cannot be repeated, so that an
+    /// earlier request without content must have completed the authentication.
     pub(super) fn run_upload(
         &mut self,
         url: &Url,
@@ -190,8 +191,8 @@ impl Site {
         response.map_err(|error| self.broken(error))
     }
 
-    /// `url` as the client reads it, which must be as it is read here: the headers of one origin
-    /// are sent to no other.
+    /// Converts `url` for the client library, and checks that both parse it in the same way, so that
+    /// headers for one origin are sent to no other.
     fn request_uri(&self, url: &Url) -> Result<Uri, Error> {
         let differs = || {
             let message = format!("unable to access '{url}': it is not clear which host is meant");
@@ -297,7 +298,8 @@ impl Site {
             .chain(authorization)
     }
 
-    /// The response if it is a success, else what Git says in its place, with the text of the server.
+    /// Returns a successful response. Other responses become an error with Git's message and the text
+    /// of the server.
     pub(super) fn checked(&self, response: Response<Body>) -> Result<Response<Body>, Error> {
         let base = &self.base;
         let (kind, message) = match response.status().as_u16() {
@@ -347,7 +349,7 @@ impl Site {
         };
         let location: &BStr = location.as_bytes().as_bstr();
         if let Some((scheme, _)) = location.split_once_str("://") {
-            // Schemes that are not HTTP have other rules for what is a URL.
+            // Other schemes than HTTP have different URL syntax.
             let scheme = scheme.to_ascii_lowercase();
             if !matches!(scheme.as_slice(), b"http" | b"https") && scheme.is_ascii() {
                 let scheme = scheme.escape_ascii();
@@ -359,7 +361,7 @@ impl Site {
     }
 }
 
-/// Adds the text of a response to an error, if it is plain text.
+/// Adds the body of a response to an error, if the body is plain text.
 fn explained(error: Error, response: Response<Body>) -> Error {
     let kind = response.headers().get("content-type");
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();

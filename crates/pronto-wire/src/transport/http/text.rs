@@ -1,13 +1,13 @@
-//! The text of responses about errors.
+//! The text of error responses.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE};
 
 use crate::sanitize::sanitized;
 
-/// The bytes of a text that are shown.
+/// The maximum number of bytes of a text that are shown.
 pub(super) const MOST_BYTES: u64 = 16 << 10;
 
-/// Returns the encoding of a body of this media type (`Content-Type`); `None` if it is no plain text.
+/// Returns the encoding of a body of this media type (`Content-Type`); `None` if it is not plain text.
 pub(super) fn encoding(media_type: &str) -> Option<&'static Encoding> {
     let mut parts = media_type.split(';').map(str::trim);
     if !parts.next()?.eq_ignore_ascii_case("text/plain") {
@@ -20,13 +20,13 @@ pub(super) fn encoding(media_type: &str) -> Option<&'static Encoding> {
     });
     match charset {
         None => Some(UTF_8),
-        // Without a mark of its order it is big-endian (RFC 2781).
+        // UTF-16 without a byte order mark is big-endian (RFC 2781).
         Some(charset) if charset.eq_ignore_ascii_case("utf-16") => Some(UTF_16BE),
         Some(charset) => Encoding::for_label(charset.as_bytes()),
     }
 }
 
-/// Returns a text as lines that are safe for a terminal.
+/// Decodes a text, and makes it safe for a terminal.
 pub(super) fn shown(bytes: &[u8], encoding: &'static Encoding) -> String {
     let (text, ..) = encoding.decode(bytes);
     sanitized(text.replace("\r\n", "\n").as_bytes())

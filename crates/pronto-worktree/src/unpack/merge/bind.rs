@@ -1,4 +1,4 @@
-//! Reads a tree into an empty directory of the index: `read-tree --prefix`.
+//! Reads a tree into an empty directory of the index (`git read-tree --prefix`).
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
@@ -10,8 +10,8 @@ use super::super::worktree_view::WorktreeView;
 use super::{MergeDecision, Request, Walk};
 use crate::Error;
 
-/// Adds what is in `tree` below the directory `prefix` (with a slash at its end, or empty for the
-/// top). Of `request` the trees and the rule do not count.
+/// Adds the files in `tree` below the directory `prefix` (with a slash at its end, or empty for the
+/// top). The trees and the rule of `request` are ignored.
 ///
 /// # Errors
 /// As for [`merge`](super::merge).

@@ -9,7 +9,7 @@ use super::{MergeDecision, Part, Rule, Walk};
 use crate::{Error, ErrorKind};
 
 impl Walk<'_, '_> {
-    /// Makes a plan of what was found, if nothing is lost by it.
+    /// Creates the plan, if no content would be lost.
     pub(super) fn finish(mut self, may_go: &mut MayGo<'_>) -> Result<MergeDecision, Error> {
         self.refuse_swaps()?;
         self.guard(may_go)?;
@@ -31,7 +31,7 @@ impl Walk<'_, '_> {
         Ok(MergeDecision::Plan(merged))
     }
 
-    /// New files where entries stay below, or below entries that stay, are left to others.
+    /// Refuses new files above or below existing entries, which are not supported.
     fn refuse_swaps(&self) -> Result<(), Error> {
         let index = self.view.index;
         let stays = |at: usize| !self.gone.contains(&at) && index.entry(at).stage() == 0;
@@ -49,7 +49,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Looks whether anything would be lost.
+    /// Checks whether content would be lost.
     fn guard(&mut self, may_go: &mut MayGo<'_>) -> Result<(), Error> {
         if !self.request.look {
             return Ok(());
@@ -84,7 +84,7 @@ impl Walk<'_, '_> {
         guard::refuse_untracked(self.view, &free, &leaving, may_go, &mut self.refusals)
     }
 
-    /// With a reset, files that are not as their entries say are written again.
+    /// With `--reset`, schedules modified files to be written again.
     fn restore(&mut self) -> Result<(), Error> {
         if !(self.request.reset && self.request.update && self.request.rule == Rule::One) {
             return Ok(());
@@ -124,7 +124,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Items follow the order of the index again, and the parts know them by their new numbers.
+    /// Sorts the items in index order, and updates the item numbers in the parts.
     fn put_in_order(&mut self) {
         let merged = &mut self.merged;
         let mut order: Vec<u32> = (0..merged.plan.write.len() as u32).collect();

@@ -4,7 +4,7 @@ use super::super::Side;
 use super::rules::Slot;
 use crate::tree_list::TreeEntry;
 
-/// Takes the entry of this name from each list that has it next.
+/// Removes and returns the entry with this name from each list in which it is the next.
 pub(super) fn take<'l>(
     lists: &'l [Vec<TreeEntry>],
     cursors: &mut [usize],

@@ -7,16 +7,16 @@ use super::super::{Side, is_entry};
 /// A rule for merging trees and the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The index becomes the one tree.
+    /// The index becomes equal to the single tree (one-tree merge).
     One,
-    /// From the first tree to the second, keeping what is staged.
+    /// From the first tree to the second, with staged changes kept (two-tree merge).
     Two {
-        /// There is no index yet, so that nothing was removed from it.
+        /// Whether there is no index file yet, so that no path was removed from it.
         initial: bool,
     },
-    /// Our side (the second) and theirs (the third), with their common ancestor (the first).
+    /// Our side (the second tree) and theirs (the third), with their merge base (the first).
     Three {
-        /// Removals and identical additions are decided, too.
+        /// Also resolve removals and identical additions (`--aggressive`).
         aggressive: bool,
     },
 }
@@ -25,7 +25,7 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     Nothing,
-    /// A directory where others have a file, or a file where others have a directory with this path.
+    /// One tree has a file and another a directory at this path.
     OtherKind,
     File(Side),
 }
@@ -42,23 +42,23 @@ impl Slot {
 /// The result for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// There is nothing.
+    /// The path has no entry.
     Nothing,
-    /// The entry stays.
+    /// The entry is kept.
     Keep,
-    /// The path gets this entry, or keeps it.
+    /// The path gets this entry.
     Become(Side),
-    /// The entry goes.
+    /// The entry is removed.
     Go,
-    /// There is no entry, and nothing may be in the worktree.
+    /// The path has no entry, and no untracked file may exist.
     Free,
-    /// The path is in conflict: ancestor, ours, theirs.
+    /// The path is in conflict: merge base, ours, theirs.
     Conflict([Option<Side>; 3]),
-    /// The path must not be touched.
+    /// The merge is refused.
     Refuse,
 }
 
-/// `current` is the first entry of the path in the index.
+/// Determines the result for one path. `current` is its first entry in the index.
 pub(super) fn decide(
     rule: Rule,
     reset: bool,
@@ -116,7 +116,7 @@ fn two_without_entry(initial: bool, old: Option<Side>, new: Option<Side>) -> Ver
     match (old, new) {
         (None, None) => Verdict::Nothing,
         (Some(_), None) => Verdict::Free,
-        // Its removal is staged.
+        // The removal of the path is staged.
         (Some(old), Some(new)) if !initial => match old == new {
             true => Verdict::Nothing,
             false => Verdict::Refuse,
@@ -128,7 +128,7 @@ fn two_without_entry(initial: bool, old: Option<Side>, new: Option<Side>) -> Ver
 fn three(current: Option<&EntryRef<'_>>, aggressive: bool, slots: [Slot; 3]) -> Verdict {
     let [base, ours, theirs] = slots.map(Slot::side);
     let is_base = |side| slots[0] != Slot::OtherKind && base == side;
-    // Who did nothing, where both are not the same anyhow.
+    // The sides that did not change the path, if the sides differ.
     let (ours_stayed, theirs_stayed) = match ours == theirs {
         true => (false, false),
         false => (is_base(ours), is_base(theirs)),
@@ -139,7 +139,7 @@ fn three(current: Option<&EntryRef<'_>>, aggressive: bool, slots: [Slot; 3]) -> 
         && ours_stayed
         && !theirs_stayed
     {
-        // Theirs alone changed it; the index may know already.
+        // Only their side changed the path. The index may have the change already.
         return match differs(ours) && differs(theirs) {
             true => Verdict::Refuse,
             false => Verdict::Become(new),

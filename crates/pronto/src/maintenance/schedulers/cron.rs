@@ -1,4 +1,4 @@
-//! `cron`: a region of the user's table.
+//! cron: maintenance is a delimited region of the user's crontab.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -15,7 +15,7 @@ const END: &str = "# END GIT MAINTENANCE SCHEDULE";
 
 pub(super) fn is_available(schedules: &Schedules<'_>) -> bool {
     let mut list = schedules.program(Scheduler::Cron);
-    // It fails where there is no table yet.
+    // `crontab -l` fails if the user has no crontab yet.
     run(silent(list.arg("-l")), failed("crontab")).is_ok()
 }
 
@@ -39,7 +39,7 @@ pub(super) fn update(schedules: &Schedules<'_>, runs: bool) -> Result<()> {
     }
 }
 
-/// `old` without the region, and with a new one for `schedules`.
+/// Returns `old` without the region, and with a new region if `schedules` is given.
 fn table(old: &[u8], schedules: Option<&Schedules<'_>>) -> Vec<u8> {
     let mut table = Vec::with_capacity(old.len());
     let mut is_inside = false;
@@ -90,7 +90,7 @@ mod tests {
         let kept = table(old.as_bytes(), None);
         assert_eq!(kept.as_bstr(), format!("a\n{END}\nb\n").as_str());
         assert_eq!(table(b"", None), b"");
-        // A region without an end goes up to the end of the table.
+        // A region without an end extends to the end of the crontab.
         assert_eq!(table(format!("a\n{BEGIN}\nx\n").as_bytes(), None), b"a\n");
     }
 }

@@ -14,12 +14,12 @@ pub(super) fn start(schedules: &Schedules<'_>) -> Result<()> {
     frequencies().try_for_each(|frequency| schedule(schedules, frequency))
 }
 
-/// Takes the lists away up to the first that launchd refuses to forget.
+/// Unloads and deletes the property lists, up to the first that launchd fails to unload.
 pub(super) fn stop(schedules: &Schedules<'_>) -> Result<()> {
     for frequency in frequencies() {
         let file = file(schedules, frequency)?;
         let is_gone = boot(schedules, &file, false)?;
-        // One that is not there need not go.
+        // A missing file is no error.
         let _ = std::fs::remove_file(&file);
         if !is_gone {
             break;
@@ -72,7 +72,7 @@ fn schedule(schedules: &Schedules<'_>, frequency: &str) -> Result<()> {
     }
     lock.write_and_close(&list)?;
     lock.commit()?;
-    // It may not be running.
+    // The job may not be loaded.
     boot(schedules, &file, false)?;
     match boot(schedules, &file, true)? {
         true => Ok(()),
@@ -95,7 +95,7 @@ fn list(schedules: &Schedules<'_>, frequency: &str) -> Vec<u8> {
     );
     let mut rest = String::from("</string>\n");
     let mut word = |word: &str, more: &str| {
-        // Writing to a string does not fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(rest, "<string>{word}{more}</string>");
     };
     for setting in CONFIGURATION {

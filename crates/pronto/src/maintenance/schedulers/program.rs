@@ -15,7 +15,7 @@ use super::{Scheduler, Schedules};
 use crate::{Error, ErrorKind, Result};
 
 impl Schedules<'_> {
-    /// A command that runs the program of `scheduler`, or what tests put in its place.
+    /// Returns a command that runs the program of `scheduler`, or its replacement in tests.
     pub(super) fn program(&self, scheduler: Scheduler) -> Command {
         let given = self.stand_in(scheduler).unwrap_or(scheduler.program());
         let mut words = given.split_whitespace();
@@ -25,7 +25,7 @@ impl Schedules<'_> {
     }
 }
 
-/// Lets a command run without streams.
+/// Disconnects the standard streams of a command.
 pub(super) fn silent(command: &mut Command) -> &mut Command {
     command
         .stdin(Stdio::null())
@@ -33,10 +33,10 @@ pub(super) fn silent(command: &mut Command) -> &mut Command {
         .stderr(Stdio::null())
 }
 
-/// Runs `command` and waits for it: whether it succeeded.
+/// Runs `command`, waits for its end, and returns whether the command succeeded.
 ///
 /// # Errors
-/// It cannot be started: `failure`.
+/// Fails with `failure` if the command cannot be started.
 pub(super) fn run(command: &mut Command, failure: Error) -> Result<bool> {
     let traced = child::started("?", command);
     let cannot = |error| failure.because(error);
@@ -49,7 +49,7 @@ pub(super) fn run(command: &mut Command, failure: Error) -> Result<bool> {
     Ok(status.success())
 }
 
-/// A file for the program of a scheduler to read. It goes when this is dropped.
+/// A file that the program of a scheduler reads. Dropping the value deletes the file.
 pub(super) struct Temporary {
     path: PathBuf,
     #[expect(dead_code, reason = "dropping it removes the file")]
@@ -61,7 +61,8 @@ impl Temporary {
     /// read.
     ///
     /// # Errors
-    /// It cannot be created: `failure`; or not be written.
+    /// Fails with `failure` if the file cannot be created, and with [`ErrorKind::Io`] if it cannot
+    /// be written.
     pub(super) fn write(
         directory: &Path,
         prefix: &str,

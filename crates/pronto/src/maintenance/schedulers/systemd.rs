@@ -38,7 +38,7 @@ pub(super) fn is_available(schedules: &Schedules<'_>) -> bool {
     run(list, failed("systemctl")).unwrap_or(false)
 }
 
-/// Writes the units and turns the timers on. If one fails nothing is left.
+/// Writes the units and enables the timers. If one of them fails, removes all.
 pub(super) fn start(schedules: &Schedules<'_>) -> Result<()> {
     let started = write(&unit(schedules, "", "service")?, &service(schedules)).and_then(|()| {
         for frequency in frequencies() {
@@ -60,10 +60,10 @@ pub(super) fn start(schedules: &Schedules<'_>) -> Result<()> {
     }
 }
 
-/// Turns the timers off and removes the units.
+/// Disables the timers and deletes the units.
 pub(super) fn stop(schedules: &Schedules<'_>) -> Result<()> {
     for frequency in frequencies() {
-        // That it is off already counts as a failure with systemd.
+        // systemd reports a failure if the timer is disabled already.
         turn(schedules, frequency, false)?;
     }
     remove_stale(schedules)?;
@@ -82,7 +82,7 @@ pub(super) fn stop(schedules: &Schedules<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Older versions of Git had one timer for all frequencies.
+/// Deletes the units of older versions of Git, which had one timer for all frequencies.
 fn remove_stale(schedules: &Schedules<'_>) -> Result<()> {
     let file = unit(schedules, "", "timer")?;
     match std::fs::remove_file(&file) {
@@ -106,7 +106,7 @@ fn turn(schedules: &Schedules<'_>, frequency: &str, on: bool) -> Result<bool> {
     run(&mut command, failed("failed to start systemctl"))
 }
 
-/// The file of a unit of the user.
+/// Returns the path of a unit file of the user.
 fn unit(schedules: &Schedules<'_>, frequency: &str, ending: &str) -> Result<PathBuf> {
     let environment = schedules.repository.environment();
     let home = || environment.home().map(|home| home.join(".config"));
@@ -146,7 +146,7 @@ fn timer(frequency: &str, minute: u64) -> String {
 
 fn service(schedules: &Schedules<'_>) -> Vec<u8> {
     let start = format!("{HEAD}[Service]\nType=oneshot\nExecStart=");
-    // systemd puts the frequency in.
+    // systemd replaces `%i` with the frequency.
     let arguments = format!(" {}\n", schedules.arguments("%i"));
     [
         start.as_bytes(),

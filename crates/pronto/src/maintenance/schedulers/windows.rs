@@ -56,7 +56,7 @@ pub(super) fn start(schedules: &Schedules<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Deletes the tasks up to the first that cannot be.
+/// Deletes the tasks, up to the first that cannot be deleted.
 pub(super) fn stop(schedules: &Schedules<'_>) -> Result<()> {
     for frequency in frequencies() {
         let mut command = schedules.program(Scheduler::Windows);

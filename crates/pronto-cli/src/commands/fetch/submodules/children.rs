@@ -1,4 +1,4 @@
-//! Runs the processes that fetch in submodules, several at once.
+//! Runs the processes that fetch in submodules, several in parallel.
 
 use std::io::{self, PipeReader, Read, Write as _};
 use std::os::fd::AsFd;
@@ -16,15 +16,15 @@ use crate::{CliError, Context};
 /// A process, and the message before its output.
 #[derive(Debug, Default)]
 pub(super) struct Child {
-    /// The message; none for quiet fetches.
+    /// The message before the output; `None` for quiet fetches.
     pub(super) message: Option<String>,
-    /// The process; none if there is only the message.
+    /// The process; `None` if only the message is printed.
     pub(super) command: Option<Command>,
-    /// The number of its task.
+    /// The index of its task.
     pub(super) task: Option<usize>,
 }
 
-/// Returns this program, to be run in the repository of a submodule at `git_dir`.
+/// Returns a command that runs this program in the repository of a submodule at `git_dir`.
 pub(super) fn command(git_dir: &Path, context: &Context) -> Result<Command, CliError> {
     let mut command = own_program(context)?;
     for variable in variables_of_repository() {
@@ -37,8 +37,9 @@ pub(super) fn command(git_dir: &Path, context: &Context) -> Result<Command, CliE
     Ok(command)
 }
 
-/// Runs `children`, at most `jobs` at once. Everything that they print goes to standard error, in their order. The
-/// output of a child that waits for its turn is held in memory. Returns the tasks of those that failed.
+/// Runs `children`, at most `jobs` in parallel. Their output goes to standard error in the order of
+/// `children`: the output of a child whose predecessors still run is held in memory. Returns the
+/// tasks whose processes failed.
 pub(super) fn run(
     children: Vec<Child>,
     jobs: usize,
@@ -89,7 +90,7 @@ pub(super) fn run(
         for _ in 0..jobs.min(turns.len()) {
             scope.spawn(|| {
                 while let Some((command, teller)) = take(&left) {
-                    // A caller that is gone does not want it.
+                    // The receiver is gone only if printing failed.
                     let _ = teller.send(Event::Ended(observe(command, program, &teller)));
                 }
             });
@@ -106,10 +107,10 @@ pub(super) fn run(
     })
 }
 
-/// An event of a child.
+/// An event of a child process.
 enum Event {
     Printed(Vec<u8>),
-    /// Whether it succeeded.
+    /// The process ended, with success or not.
     Ended(io::Result<bool>),
 }
 
@@ -125,7 +126,7 @@ fn observe(mut command: Command, program: &str, teller: &Sender<Event>) -> io::R
     command.stdout(writer.try_clone()?).stderr(writer);
     let traced = pronto_io::child::started_as("?", program, &command);
     let mut process = command.spawn()?;
-    // The pipe ends when the child does, so the writers in this process have to go.
+    // The pipe ends when all its writers are closed, including those in this process.
     drop(command);
     send(&mut reader, teller)?;
     let status = process.wait()?;
@@ -140,12 +141,13 @@ fn send(reader: &mut PipeReader, teller: &Sender<Event>) -> io::Result<()> {
         if count == 0 {
             return Ok(());
         }
-        // A caller that is gone does not want it.
+        // The receiver is gone only if printing failed.
         let _ = teller.send(Event::Printed(buffer[..count].to_vec()));
     }
 }
 
-/// Prints the output of a child up to its end. Returns whether it succeeded; a child that was none did.
+/// Prints the output of a child process up to its end. Returns whether the process succeeded; a
+/// child without a process counts as success.
 fn show(turn: &Receiver<Event>) -> io::Result<bool> {
     for event in turn {
         match event {

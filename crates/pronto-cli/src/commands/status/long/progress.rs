@@ -1,4 +1,4 @@
-//! Operations in progress, in the long format.
+//! Formats operations in progress for the long format.
 
 use super::super::{Slot, View};
 use super::Lines;
@@ -7,7 +7,7 @@ use pronto::Repository;
 use pronto::status::{Operation, Rebase, SparseCheckout};
 use std::io::{self, Write};
 
-/// The number of commands of a rebase that are shown, before and after.
+/// The number of done and of remaining rebase commands that are shown.
 const SHOWN_COMMANDS: usize = 2;
 
 pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository) -> io::Result<()> {
@@ -83,7 +83,7 @@ fn am<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.empty()
 }
 
-/// The names of a command that applies commits again.
+/// The names of a command that reapplies commits (cherry-pick or revert).
 struct Replay {
     name: &'static str,
     /// The present participle.
@@ -139,7 +139,7 @@ fn replay<W: Write>(
     lines.empty()
 }
 
-/// Shows the commands of a rebase that were done, and those to do.
+/// Writes the last done and the next remaining commands of a rebase.
 fn commands<W: Write>(
     lines: &mut Lines<'_, W>,
     rebase: &Rebase,

@@ -1,4 +1,4 @@
-//! The upstream, in the long format.
+//! Formats the relation to the upstream for the long format.
 
 use super::super::Slot;
 use super::Lines;

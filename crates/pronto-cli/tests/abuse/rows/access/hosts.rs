@@ -1,4 +1,5 @@
-//! Requests for another host at an address of this machine, as pages in browsers make them.
+//! Requests that name another host at an address of this machine, as web pages in a browser can
+//! cause (DNS rebinding).
 
 use crate::frames::{DATA, END_STREAM, HEADERS, field};
 use crate::rows::Table;

@@ -1,4 +1,4 @@
-//! The same questions over each protocol, as each client.
+//! The same requests over each protocol, from each kind of client.
 
 use super::netsync;
 use crate::frames::{DATA, END_STREAM, fields, frame};
@@ -9,7 +9,7 @@ use crate::wire::{FETCH, PUSH, get, packet, packets, post, refs_of, unbanded};
 
 const ARCHIVE: &str = "git-upload-archive";
 
-/// A protocol of requests.
+/// A protocol over which requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transport {
     Http,
@@ -30,7 +30,8 @@ const TRANSPORTS: [Transport; 6] = [
 ];
 
 impl Transport {
-    /// Returns whether clients can be, or not be, a user here. Only Mallory has a key.
+    /// Returns whether the transport supports clients with this user, or without a user. Only
+    /// Mallory has a key.
     fn has(self, user: Option<&str>) -> bool {
         match (self, user) {
             (Transport::Http | Transport::Http2 | Transport::Netsync, _) => true,
@@ -40,7 +41,7 @@ impl Transport {
         }
     }
 
-    /// Makes a request of a service, with this input. Returns the bytes of the answer.
+    /// Sends a request to a service with its input, and returns the bytes of the response.
     fn ask(self, stage: &mut Stage, asked: &Asked<'_>) -> Result<Vec<u8>, String> {
         let Asked {
             user,
@@ -80,7 +81,7 @@ impl Transport {
     }
 }
 
-/// A request.
+/// A request to a service.
 struct Asked<'a> {
     user: Option<&'a str>,
     service: &'a str,
@@ -145,7 +146,7 @@ pub(super) fn rows(table: &mut Table) {
     table.row("matrix-of-forbidden-services", forbidden_services);
 }
 
-/// Calls `check` for each transport and client. Netsync has no archives, and serves no store.
+/// Calls `check` for each transport and client. Netsync does not support archives and stores.
 fn over_all(
     stage: &mut Stage,
     users: &[Option<&str>],
@@ -178,7 +179,8 @@ const CLIENTS: [Option<&str>; 5] = [
     Some("root"),
 ];
 
-/// Asks who may fetch and push: netsync, whose clients are processes, or all other protocols.
+/// Checks the permissions for fetches and pushes: over netsync, whose clients are processes, or
+/// over all other protocols.
 fn roles(stage: &mut Stage, over_netsync: bool) -> Verdict {
     // By repository: who may fetch, and who may push.
     let table: [(&str, &[&str], &[&str]); 4] = [
@@ -221,7 +223,7 @@ fn roles(stage: &mut Stage, over_netsync: bool) -> Verdict {
     })
 }
 
-/// Adds `open/q`, where refs of each kind lead to a commit that was given up.
+/// Adds `open/q`, in which refs of each kind lead to an abandoned commit.
 fn add_lost(stage: &mut Stage) {
     let root = stage.site.path("root");
     copy(&root.join("open/p.git"), &root.join("open/q.git"));
@@ -246,7 +248,7 @@ fn add_lost(stage: &mut Stage) {
         .git(&at, &["update-ref", "refs/worktree/own", "main"]);
 }
 
-/// Whether the archive of a tree is made, and holds nothing that was given up.
+/// Returns whether the archive of a tree is made and contains no abandoned content.
 fn is_archived(
     stage: &mut Stage,
     transport: Transport,
@@ -316,8 +318,8 @@ fn without_a_user(stage: &mut Stage) -> Verdict {
     })
 }
 
-/// A setting that allows a request to clients without a user holds over each protocol, and only for refs that are
-/// shown.
+/// Checks that a setting which allows a request to anonymous clients applies to each protocol, and
+/// only to refs that are visible.
 fn settings(stage: &mut Stage) -> Verdict {
     add_lost(stage);
     for key in ["http.uploadarchive", "daemon.uploadarch"] {
@@ -361,7 +363,8 @@ fn shown_refs(stage: &mut Stage) -> Verdict {
     })
 }
 
-/// A repository that forbids a service to clients without a user forbids it over each protocol.
+/// Checks that a repository which forbids a service to anonymous clients does so over each
+/// protocol.
 fn forbidden_services(stage: &mut Stage) -> Verdict {
     for key in ["daemon.uploadPack", "http.uploadPack"] {
         stage.configure("open/p", key, "false");

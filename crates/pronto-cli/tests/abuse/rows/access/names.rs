@@ -1,4 +1,4 @@
-//! Names that mean two places.
+//! Repository names that could resolve to two repositories.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::site::copy;
 use crate::stage::{Stage, listing, refused, require};
 use crate::wire::refs_of;
 
-/// The reason why a store has no such names.
+/// The reason for which a store has no such names.
 const NO_DIRECTORIES: &str = "a store has no directories beside repositories";
 
 pub(super) fn rows(table: &mut Table) {
@@ -85,7 +85,8 @@ pub(super) fn rows(table: &mut Table) {
     });
 }
 
-/// Makes `own/two.git`, and beside it a directory `own/two` with a repository of others. Returns the root.
+/// Creates `own/two.git`, and beside it a directory `own/two` with a repository of another user.
+/// Returns the root.
 fn two_places(stage: &Stage) -> std::path::PathBuf {
     let root = stage.site.path("root");
     let fill = |to: &Path| {

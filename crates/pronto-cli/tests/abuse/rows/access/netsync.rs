@@ -1,4 +1,4 @@
-//! Clients of netsync in the matrix: the same questions, asked by `pronto sync`.
+//! Netsync clients in the matrix: the same requests, made by `pronto sync`.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,10 +8,11 @@ use std::process::{Command, Output};
 use crate::site::{Site, copy, manage, pronto};
 use crate::stage::Stage;
 
-/// The users with a key, and a client whose key nobody knows.
+/// The users with a key, and a client with an unknown key.
 const CLIENTS: [&str; 5] = ["alice", "bob", "mallory", "root", "anonymous"];
 
-/// Serves netsync beside the other protocols, with a key of each user. A store cannot be served by it, and is left alone.
+/// Enables netsync beside the other protocols, with a key of each user. Does nothing for a store,
+/// which netsync does not support.
 pub(in crate::rows) fn serve(stage: &mut Stage) {
     if stage.site.is_store() {
         return;
@@ -36,7 +37,7 @@ pub(in crate::rows) fn home(site: &Site, who: &str) -> PathBuf {
     site.path(format!("peers/{who}"))
 }
 
-/// Makes a key. Returns its public half.
+/// Creates a key, and returns its public half.
 fn make_key(site: &Site, who: &str) -> String {
     let at = home(site, who);
     std::fs::create_dir_all(&at).expect("a directory");
@@ -60,16 +61,16 @@ fn run(site: &Site, who: &str, at: &Path, arguments: &[&str]) -> Output {
         .expect("it starts")
 }
 
-/// The request of a client to a repository.
+/// The request of a client for a repository.
 pub(in crate::rows) struct Wanted<'a> {
     pub(in crate::rows) user: Option<&'a str>,
     pub(in crate::rows) repository: &'a str,
-    /// Whether it wants to push, and not only to take.
+    /// Whether the client requests to push and not only to pull.
     pub(in crate::rows) pushes: bool,
 }
 
-/// Takes all refs of a repository, or asks whether a branch may be pushed. Returns the names and objects of the refs
-/// that the client has then, or the reason why it is not served.
+/// Pulls all refs of a repository, or asks for the permission to push a branch. Returns the names
+/// and ids of the refs that the client has afterwards, or the reason of the refusal.
 pub(in crate::rows) fn ask(stage: &mut Stage, wanted: &Wanted<'_>) -> Vec<u8> {
     let address = address(stage);
     let who = wanted.user.unwrap_or("anonymous");

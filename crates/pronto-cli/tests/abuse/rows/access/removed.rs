@@ -1,4 +1,4 @@
-//! Users who were removed: what has authenticated them before does not any more.
+//! Removed users: credentials that authenticated them before are refused.
 
 use rustix::process::Signal;
 
@@ -182,7 +182,7 @@ fn removed_with_a_key(stage: &mut Stage) -> Verdict {
     Ok(())
 }
 
-/// Takes the roles of Mallory away, by a reload.
+/// Removes the roles of Mallory from the configuration, and reloads it.
 fn take_role(stage: &mut Stage) -> Verdict {
     let config = stage.site.path("server.toml");
     let text = std::fs::read_to_string(&config).map_err(|error| error.to_string())?;
@@ -195,7 +195,7 @@ fn take_role(stage: &mut Stage) -> Verdict {
     require(reloaded["error"].is_null(), || reloaded.to_string())
 }
 
-/// Lists refs over SSH, lets the user lose its right, and lists them again.
+/// Lists refs over SSH, revokes the user's permission, and lists the refs again.
 fn during_a_conversation(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Verdict) -> Verdict {
     if !stage.shell() {
         return Ok(());
@@ -213,13 +213,13 @@ fn during_a_conversation(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Ver
     stage.logged_on("ssh", 403, "not allowed any more")
 }
 
-/// The body of a push of Mallory.
+/// Returns the body of a push by Mallory.
 fn late_push(stage: &Stage) -> Vec<u8> {
     let commands = changes([create(&stage.site.ids.first, "refs/heads/late")]);
     [commands, no_pack()].concat()
 }
 
-/// Sends half of a push, lets its user lose its proof, and sends the rest.
+/// Sends half of a push, revokes the credentials of its user, and sends the rest.
 fn during_a_push(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Verdict) -> Verdict {
     let body = late_push(stage);
     let head = post_head("own/m", PUSH, &stage.token("mallory"));

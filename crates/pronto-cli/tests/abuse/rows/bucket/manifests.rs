@@ -1,5 +1,5 @@
-//! Manifests whose words and lines were changed, with the right checksum, behind a running server and `pronto store`.
-//! `pronto-store/tests/it/hostile` tries every change without a server.
+//! Manifests with changed words and lines and a correct checksum, behind a running server and
+//! `pronto store`. `pronto-store/tests/it/hostile` tries every change without a server.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use crate::stage::{Stage, Verdict, listing, require};
 use crate::stored::Behind;
 use crate::wire::fetch;
 
-/// The number of changed manifests, each of which is that of a repository of its own.
+/// The number of changed manifests, each in a repository of its own.
 const COPIES: usize = 48;
 
-/// The number of copies that are exported, by a process each.
+/// The number of copies that are exported, each by a process of its own.
 const EXPORTED: usize = 12;
 
 pub(super) fn rows(table: &mut Table) {
@@ -45,7 +45,8 @@ fn newest(repository: &Path) -> PathBuf {
     newest.expect("a generation")
 }
 
-/// Copies a repository, and changes the manifest of each copy in another way. Returns their names.
+/// Copies a repository several times, and changes the manifest of each copy differently. Returns
+/// the names of the copies.
 fn make_copies(stage: &Stage, behind: &Behind) -> Vec<String> {
     let read = |name: &str| {
         let bytes = std::fs::read(newest(&place(stage, name)));
@@ -64,7 +65,7 @@ fn make_copies(stage: &Stage, behind: &Behind) -> Vec<String> {
     names
 }
 
-/// Lists and fetches each copy as nobody. Nothing of the private repository is in an answer.
+/// Lists and fetches each copy anonymously. No response contains content of the private repository.
 fn serve_all(stage: &mut Stage, names: &[String]) -> Verdict {
     let (secret, known) = (stage.site.ids.vault.clone(), stage.site.ids.second.clone());
     for name in names {
@@ -84,7 +85,7 @@ fn serve_all(stage: &mut Stage, names: &[String]) -> Verdict {
     require(answer.text().contains("refs/heads/main"), || answer.text())
 }
 
-/// Verifies and exports copies with `pronto store`, which names the object that is wrong.
+/// Verifies and exports copies with `pronto store`, which must name the invalid object.
 fn manage_all(stage: &Stage, names: &[String]) -> Verdict {
     let url = format!("file://{}", stage.site.path("store").display());
     let step = (names.len() / EXPORTED).max(1);

@@ -1,11 +1,11 @@
-//! Bodies of a given size: arguments of each command that are repeated until the size is reached.
+//! Bodies of a given size: arguments of each command, repeated until the size is reached.
 
 use crate::wire::{FETCH, packet};
 
 use super::catalogue::Known;
 
-/// Repeats what `unit` makes until `count` bytes are reached with what is before and behind it. `before` makes the start
-/// with a text that fills the rest.
+/// Repeats the result of `unit` until the whole input has `count` bytes. `before` makes the start
+/// of the input, from a text that fills the remainder.
 fn filled(
     before: &dyn Fn(&str) -> Vec<u8>,
     behind: &[u8],
@@ -25,7 +25,7 @@ fn filled(
     [&before(&pad), &lines[..], behind].concat()
 }
 
-/// The start of a request of version 2.
+/// Returns the start of a command request of version 2.
 pub(super) fn start(command: &str) -> Vec<u8> {
     padded_start(command, "")
 }
@@ -42,7 +42,7 @@ fn padded_start(command: &str, pad: &str) -> Vec<u8> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Argument {
     pub(super) command: &'static str,
-    /// The argument. FIRST, SECOND and NUMBER are replaced.
+    /// The line of the argument, with the placeholders FIRST, SECOND and NUMBER.
     pub(super) line: &'static str,
 }
 
@@ -97,7 +97,7 @@ fn text(line: &str, known: &Known, number: usize) -> Vec<u8> {
         .into_bytes()
 }
 
-/// A request of version 2 with `count` bytes of one argument.
+/// Returns a command request of version 2 with `count` bytes of one argument.
 pub(super) fn repeated(argument: Argument, known: &Known, count: usize) -> Vec<u8> {
     let before = |pad: &str| padded_start(argument.command, pad);
     filled(&before, b"0000", count, &|number| {
@@ -105,7 +105,7 @@ pub(super) fn repeated(argument: Argument, known: &Known, count: usize) -> Vec<u
     })
 }
 
-/// A request with `count` bytes of one capability.
+/// Returns a request with `count` bytes of one capability.
 pub(super) fn capability(line: &str, known: &Known, count: usize) -> Vec<u8> {
     let before = |pad: &str| {
         let command = packet("command=ls-refs\n");
@@ -116,7 +116,7 @@ pub(super) fn capability(line: &str, known: &Known, count: usize) -> Vec<u8> {
     })
 }
 
-/// Lines of versions 0 and 1.
+/// The request lines of versions 0 and 1.
 pub(super) const OLD_LINES: &[&str] = &[
     "want SECOND\n",
     "shallow FIRST\n",
@@ -126,7 +126,7 @@ pub(super) const OLD_LINES: &[&str] = &[
     "filter blob:none\n",
 ];
 
-/// A request of versions 0 and 1 with `count` bytes of one line before the haves.
+/// Returns a request of versions 0 and 1 with `count` bytes of one line before the haves.
 pub(super) fn old(line: &str, known: &Known, count: usize) -> Vec<u8> {
     let features = "side-band-64k no-progress filter deepen-since deepen-not";
     let before = |pad: &str| {
@@ -137,7 +137,7 @@ pub(super) fn old(line: &str, known: &Known, count: usize) -> Vec<u8> {
     filled(&before, &behind, count, &|number| text(line, known, number))
 }
 
-/// A request of versions 0 and 1 with `count` bytes of haves.
+/// Returns a request of versions 0 and 1 with `count` bytes of haves.
 pub(super) fn old_haves(known: &Known, count: usize) -> Vec<u8> {
     let before = |pad: &str| {
         let line = format!("want {} side-band-64k agent={pad}\n", known.second);
@@ -148,7 +148,7 @@ pub(super) fn old_haves(known: &Known, count: usize) -> Vec<u8> {
     })
 }
 
-/// A request of `git://` with `count` bytes in its parameters.
+/// Returns a `git://` request with `count` bytes of parameters.
 pub(super) fn greeting(count: usize) -> Vec<u8> {
     let start = format!("{FETCH} /open/p\0host=x\0\0version=2\0");
     let pad = "x".repeat(count.saturating_sub(start.len() + 1));

@@ -1,4 +1,5 @@
-//! The inputs: for each the bound that it has in `docs/serve.md`, and how a request of a given size is made.
+//! The table of inputs: each has its bound in `docs/serve.md`, and a function that makes a request
+//! of a given size.
 
 mod pushes;
 
@@ -27,7 +28,7 @@ impl Known {
     }
 }
 
-/// An answer that fits: its status, if the protocol has one, and a part of its text.
+/// The expected response: its status, if the protocol has one, and a part of its text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     statuses: &'static [u16],
@@ -45,19 +46,20 @@ impl Expected {
     }
 }
 
-/// The client may not do that.
+/// A refusal because the client lacks the permission.
 pub(super) const FORBIDDEN: Expected = Expected {
     statuses: &[401, 403],
     text: "",
 };
 
-/// The client may not do that. The interface for programs reads the short body of a call first.
+/// A refusal because the client lacks the permission, by the management API, which reads the short
+/// body of a call first.
 pub(super) const NOT_MANAGED: Expected = Expected {
     statuses: &[400, 401, 403],
     text: "",
 };
 
-/// Anything that the protocol allows: the arguments may contradict each other.
+/// Any valid response, because the arguments may contradict each other.
 const ANSWERED: Expected = Expected {
     statuses: &[200, 400],
     text: "",
@@ -74,38 +76,38 @@ const fn told(statuses: &'static [u16], text: &'static str) -> Expected {
     Expected { statuses, text }
 }
 
-/// Makes a request of a size, in the unit of its bound.
+/// A function that makes a request of a size, in the unit of its bound.
 type Make = Box<dyn Fn(&Known, usize) -> Content + Send + Sync>;
 
-/// An input of a kind of request.
+/// An input in a kind of request.
 pub(super) struct Input {
-    /// The row that it belongs to, with one server.
+    /// The row to which the input belongs. A row has one server.
     pub(super) group: &'static str,
     pub(super) name: String,
-    /// The name of its bound in the document.
+    /// The name of the bound in the document.
     pub(super) bound: &'static str,
-    /// Lines of the section `limits`.
+    /// Lines for the section `limits` of the configuration.
     pub(super) limits: &'static str,
-    /// The bound under these limits.
+    /// The bound under these limits; `None` for the bound in the document.
     pub(super) size: Option<usize>,
-    /// Settings of the repositories.
+    /// Configuration of the repositories.
     pub(super) settings: &'static [(&'static str, &'static str)],
     pub(super) doors: &'static [Door],
     pub(super) who: &'static [Who],
-    /// The factor of the amount that is far past the bound.
+    /// The factor by which the largest size exceeds the bound.
     pub(super) far: usize,
     pub(super) at: Expected,
     pub(super) past: Expected,
     pub(super) make: Make,
 }
 
-/// All kinds of clients that have a token or none.
+/// All kinds of clients that have a token or no login.
 const EVERYONE: &[Who] = &[Who::Stranger, Who::Reader, Who::Writer, Who::Administrator];
 
-/// The ways of bodies.
+/// The encodings of HTTP bodies.
 const BODIES: &[Door] = &[Door::Http, Door::Chunked, Door::Gzip];
 
-/// The settings that let a repository offer everything.
+/// The configuration with which a repository advertises every feature.
 const OFFERS: &[(&str, &str)] = &[
     ("uploadpack.allowFilter", "true"),
     ("uploadpack.allowRefInWant", "true"),
@@ -299,7 +301,7 @@ fn calls() -> Vec<Input> {
     ]
 }
 
-/// A list of refs with so many bytes of prefixes.
+/// Returns a list of refs with `count` bytes of prefixes.
 fn long_prefixes(count: usize) -> Vec<u8> {
     let mut body = start("ls-refs");
     let (mut left, longest) = (count, 65_000);
@@ -381,12 +383,12 @@ fn listings() -> Vec<Input> {
     ]
 }
 
-/// The bound of bodies of fetches in these rows, so that they take little time.
+/// The limit of fetch bodies in these rows, which is small to save time.
 const SMALL: usize = 1 << 16;
 const SMALL_FETCH: &str = "fetch_bytes = 65536";
 const FETCH_BYTES: &str = "body of a fetch, as sent and inflated";
 
-/// A row for the body of a fetch.
+/// Creates the input for the body of a fetch.
 fn of_fetch(
     group: &'static str,
     name: String,

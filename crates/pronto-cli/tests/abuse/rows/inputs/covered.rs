@@ -1,4 +1,4 @@
-//! The bounds that written rows cover, and the features that the server may advertise.
+//! The bounds that manually written rows cover, and the features that the server may advertise.
 
 use crate::stage::{Stage, Verdict, require};
 use crate::wire::{FETCH, PUSH, V2, get, refs_of};
@@ -6,7 +6,7 @@ use crate::wire::{FETCH, PUSH, V2, get, refs_of};
 use super::arguments::{ARGUMENTS, CAPABILITIES};
 use super::catalogue::Input;
 
-/// Bounds on what many requests do together, with the rows that reach them.
+/// Bounds on the combined effect of many requests, with the rows that reach them.
 const COVERED: &[(&str, &[&str])] = &[
     ("connections", &["overload/connections-in-all"]),
     (
@@ -116,14 +116,14 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COVERED.iter().map(|(name, _)| *name)
 }
 
-/// The offers of a fetch and a push of versions 0 and 1 without an argument of its own.
+/// The capabilities of versions 0 and 1 that have no argument.
 const OLD_FEATURES: &str = "multi_ack thin-pack side-band side-band-64k ofs-delta shallow deepen-since deepen-not \
      deepen-relative no-progress include-tag multi_ack_detailed allow-tip-sha1-in-want \
      allow-reachable-sha1-in-want no-done symref filter object-format agent session-id";
 const PUSH_FEATURES: &str = "report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta \
      object-format agent session-id push-options push-cert";
 
-/// Requires that inputs have each command and feature that the server advertises.
+/// Requires that inputs cover each command and feature that the server advertises.
 pub(super) fn features(stage: &mut Stage, inputs: &[Input]) -> Verdict {
     stage.alone();
     let settings = inputs.iter().map(|input| input.settings);
@@ -171,7 +171,7 @@ pub(super) fn features(stage: &mut Stage, inputs: &[Input]) -> Verdict {
     Ok(())
 }
 
-/// Whether an argument belongs to the feature of a command.
+/// Returns whether an argument belongs to a feature of a command.
 fn is_argument(command: &str, feature: &str) -> bool {
     let word = match feature {
         "" => return true,

@@ -1,17 +1,17 @@
-//! The ways into the server: protocols and forms of bodies.
+//! The entry points of the server: protocols and encodings of bodies.
 
 use crate::client::Connection;
 use crate::frames::{DATA, END_HEADERS, END_STREAM, HEADERS, RESET, fields, frame};
 use crate::stage::Stage;
 use crate::wire::{FETCH, PUSH, V2, packet, unbanded};
 
-/// A client.
+/// A kind of client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Stranger,
-    /// Bob, who may read.
+    /// Bob, who has read permission.
     Reader,
-    /// Alice, who may write.
+    /// Alice, who has write permission.
     Writer,
     /// Root, who manages the server.
     Administrator,
@@ -19,14 +19,14 @@ pub(super) enum Who {
     Keyed,
 }
 
-/// The right that a request needs.
+/// The permission that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Right {
     Read,
     Write,
-    /// Being a user who may read.
+    /// Reading as an authenticated user.
     ReadAsUser,
-    /// The management of users.
+    /// Managing users.
     Manage,
 }
 
@@ -59,14 +59,14 @@ impl Who {
     }
 }
 
-/// A way into the server.
+/// An entry point of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
     /// HTTP/1.1 with a body of a known length.
     Http,
-    /// A body in chunks.
+    /// HTTP/1.1 with a chunked body.
     Chunked,
-    /// A compressed body.
+    /// HTTP/1.1 with a compressed body.
     Gzip,
     Http2,
     Git,
@@ -83,7 +83,7 @@ impl Door {
         Door::Ssh,
     ];
 
-    /// Whether the client can use it.
+    /// Returns whether the client can use the entry point.
     pub(super) fn is_for(self, who: Who) -> bool {
         match self {
             Door::Git => who == Who::Stranger,
@@ -93,23 +93,23 @@ impl Door {
     }
 }
 
-/// A request, whatever protocol carries it.
+/// A request, independent of the protocol.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
-    /// A request of version 2 of a fetch.
+    /// A fetch request of version 2.
     Fetch(Vec<u8>),
-    /// One of versions 0 and 1.
+    /// A fetch request of versions 0 and 1.
     OldFetch(Vec<u8>),
-    /// Commands, options and a pack.
+    /// A push: commands, options and a pack.
     Push(Vec<u8>),
     Archive(Vec<u8>),
     /// A request without a body: its path and headers.
     Get(String, String),
-    /// A call of the interface for programs.
+    /// A call of the management API.
     Call(&'static str, Vec<u8>),
     /// The first bytes of a connection.
     Raw(Vec<u8>),
-    /// A command of SSH, and `GIT_PROTOCOL`.
+    /// An SSH command, and the value of `GIT_PROTOCOL`.
     Command(String, String),
 }
 
@@ -156,7 +156,7 @@ impl Content {
         }
     }
 
-    /// The path over HTTP, and the type of the body.
+    /// Returns the path over HTTP, and the content type of the body.
     fn address(&self, who: Who) -> (String, String) {
         let service = self.service();
         match self {
@@ -178,13 +178,13 @@ impl Content {
     }
 }
 
-/// The status of an answer that begins well, and is broken off.
+/// The status of a response that starts successfully and is truncated.
 const BROKEN_OFF: u16 = 0;
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reply {
-    /// The status of HTTP; `None` for other protocols.
+    /// The HTTP status; `None` for other protocols.
     pub(super) status: Option<u16>,
     pub(super) text: String,
 }
@@ -197,7 +197,7 @@ fn compressed(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A request of HTTP/1.1: its head, and its body as it is sent.
+/// Returns an HTTP/1.1 request: its head, and its encoded body.
 fn of_http(stage: &Stage, door: Door, who: Who, content: &Content) -> (String, Vec<u8>) {
     let (path, kind) = content.address(who);
     let token = who.user().map(|user| stage.token(user));
@@ -235,7 +235,7 @@ fn chunks(body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of a conversation over `git://`.
+/// Returns the bytes that a client sends over `git://`.
 fn of_git(who: Who, content: &Content) -> Vec<u8> {
     if let Content::Raw(bytes) = content {
         return bytes.clone();
@@ -249,7 +249,7 @@ fn of_git(who: Who, content: &Content) -> Vec<u8> {
     [packet(line), content.body().to_vec()].concat()
 }
 
-/// Sends a request, and returns the answer.
+/// Sends a request, and returns the response.
 pub(super) fn send(
     stage: &mut Stage,
     door: Door,
@@ -309,7 +309,7 @@ fn over_ssh(stage: &mut Stage, who: Who, content: &Content) -> Reply {
     }
 }
 
-/// Sends a request over HTTP/2, as far as the windows of the server let a client that waits for nothing.
+/// Sends a request over HTTP/2, up to the initial flow-control windows.
 fn over_frames(stage: &mut Stage, who: Who, content: &Content) -> Result<Reply, String> {
     let (path, kind) = content.address(who);
     let token = who.user().map(|user| stage.site.ids.token(user).to_owned());
@@ -349,7 +349,7 @@ fn over_frames(stage: &mut Stage, who: Who, content: &Content) -> Result<Reply, 
     }
 }
 
-/// The bytes that a client of HTTP/2 may send at first.
+/// The initial flow-control window of HTTP/2.
 const WINDOW_BYTES: usize = 65_535;
 
 /// Sends the first half of a request, and leaves the connection open.

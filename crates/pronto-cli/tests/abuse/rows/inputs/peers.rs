@@ -1,5 +1,5 @@
-//! Frames of netsync: each kind and field at its bound, past it, far past it and stalled, from a stranger, from peers that
-//! may read, and from one that may push.
+//! Netsync frames: each kind and field at its bound, above it, far above it, and stalled, from a
+//! stranger, from peers with read access, and from a peer with write access.
 
 mod catalogue;
 
@@ -19,48 +19,48 @@ use crate::rows::access::netsync::{address, home, serve};
 use crate::stage::{Stage, Verdict, require};
 use catalogue::catalogue;
 
-/// The state of a session in which an input is sent.
+/// The state of a session at which an input is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Point {
-    /// Nothing was sent.
+    /// Nothing has been sent.
     Start,
-    /// Both sides have greeted.
+    /// Both sides have sent their greetings.
     Greeted,
-    /// The greeting was accepted; refs are compared.
+    /// The greeting was accepted, and refs are compared.
     Refs,
-    /// The refs that differ are known.
+    /// The differing refs are known.
     Settled,
-    /// The server knows which refs the peer has.
+    /// The server knows the refs of the peer.
     Cut,
     /// Commits are compared.
     Commits,
-    /// The peer wants nothing, and gives nothing.
+    /// The peer wants and offers nothing.
     Idle,
-    /// The server expects what it wants.
+    /// The server expects the objects that it wants.
     Wanted,
-    /// The peer has said how much it sends.
+    /// The peer has announced the amount of its data.
     Planned,
-    /// A segment of so many objects and bytes has begun.
+    /// A segment with these numbers of objects and bytes has started.
     Segment(u64, u64),
 }
 
 impl Point {
-    /// Whether only a peer that may push gets there.
+    /// Returns whether only a peer with write permission can reach the state.
     fn needs_write(self) -> bool {
         matches!(self, Point::Wanted | Point::Planned | Point::Segment(..))
     }
 }
 
-/// The expected answer to an input.
+/// The expected response to an input.
 #[derive(Clone, Debug)]
 pub(super) enum Expected {
-    /// A frame, in a session that continues.
+    /// A frame of this type, in a session that continues.
     Frame(FrameType),
-    /// Nothing: a frame of an unknown type behind it is what the server refuses.
+    /// No response. The server refuses a following frame of an unknown type.
     Nothing,
-    /// An error whose text has these words.
+    /// An error whose text contains these words.
     Refused(&'static str),
-    /// The end of the connection.
+    /// The server closes the connection.
     Closed,
 }
 
@@ -97,17 +97,17 @@ impl Known {
     }
 }
 
-/// Makes the frames of an input of a size.
+/// A function that makes the frames of an input of a size.
 type Make = Box<dyn Fn(&Known, usize) -> Vec<u8> + Send + Sync>;
 
-/// Makes the point of an input of a size.
+/// A function that returns the state for an input of a size.
 type PointOf = Box<dyn Fn(usize) -> Point + Send + Sync>;
 
-/// An input.
+/// An input of netsync.
 pub(super) struct Input {
     pub(super) name: &'static str,
     pub(super) bound: &'static str,
-    /// The most, if it is not the bound of the document.
+    /// The bound, if it differs from that of the document.
     pub(super) size: Option<usize>,
     pub(super) point: PointOf,
     pub(super) far: usize,
@@ -116,7 +116,8 @@ pub(super) struct Input {
     pub(super) make: Make,
 }
 
-/// The peers: one whose key nobody knows, one that may read, one that may read and asks to push, and one that may push.
+/// The kinds of peers: with an unknown key, with read permission, with read permission and a
+/// request to push, and with write permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Peer {
     who: Who,
@@ -153,10 +154,10 @@ impl Peer {
     }
 }
 
-/// Says whether a point belongs to a row.
+/// A function that returns whether a state belongs to a row.
 type IsOfGroup = fn(Point) -> bool;
 
-/// Adds the rows, one for each group of points.
+/// Adds the rows, one for each group of states.
 pub(super) fn rows(table: &mut Table) {
     let reason = "a store is not served by netsync";
     let groups: &[(&str, IsOfGroup)] = &[
@@ -178,7 +179,8 @@ pub(super) fn rows(table: &mut Table) {
     }
 }
 
-/// Holds the memory of all sessions with sessions that do nothing. It is given to others.
+/// Uses up the memory of all sessions with idle sessions. The server must give the memory to other
+/// sessions.
 fn memory(stage: &mut Stage) -> Verdict {
     stage.alone();
     stage.set("[netsync]\nmemory_bytes = 134217728\nlisten = [\"127.0.0.1:0\"]");
@@ -202,12 +204,12 @@ fn memory(stage: &mut Stage) -> Verdict {
     require(state.is_ok(), || format!("a user has no room: {state:?}"))
 }
 
-/// The bounds that have inputs here.
+/// Returns the names of the bounds that have inputs here.
 pub(super) fn names() -> Vec<&'static str> {
     catalogue().iter().map(|input| input.bound).collect()
 }
 
-/// The kinds of frames that inputs here send.
+/// Requires that every kind of frame has an input.
 pub(super) fn every_kind_has_an_input() -> Verdict {
     let (state, bounds) = (Known::default(), bounds());
     let firsts = catalogue().into_iter().filter_map(|input| {
@@ -228,7 +230,7 @@ pub(super) fn every_kind_has_an_input() -> Verdict {
     Ok(())
 }
 
-/// Judges the inputs of a group, on one server.
+/// Runs the inputs of a group with one server, and checks the responses.
 fn judge(stage: &mut Stage, is_of_group: fn(Point) -> bool) -> Verdict {
     stage.alone();
     stage.limits("stall_seconds = 2\nhead_seconds = 5\nfailures_per_minute = 100000");
@@ -251,7 +253,7 @@ fn judge(stage: &mut Stage, is_of_group: fn(Point) -> bool) -> Verdict {
     stall(stage, &site, &inputs, &bounds)
 }
 
-/// The server, and the keys of its peers.
+/// A server, and the keys of its peers.
 struct Served {
     process: u32,
     address: NetsyncAddress,
@@ -259,7 +261,7 @@ struct Served {
     keys: PathBuf,
 }
 
-/// Trusts the key of the server.
+/// Returns a list of trusted peers with the key of the server.
 fn trust(stage: &Stage, address: &NetsyncAddress) -> KnownPeers {
     let key = |who| home(&stage.site, who).join(".config/pronto/netsync/key");
     let server = KeyPair::read(&key("server")).expect("a key");
@@ -278,7 +280,7 @@ fn trust(stage: &Stage, address: &NetsyncAddress) -> KnownPeers {
 }
 
 impl Served {
-    /// Starts a server of netsync, with keys of its users.
+    /// Starts a netsync server with the keys of its users.
     fn start(stage: &mut Stage) -> Self {
         serve(stage);
         let address = NetsyncAddress {
@@ -303,7 +305,8 @@ impl Served {
         Talk::open(&self.address, &key, &self.trusted)
     }
 
-    /// Brings a session to a point. Returns the session's state, or its end if it ends before.
+    /// Brings a session to a state. Returns the state, or the end of the session if it ends
+    /// earlier.
     fn reach(&self, peer: Peer, point: Point) -> Result<(Talk, Result<Known, End>), String> {
         let mut talk = self.open(peer);
         let mut state = Known::of(peer);
@@ -360,12 +363,12 @@ impl Served {
     }
 }
 
-/// A ref whose commit nobody has.
+/// Returns a ref whose commit does not exist.
 pub(super) fn gift(name: &str) -> (Vec<u8>, Vec<u8>) {
     (name.as_bytes().to_vec(), vec![0x5a; 20])
 }
 
-/// A cut of refs of which none is here.
+/// Returns a message with `count` refs that the server lacks.
 pub(super) fn cut(count: usize) -> Vec<u8> {
     let mut body = Vec::new();
     Cut {
@@ -403,7 +406,7 @@ pub(super) fn segment(objects: u64, bytes: u64) -> Vec<u8> {
     known(FrameType::Segment, &body)
 }
 
-/// Sends one input in all amounts as a peer. Those that are refused come first, as for other inputs.
+/// Sends one input in all sizes as a peer. Refused inputs are the first ones.
 fn exceed(site: &Served, input: &Input, bound: &Bound, peer: Peer) -> Verdict {
     let limit = input.size.unwrap_or(bound.count);
     let needs_write = (input.point)(limit).needs_write();
@@ -431,7 +434,7 @@ fn exceed(site: &Served, input: &Input, bound: &Bound, peer: Peer) -> Verdict {
     Ok(())
 }
 
-/// Sends one input, and judges the answer.
+/// Sends one input, and checks the response.
 fn send(site: &Served, input: &Input, (amount, count): (Amount, usize), peer: Peer) -> Verdict {
     let denied = Expected::Refused("");
     let point = (input.point)(count);
@@ -468,7 +471,7 @@ fn send(site: &Served, input: &Input, (amount, count): (Amount, usize), peer: Pe
     })
 }
 
-/// Sends the first half of each input, and requires that the server gives the sessions up.
+/// Sends the first half of each input, and requires that the server closes the sessions.
 fn stall(stage: &mut Stage, site: &Served, inputs: &[Input], bounds: &[Bound]) -> Verdict {
     let meter = Meter::begin(site.process);
     let (mut all, mut seen) = (Vec::new(), BTreeSet::new());

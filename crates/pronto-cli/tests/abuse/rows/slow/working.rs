@@ -1,5 +1,5 @@
-//! Pushes for which the server works for a long time. Their clients wait, and are not slow: they keep their slots while
-//! others wait for one.
+//! Pushes that cost the server much time. Their clients wait and are not slow, so they keep their
+//! slots although other clients wait for a slot.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;

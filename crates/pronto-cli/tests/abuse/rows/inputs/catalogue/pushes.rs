@@ -25,8 +25,8 @@ pub(super) fn archives() -> Vec<Input> {
     }]
 }
 
-/// Commands of `count` bytes, as the server counts them: packets, but for the digits of the last one. They create refs of
-/// an object that is missing.
+/// Returns update commands of `count` bytes, as the server counts them: packets except for the
+/// digits of the last one. The commands create refs to a missing object.
 fn commands(count: usize, length: usize) -> Vec<u8> {
     let line = |number: usize, length: usize| {
         let start = format!("refs/heads/{number}");
@@ -54,7 +54,7 @@ fn commands(count: usize, length: usize) -> Vec<u8> {
     body
 }
 
-/// A bound for commands that a test can send.
+/// A limit for commands that a test can reach.
 const COMMANDS: &str = "command_bytes = 16777216";
 const COMMAND_BYTES: usize = 16 << 20;
 
@@ -195,7 +195,7 @@ pub(super) fn pushes() -> Vec<Input> {
     ]
 }
 
-/// A push of a commit of `count` bytes, which compresses to little, and lacks its tree.
+/// Returns a push of a commit of `count` bytes, which compresses well and whose tree is missing.
 fn one_commit(count: usize) -> Vec<u8> {
     let who = "a <a@x> 1112911993 -0700";
     let mut text = format!("tree {MISSING}\nauthor {who}\ncommitter {who}\n\n").into_bytes();

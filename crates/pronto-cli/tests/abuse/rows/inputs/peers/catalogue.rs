@@ -1,4 +1,5 @@
-//! The inputs: for each kind of frame the fields that have a bound, and its own size.
+//! The table of netsync inputs: the bounded fields of each kind of frame, and the size of the
+//! frame.
 
 mod greetings;
 mod segments;
@@ -35,7 +36,7 @@ fn input(
     }
 }
 
-/// A frame of a fixed form with so many bytes more than it has.
+/// Creates the input for a frame of a fixed size, with additional bytes.
 fn fixed(
     name: &'static str,
     kind: FrameType,
@@ -69,7 +70,7 @@ pub(super) fn catalogue() -> Vec<Input> {
     all
 }
 
-/// Frames that come at any time.
+/// Returns the inputs of frames that are valid at any time.
 fn frames() -> Vec<Input> {
     vec![
         Input {
@@ -142,7 +143,7 @@ fn frames() -> Vec<Input> {
     ]
 }
 
-/// A message with refs of this side, up to a key, and a question about the rest.
+/// Returns a message with refs of this side up to a key, and with a request for the rest if `asks`.
 fn news(refs: &[(Vec<u8>, Vec<u8>)], asks: bool) -> Vec<u8> {
     // A list up to a bound, or to the end.
     let mut body = vec![if asks { 2 } else { 6 }];
@@ -161,7 +162,7 @@ fn news(refs: &[(Vec<u8>, Vec<u8>)], asks: bool) -> Vec<u8> {
     known(FrameType::RefRange, &body)
 }
 
-/// The name, value and overhead of a ref in memory, together a kibibyte.
+/// The size of a ref in memory: its name, value and overhead make one kibibyte.
 const DIFFERENCE_BYTES: usize = 1024;
 
 fn refs() -> Vec<Input> {
@@ -234,7 +235,7 @@ fn refs() -> Vec<Input> {
     ]
 }
 
-/// Messages with so many bytes of refs, as the server counts them.
+/// Returns messages with `count` bytes of refs, as the server counts them.
 pub(super) fn differences(count: usize) -> Vec<u8> {
     // Beside name and value: two vectors.
     let name_bytes = DIFFERENCE_BYTES - 20 - 48;
@@ -322,7 +323,7 @@ fn wishes() -> Vec<Input> {
     ]
 }
 
-/// The frames behind the transfer.
+/// Returns the inputs of frames after the transfer.
 fn ends() -> Vec<Input> {
     vec![
         fixed("done", FrameType::Done, Point::Wanted, |body| {

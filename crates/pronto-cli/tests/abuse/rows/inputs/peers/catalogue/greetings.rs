@@ -1,4 +1,4 @@
-//! The greeting: its size, and what it lists.
+//! The greeting of netsync: its size and its lists.
 
 use pronto_netsync::frame::FrameType;
 use pronto_netsync::message::{Globs, Hello, Role};

@@ -1,4 +1,4 @@
-//! Segments: what they claim, and the objects in them.
+//! Netsync segments: their declared sizes, and their objects.
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_netsync::frame::FrameType;
@@ -13,7 +13,7 @@ const SEGMENT: &str = "segment of netsync";
 const PARENTS: &str = "parents of a commit in a segment";
 const ALL_PARENTS: &str = "parents of all commits of a segment";
 
-/// The end of a segment with this pack.
+/// Returns the end of a segment with this pack.
 fn end_of(pack: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     SegmentEnd {
@@ -28,7 +28,7 @@ fn end_of(pack: &[u8]) -> Vec<u8> {
     known(FrameType::SegmentEnd, &body)
 }
 
-/// A segment with this pack, from its start to its end.
+/// Returns a whole segment with this pack.
 fn sent(pack: &[u8], objects: u64) -> Vec<u8> {
     let mut bytes = segment(objects, pack.len() as u64);
     for piece in pack.chunks(1 << 16) {
@@ -177,7 +177,7 @@ fn objects() -> Vec<Input> {
     ]
 }
 
-/// A commit with so many parents.
+/// Returns a commit with this number of parents.
 fn commit(parents: usize, number: usize) -> Vec<u8> {
     let mut text = format!("tree {}\n", ObjectId::empty_tree(Kind::Sha1));
     let parent = format!("parent {}\n", "5a".repeat(20));
