@@ -355,8 +355,7 @@ fn one(
     Ok(outcome)
 }
 
-/// Warns that forced updates are not detected, if `--no-show-forced-updates` or
-/// `fetch.showForcedUpdates` turns that off.
+/// Warns if `fetch.showForcedUpdates` or its option turns the search for forced updates off.
 fn warn_of_hidden(
     options: &Options,
     repository: &Repository,

@@ -150,8 +150,7 @@ fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<
         false => Index::of(outline).map_err(|error| error.at_path(path)),
     };
     let index = index.map_err(from_index)?;
-    // The files of a sparse directory entry that exist nevertheless count, so the directory is
-    // examined like any other.
+    // Existing files of a sparse directory entry count, so the directory is examined.
     let is_odd = index.is_sparse() && !repository.wants_sparse_index()?;
     if is_odd || repository.has_present_directory(&index)? {
         return repository.expand_index(index);
@@ -376,10 +375,7 @@ impl<'a> Merge<'a> {
                 None => ChangeKind::Unmerged,
                 Some(Change::Deleted) => ChangeKind::Deleted,
                 Some(Change::TypeChanged) => ChangeKind::TypeChanged,
-                Some(Change::Added) => match &origin {
-                    Some(origin) => origin.kind,
-                    None => ChangeKind::Added,
-                },
+                Some(Change::Added) => origin.as_ref().map_or(ChangeKind::Added, |it| it.kind),
                 Some(Change::Modified) => ChangeKind::Modified,
             });
             entry.file_mode = changed.mode;

@@ -44,8 +44,7 @@ fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> R
     }
 }
 
-/// Sets the ids of refs that were wanted by name, because the refs may have changed since they were
-/// listed.
+/// Sets the ids of refs that were wanted by name, which may have changed since they were listed.
 fn settle(entries: &mut [Mapped], found: &[WantedRef]) {
     let ids: HashMap<&BString, ObjectId> =
         found.iter().map(|found| (&found.name, found.id)).collect();
@@ -244,8 +243,7 @@ impl Fetched {
         let everything = !deepen.is_none() || work.options.refetch;
         let known: HashSet<&ObjectId> = work.ours.values().collect();
         let mut seen = HashSet::new();
-        // If the shallow boundary moves, the up-to-date refs matter only if all refs are up to
-        // date.
+        // If the shallow boundary moves, up-to-date refs matter only if all refs are up to date.
         let is_old = |entry: &&Mapped| {
             let local = entry.local.as_ref();
             local.is_some_and(|local| local.old == Some(entry.id))
@@ -413,8 +411,7 @@ impl Fetched {
         if self.quarantine.is_none() {
             return Ok(());
         }
-        // The existing objects must not be pruned until refs point to them. They may have been
-        // pruned before.
+        // The existing objects must not be pruned until refs point to them.
         self.store().begin_writing().map_err(from_store)?;
         let known: Vec<ObjectId> = work.ours.values().copied().collect();
         // Promised objects may be missing.

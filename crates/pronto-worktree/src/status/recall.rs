@@ -132,8 +132,7 @@ impl Scanner<'_> {
             }
             found.push(name.as_bytes());
             if cache.child(node, name).is_some() {
-                // The directory has become a repository, so its cached content as a directory is
-                // invalid.
+                // The directory has become a repository: its cached content is invalid.
                 self.note_gone(full.as_bstr());
                 converted = true;
             }
