@@ -2,6 +2,7 @@
 
 mod caches;
 mod commit_graphs;
+mod defaults;
 mod discovery;
 mod fsck;
 mod index_operations;
