@@ -1,6 +1,7 @@
 //! Checks rules that clippy cannot check: layers, module groups, import cycles, sizes, signatures,
-//! documents, dependencies, messages, banned phrases and large files.
+//! the library's API, documents, dependencies, messages, banned phrases and large files.
 
+mod api;
 mod dependencies;
 mod exemptions;
 mod layers;
@@ -42,6 +43,7 @@ pub(crate) fn run(root: &Path) -> Vec<String> {
         text::check(source, &mut problems);
     }
     rooms::check(root, &sources, &mut problems);
+    api::check(&sources, &mut problems);
     for note in rooms::large_crates(&sources) {
         println!("{note}");
     }

@@ -9,6 +9,7 @@ use pronto::upload_pack::{
 };
 use pronto_io::interrupt::Interrupt;
 use pronto_io::view::{Access, View};
+use pronto_io::watch::Watch;
 
 use crate::listings::Listings;
 
@@ -62,7 +63,12 @@ impl Bundles {
         identity: &Path,
         interrupt: &Interrupt,
     ) -> pronto::Result<Option<PackedBundle>> {
-        let found = upload_pack::packed_bundle(repository, self.least_bytes, identity, interrupt)?;
+        let found = upload_pack::packed_bundle(
+            repository,
+            self.least_bytes,
+            identity,
+            &Watch::from(interrupt),
+        )?;
         let Some(mut bundle) = found else {
             return Ok(None);
         };

@@ -240,7 +240,7 @@ pub fn send(
     options: &Options,
     out: &mut dyn Write,
     watch: &Watch<'_>,
-) -> Result<(Streamed, Counts)> {
+) -> Result<SentPack> {
     let contents = Contents {
         members: &selection.members,
         bases: &selection.bases,
@@ -253,7 +253,17 @@ pub fn send(
     let sent = repository
         .objects()?
         .pack_to(&contents, options, out, watch);
-    sent.map_err(from_odb)
+    let (streamed, counts) = sent.map_err(from_odb)?;
+    Ok(SentPack { streamed, counts })
+}
+
+/// A pack that was written to a stream.
+#[derive(Debug)]
+pub struct SentPack {
+    /// The checksum and the size of the pack.
+    pub streamed: Streamed,
+    /// The numbers of objects and deltas in the pack.
+    pub counts: Counts,
 }
 
 fn select_by_bitmaps(

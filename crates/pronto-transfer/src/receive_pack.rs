@@ -37,6 +37,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::budget::Budget;
 use pronto_io::interrupt::Interrupt;
+use pronto_io::watch::Watch;
 use pronto_odb::Quarantine;
 use pronto_wire::advertisement::Version;
 use pronto_wire::pktline::Packet;
@@ -233,8 +234,9 @@ pub fn serve(
     repository: &Repository,
     options: &Options,
     streams: Streams<'_>,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Served> {
+    let interrupt = watch.interrupt();
     check_support(repository, options)?;
     let mut settings = Settings::of(repository.config())?;
     if options.landing.is_some() {

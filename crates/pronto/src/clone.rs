@@ -188,8 +188,8 @@ impl<'a> Work<'a> {
             &self.settings,
             &self.config,
             self.environment,
-            self.watch,
             Box::new(move |helpers| first.before(helpers)),
+            self.watch,
         );
         match &connected {
             Err(error) if *error.kind() == ErrorKind::Unsupported => {}

@@ -76,7 +76,7 @@ fn is_trait_implementation(lines: &[String], at: usize) -> bool {
 
 /// Returns the code from the line to the brace or semicolon that ends the head of the item, joined
 /// into one line.
-fn head(lines: &[String], at: usize) -> String {
+pub(super) fn head(lines: &[String], at: usize) -> String {
     let mut head = String::new();
     for line in &lines[at..] {
         head.push_str(code_of(line).trim());
@@ -89,7 +89,7 @@ fn head(lines: &[String], at: usize) -> String {
 }
 
 /// Returns the parameters of a function, as written.
-fn parameters(head: &str) -> Vec<String> {
+pub(super) fn parameters(head: &str) -> Vec<String> {
     let Some(after) = head.find("fn ").map(|at| &head[at + 3..]) else {
         return Vec::new();
     };

@@ -153,7 +153,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         None => {
             let output: File = io::stdout().as_fd().try_clone_to_owned()?.into();
             let mut output = BufWriter::with_capacity(1 << 16, output);
-            pack_objects::send(&repository, &selection, &options, &mut output, &watch)?.1
+            pack_objects::send(&repository, &selection, &options, &mut output, &watch)?.counts
         }
         Some(base) => {
             // In a repository with a worktree, Git resolves the path from the top of the worktree.

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use pronto::Watch;
 use pronto::receive_pack::{Options, Streams, can_serve, find, serve};
 use pronto::upload_pack::requested_version;
 
@@ -73,7 +74,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         output: &mut output,
     };
     let repository = context.take(repository);
-    let served = serve(&repository, &options, streams, &context.interrupt)?;
+    let served = serve(
+        &repository,
+        &options,
+        streams,
+        &Watch::from(&context.interrupt),
+    )?;
     if served.maintains {
         context.report();
         maintain_elsewhere(&repository, context)?;

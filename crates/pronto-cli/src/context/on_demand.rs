@@ -1,6 +1,7 @@
 //! Fetching missing objects of a partial clone on demand.
 
 use pronto::Repository;
+use pronto::Watch;
 
 use super::Context;
 use crate::CliError;
@@ -35,7 +36,10 @@ const READERS: [&str; 22] = [
 /// Enables fetching on demand if the command reads objects and the repository is a partial clone.
 pub(super) fn enable(context: &Context, found: &Repository) -> Result<(), CliError> {
     match READERS.contains(&context.command) {
-        true => Ok(pronto::remote::fetch_on_demand(found, &context.interrupt)?),
+        true => Ok(pronto::remote::fetch_on_demand(
+            found,
+            &Watch::from(&context.interrupt),
+        )?),
         false => Ok(()),
     }
 }

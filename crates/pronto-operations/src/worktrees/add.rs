@@ -409,7 +409,7 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
 
 /// Checks out all files.
 fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
-    crate::remote::fetch_on_demand(inside, watch.interrupt())?;
+    crate::remote::fetch_on_demand(inside, watch)?;
     let options = reset::Options {
         to: reset::target(inside, "HEAD".into(), false)?,
         mode: reset::Mode::Hard,

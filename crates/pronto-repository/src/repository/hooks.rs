@@ -22,8 +22,6 @@ pub struct Call<'a> {
     pub arguments: Vec<&'a OsStr>,
     /// The standard input of the hook; may be empty.
     pub input: Vec<u8>,
-    /// Additional environment variables, beyond those that name the repository.
-    pub variables: Vec<(&'a str, &'a OsStr)>,
     /// The directory in which the hook runs and discovers the repository itself; by default the top of
     /// the worktree.
     pub elsewhere: Option<&'a Path>,
@@ -184,7 +182,6 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
     if call.elsewhere.is_some() {
         command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
     }
-    command.envs(call.variables.iter().copied());
     let cannot_run = |error: std::io::Error| {
         let message = format!("cannot run {}", program.spoken(repository));
         Error::new(ErrorKind::Hook, message).because(error)

@@ -349,7 +349,12 @@ impl Native {
     ) -> Result<()> {
         let Streams { input, output } = streams;
         let streams = receive_pack::Streams { input, output };
-        let served = receive_pack::serve(request.repository, options, streams, request.interrupt);
+        let served = receive_pack::serve(
+            request.repository,
+            options,
+            streams,
+            &Watch::from(request.interrupt),
+        );
         if served.map_err(failed)?.maintains {
             (self.maintain)(request.repository);
         }

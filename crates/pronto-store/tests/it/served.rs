@@ -8,7 +8,6 @@ use std::sync::mpsc::{Receiver, channel};
 
 use pronto::upload_pack::{self, Ended, Streams};
 use pronto::{Environment, Watch, receive_pack};
-use pronto_io::interrupt::Interrupt;
 use test_support::git;
 
 /// A server of one repository, with a thread for each connection.
@@ -70,7 +69,7 @@ fn answer(mut connection: TcpStream, directory: &Path) -> Result<Ended, String> 
             output: &mut output,
         };
         let options = receive_pack::Options::new("git");
-        let served = receive_pack::serve(&repository, &options, streams, &Interrupt::new());
+        let served = receive_pack::serve(&repository, &options, streams, &Watch::none());
         return served
             .map(|_| Ended::Served)
             .map_err(|error| error.to_string());

@@ -138,7 +138,7 @@ impl Created<'_> {
         options.offset_deltas = true;
         let sent = pack_objects::send(&self.repository, &self.selection, &options, out, watch)?;
         out.flush().map_err(unwritable)?;
-        Ok(sent.1)
+        Ok(sent.counts)
     }
 }
 

@@ -317,7 +317,7 @@ fn write_pack(
     })?;
     let mut options = pack_objects::packing_options(repository)?;
     options.offset_deltas = pack.has_offsets;
-    let (_, counts) = pack_objects::send(repository, &selection, &options, out, watch)?;
+    let counts = pack_objects::send(repository, &selection, &options, out, watch)?.counts;
     pronto_io::data!("pack-objects", "write_pack_file/wrote", counts.objects);
     Ok(())
 }

@@ -65,7 +65,7 @@ pub fn connect(
     watch: &Watch<'_>,
 ) -> Result<Client> {
     let wrap: Wrap = Box::new(|helpers| helpers);
-    connect_with(url, settings, config, environment, watch, wrap)
+    connect_with(url, settings, config, environment, wrap, watch)
 }
 
 /// Does the same as [`connect`], with the credentials that `wrap` returns.
@@ -77,8 +77,8 @@ pub fn connect_with(
     settings: &Settings,
     config: &Config,
     environment: &Environment,
-    watch: &Watch<'_>,
     wrap: Wrap,
+    watch: &Watch<'_>,
 ) -> Result<Client> {
     let address = Address::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;

@@ -22,7 +22,7 @@ use pronto_object::TreeEntries;
 ///
 /// # Errors
 /// Fails if the configuration or the object store cannot be read.
-pub fn fetch_on_demand(repository: &Repository, interrupt: &Interrupt) -> Result<()> {
+pub fn fetch_on_demand(repository: &Repository, watch: &Watch<'_>) -> Result<()> {
     let environment = repository.environment();
     if !repository.has_promisor()? || environment.boolean("GIT_NO_LAZY_FETCH", false)? {
         return Ok(());
@@ -30,7 +30,7 @@ pub fn fetch_on_demand(repository: &Repository, interrupt: &Interrupt) -> Result
     repository.objects()?.fetch_missing_with(Box::new(OnDemand {
         git_dir: repository.git_dir().to_owned(),
         environment: environment.clone(),
-        interrupt: interrupt.clone(),
+        interrupt: watch.interrupt().clone(),
         opened: Mutex::default(),
         is_broken: AtomicBool::new(false),
     }));

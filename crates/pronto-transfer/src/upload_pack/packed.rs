@@ -100,12 +100,12 @@ fn is_large(pack: &Path, least_bytes: u64) -> bool {
 /// reaches objects that the previous refs do not.
 ///
 /// # Errors
-/// Fails if refs or objects cannot be read, or `interrupt` is triggered.
+/// Fails if refs or objects cannot be read, or with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
 pub fn packed_bundle(
     repository: &Repository,
     least_bytes: u64,
     identity: &Path,
-    interrupt: &Interrupt,
+    watch: &Watch<'_>,
 ) -> Result<Option<PackedBundle>> {
     let has_namespace = !repository.refs().namespace().is_empty();
     if has_namespace || !repository.has_usable_bitmaps()? {
@@ -122,11 +122,11 @@ pub fn packed_bundle(
         return Ok(None);
     }
     let hidden = Hidden::configured(repository.config());
-    let Some(references) = tips(repository, &hidden, &bitmaps, interrupt)? else {
+    let Some(references) = tips(repository, &hidden, &bitmaps, watch.interrupt())? else {
         return Ok(None);
     };
     let ids: Vec<ObjectId> = references.iter().map(|found| found.id).collect();
-    let watch = Watch::from(interrupt);
+    let watch = Watch::from(watch.interrupt());
     let found = repository.reachable_bits(Some(&bitmaps), &ids, &[], &watch)?;
     let is_whole = found.others.is_empty() && found.bits.count() == found.bits.limit();
     if !is_whole || references.is_empty() {

@@ -133,7 +133,7 @@ fn pack(
         meter.finish();
         let watch = Watch::from(means.interrupt).with_progress(bands);
         match pack_objects::send(view, selection, &options, out, &watch) {
-            Ok((_, counts)) => Ok(counts),
+            Ok(sent) => Ok(sent.counts),
             Err(error) => Err(unreadable(view, selection, error)),
         }
     };

@@ -143,9 +143,9 @@ fn ours(
     let selection = selection.expect("all is there");
     let mut pack = Vec::new();
     let sent = pack_objects::send(repository, &selection, options, &mut pack, &watch);
-    let (streamed, counts) = sent.expect("all is there");
-    assert_eq!(streamed.bytes, pack.len() as u64);
-    (pack, counts)
+    let sent = sent.expect("all is there");
+    assert_eq!(sent.streamed.bytes, pack.len() as u64);
+    (pack, sent.counts)
 }
 
 const QUESTIONS: &[(&[&str], &[&str])] = &[
