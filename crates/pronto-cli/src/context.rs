@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pronto::config::Config;
 use pronto::{Environment, ErrorKind, Repository};
-use pronto::{Notice, Severity};
+use pronto::{Notice, NoticeQueue, Severity};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::signals;
@@ -57,6 +57,8 @@ pub struct Context {
     /// The alias that was called, and its expansion.
     pub(crate) alias: Option<(OsString, Vec<OsString>)>,
     repository: Option<Arc<Repository>>,
+    /// The notices of the repositories that this command opens.
+    notices: Arc<NoticeQueue>,
     terminal: Option<Terminal>,
     pub(crate) trace: Option<Session>,
     /// The commands that this program runs itself, and others hand to `pronto-server`.
@@ -82,6 +84,7 @@ impl Context {
             begun,
             alias: None,
             repository: None,
+            notices: Arc::default(),
             terminal: None,
             trace: None,
             served: &[],
@@ -187,7 +190,7 @@ impl Context {
         }
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        let mut found = found.map_err(CliError::of)?;
+        let mut found = self.receive_notices(found.map_err(CliError::of)?);
         self.check(&mut found)?;
         on_demand::enable(self, &found)?;
         Ok(self.take(found))
@@ -203,9 +206,10 @@ impl Context {
             return Ok(Some(Arc::clone(repository)));
         }
         let environment = self.environment()?;
-        let Some(mut found) = self.discover_optional(&environment)? else {
+        let Some(found) = self.discover_optional(&environment)? else {
             return Ok(None);
         };
+        let mut found = self.receive_notices(found);
         self.check(&mut found)?;
         on_demand::enable(self, &found)?;
         Ok(Some(self.take(found)))
@@ -237,12 +241,23 @@ impl Context {
     pub(crate) fn own_repository(&mut self) -> Result<Repository, CliError> {
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        let mut found = found.map_err(CliError::of)?;
+        let mut found = self.receive_notices(found.map_err(CliError::of)?);
         self.check(&mut found)?;
         Ok(found)
     }
 
-    /// Makes `found` the repository of this command.
+    /// Collects the notices of `found`, for [`report`](Self::report) and
+    /// [`report_warnings`](Self::report_warnings).
+    pub(crate) fn receive_notices(&self, found: Repository) -> Repository {
+        found.with_notices(self.notices())
+    }
+
+    /// Returns the receiver of the notices of this command.
+    pub(crate) fn notices(&self) -> Arc<NoticeQueue> {
+        Arc::clone(&self.notices)
+    }
+
+    /// Makes `found`, whose [notices are received](Self::receive_notices), the repository of this command.
     pub(crate) fn take(&mut self, found: Repository) -> Arc<Repository> {
         let repository = Arc::new(found);
         if let Some(trace) = &self.trace {
@@ -255,20 +270,23 @@ impl Context {
 
     /// Prints the messages of the repository so far: errors, warnings with remarks, then advice.
     pub fn report(&mut self) {
-        let Some(repository) = self.repository.clone() else {
-            return;
-        };
-        self.report_notices(repository.take_notices());
+        if self.repository.is_some() {
+            self.report_notices(self.notices.take());
+        }
     }
 
     /// Prints the stored warnings of conversions (filters, `working-tree-encoding`), which come before the result of a
     /// command. Other notices of the repository stay stored until [`report`](Self::report).
     pub(crate) fn report_conversions(&mut self) {
-        let Some(repository) = self.repository.clone() else {
-            return;
-        };
         let is_conversion = |notice: &Notice| matches!(notice, Notice::Conversion(_));
-        self.report_notices(repository.take_notices_where(is_conversion));
+        self.report_notices(self.notices.take_where(is_conversion));
+    }
+
+    /// Prints the warnings so far of a command that reports no other notices.
+    pub(crate) fn report_warnings(&mut self) {
+        for warning in self.notices.take_of(Severity::Warning) {
+            self.warn(&warning.to_string());
+        }
     }
 
     fn report_notices(&mut self, mut notices: Vec<Notice>) {

@@ -136,8 +136,8 @@ impl List<'_> {
     /// Warns of lines of attributes files that are ignored.
     fn tell_flaws(&mut self) {
         for (file, flaw) in self.check.take_flaws() {
-            self.repository
-                .notify(Notice::AttributesFlaw { file, flaw });
+            let notice = Notice::AttributesFlaw { file, flaw };
+            self.repository.notify(notice);
         }
         self.context.report();
     }

@@ -47,7 +47,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let environment = context.environment()?;
     // Git words the error of opening it.
     let elsewhere = |_| CliError::unsupported("a repository that 'receive-pack' cannot open");
-    let mut repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
+    let found = find(Path::new(directory), &environment).map_err(elsewhere)?;
+    let mut repository = context.receive_notices(found);
     context.check_opened(&mut repository)?;
     if !can_serve(&repository)? {
         return Err(CliError::unsupported("'receive-pack' in this repository"));

@@ -241,7 +241,6 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     make::connect(&place, &own_dir)?;
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
         added.reset = Some(fill(&inside, watch)?);
-        collect_remarks(repository, &inside);
         if added.has_failed() {
             return Ok(AddOutcome::Added(Box::new(added)));
         }
@@ -261,12 +260,6 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         added.hook = make::run_hook_there(repository, &place, commit)?;
     }
     Ok(AddOutcome::Added(Box::new(added)))
-}
-
-fn collect_remarks(repository: &Repository, inside: &Repository) {
-    for notice in inside.take_notices() {
-        repository.notify(notice);
-    }
 }
 
 /// The full name of the branch that `name` means, if there is one.

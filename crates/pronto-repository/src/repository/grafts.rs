@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use bstr::ByteSlice;
 use pronto_hash::{ObjectId, oid};
 
 use crate::refs::References;
-use crate::repository::Notice;
+use crate::repository::{Notice, NoticeReceiver};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The parents of grafted commits.
@@ -56,7 +56,7 @@ impl Deref for Original<'_> {
 
 impl Repository {
     /// Returns this repository without replacements (`refs/replace/`) and grafts. Packs for others are made from it:
-    /// they receive what ids name, and histories as they were written.
+    /// they receive what ids name, and histories as they were written. Its notices are discarded.
     ///
     /// # Errors
     /// Its refs, objects or grafts cannot be read.
@@ -69,7 +69,7 @@ impl Repository {
             layout: self.layout.clone(),
             config: self.config.clone(),
             refs: References::new(&self.layout, &self.config, &self.environment)?,
-            notices: Mutex::default(),
+            notices: NoticeReceiver::default(),
             objects: OnceLock::from(self.objects()?.without_replacements()),
             fsync: OnceLock::new(),
             shallow: OnceLock::new(),

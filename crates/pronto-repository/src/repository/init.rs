@@ -22,8 +22,8 @@ use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
 use crate::lock::{Lock, Marking, PATIENCE};
 use crate::refs::{name, tables};
-use crate::repository::Notice;
 use crate::repository::{Format, RefStorage, hash_name, hash_named};
+use crate::repository::{Notice, NoticeReceiver};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Options for making a repository.
@@ -46,6 +46,8 @@ pub struct Options {
     /// The directory for the repository, to which a file in its usual place points. An existing
     /// repository is moved.
     pub separate_git_dir: Option<PathBuf>,
+    /// The receiver of the notices of the new repository.
+    pub notices: NoticeReceiver,
 }
 
 /// The result of an `init`.
@@ -118,6 +120,7 @@ impl Repository {
             shared::apply(sharing, &git_dir, existed)?;
         }
         let repository = Repository::open(&git_dir, environment)?;
+        let repository = repository.with_notices(options.notices.clone());
         if let Some(first) = first.as_ref().filter(|_| has_tables) {
             storage::write_first_head(&repository, first.name.as_bstr())?;
         }

@@ -90,6 +90,7 @@ pub(super) fn open_new(
     environment.set("GIT_DIR", canonical(own_dir)?);
     environment.set("GIT_WORK_TREE", place);
     let inside = Repository::discover(environment.current_dir(), &environment)?;
+    let inside = inside.with_notices(repository.notices().clone());
     Ok((inside, guard))
 }
 
