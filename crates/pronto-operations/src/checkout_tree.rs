@@ -29,6 +29,7 @@ pub struct Options {
 
 /// The result of a checkout.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Outcome {
     /// The number of index entries.

@@ -42,6 +42,7 @@ pub struct Options {
 
 /// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub enum Outcome {
     /// The commit.

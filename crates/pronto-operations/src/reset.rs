@@ -22,7 +22,9 @@ use crate::refs::{Expected, update_failed};
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
-use crate::{Error, ErrorKind, Repository, Result, in_progress, index, read_tree, switch};
+use crate::{
+    Error, ErrorKind, PartialFailure, Repository, Result, in_progress, index, read_tree, switch,
+};
 use pronto_repository::Notice;
 
 mod files;
@@ -98,6 +100,7 @@ impl Options {
 
 /// The result of a reset.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// The files that differ from the index, if it was refreshed.
@@ -113,6 +116,7 @@ pub struct Report {
 
 /// The result of a reset.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub enum Outcome {
     /// Done, except for files that could not be written.
@@ -121,8 +125,6 @@ pub enum Outcome {
     Refused(Refusals),
     /// `HEAD` has no commit whose changes could be kept: nothing was done.
     NoHead,
-    /// Files and index were reset, and `HEAD` was not, for this reason.
-    Stopped(Report, Error),
 }
 
 /// Resolves `name` for `reset`: a commit, or with paths a tree. `HEAD` before the first commit
@@ -178,12 +180,17 @@ pub(crate) fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
 /// A merge is in progress or there is no commit where the mode needs one, an object is missing,
 /// files of the repository cannot be read or written, it is interrupted, or
 /// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. A loss of content is
-/// no error: see [`Outcome`].
-pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
+/// no error: see [`Outcome`]. If `HEAD` cannot be moved, the report describes the files and the index, which were
+/// reset before.
+pub fn reset(
+    repository: &Repository,
+    options: &Options,
+    watch: &Watch<'_>,
+) -> Result<Outcome, PartialFailure<Report>> {
     let moves = options.pathspec.is_empty();
     if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
         let message = "pronto does not have reset while changes of a merge are stashed";
-        return Err(Error::new(ErrorKind::Unsupported, message));
+        return Err(Error::new(ErrorKind::Unsupported, message).into());
     }
     if matches!(options.mode, Mode::Soft | Mode::Keep) {
         refuse_in_a_merge(repository, options.mode)?;
@@ -217,7 +224,7 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
             if *error.kind() != ErrorKind::Hook {
                 in_progress::cancel(repository)?;
             }
-            return Ok(Outcome::Stopped(report, error));
+            return Err(PartialFailure::new(error, report));
         }
         if options.mode == Mode::Hard {
             report.head = Some((

@@ -34,6 +34,7 @@ pub struct Modes {
 
 /// The results for files.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Applied {
     /// Paths that do not follow the patterns.

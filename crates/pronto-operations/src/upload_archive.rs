@@ -45,6 +45,7 @@ pub struct Streams<'a> {
 
 /// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub enum Ended {
     /// The client has its archive, or the list of formats.

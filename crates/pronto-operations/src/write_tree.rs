@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Repository, Result, hooks};
 
 /// The result of writing a tree.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub enum WrittenTree {
     /// The tree.

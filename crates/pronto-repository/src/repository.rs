@@ -13,6 +13,7 @@ pub mod objects;
 pub mod packs;
 
 mod grafts;
+mod partial_failure;
 pub mod refs;
 pub mod shallow;
 
@@ -30,6 +31,7 @@ pub use grafts::Original;
 pub use notice::{
     Notice, NoticeQueue, NoticeReceiver, Notices, PackNotice, PushNotice, SentKind, Severity, Side,
 };
+pub use partial_failure::PartialFailure;
 pub use pronto_config::format::{Format, RefStorage, hash_name, hash_named};
 
 use crate::config::{Config, Loader, Place};

@@ -23,6 +23,7 @@ pub use message::{Level, Message};
 
 /// A defect of an object. [`Display`](fmt::Display) gives Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// Whether the object is to be refused for it.

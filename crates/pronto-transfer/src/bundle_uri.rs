@@ -41,6 +41,7 @@ const MOST_HEADER_BYTES: u64 = 128 << 20;
 
 /// The result of taking bundles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub struct Outcome {
     /// Whether the address could be used.

@@ -245,6 +245,7 @@ pub enum Next {
 
 /// The result of a push to one address.
 #[derive(Debug, Default)]
+#[must_use]
 pub struct Outcome {
     /// The refs of the other side, and those that were created there.
     pub refs: Vec<PushedRef>,

@@ -168,6 +168,7 @@ pub struct Streams<'a> {
 
 /// The result of serving one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub struct Served {
     /// Whether a request was answered, and automatic maintenance is wanted (`receive.autogc`).
     pub maintains: bool,

@@ -122,6 +122,7 @@ pub struct Streams<'a> {
 
 /// The end of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub enum Ended {
     /// The client has all it asked for.
     Served,

@@ -76,7 +76,8 @@
 //! Outcomes are data: the `Display` of a warning, a refusal or a [`Notice`] gives Git's words, without
 //! a prefix such as `warning: `. The notices of a repository, and of every operation on it, go to the
 //! receiver that the caller gives it after opening ([`Repository::with_notices`]); without one they are
-//! discarded. [`NoticeQueue`] collects them. An [`Error`] has an
+//! discarded. [`NoticeQueue`] collects them. An operation that fails after it has changed something returns a
+//! [`PartialFailure`], which has the report of what was done. An [`Error`] has an
 //! [`ErrorKind`], which tells apart what callers handle differently, and a message in Git's words.
 //! Nothing here prints, exits, or reads the environment of the process.
 //!
@@ -111,7 +112,8 @@ pub use pronto_operations::{
 use pronto_repository::durability;
 pub use pronto_repository::{
     Environment, Error, ErrorKind, Layout, Notice, NoticeQueue, NoticeReceiver, Notices,
-    PackNotice, Repository, Result, Severity, config, environment, glob, lock, path, quote,
+    PackNotice, PartialFailure, Repository, Result, Severity, config, environment, glob, lock,
+    path, quote,
 };
 pub use pronto_repository::{
     expiry, gitmodules, history, hooks, identity, in_progress, init, links, objects, packs,

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::refresh::Options as Refresh;
-use pronto::update_index::{Action, Allowed, Event, Mark, Options, Version};
-use pronto::{Repository, Watch};
+use pronto::update_index::{Action, Allowed, Event, Mark, Options, Stop, Version};
+use pronto::{ErrorKind, PartialFailure, Repository, Watch};
 
 use crate::commands::pathspecs::unquote;
 use crate::commands::shared::staging_failures::{explained, report_conversion, report_failure};
@@ -56,11 +56,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let watch = Watch::from(&context.interrupt);
     let said = pronto::update_index::update_index(&repository, &options, &watch);
-    let said = said.map_err(|error| match error.kind() {
-        pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
-        _ => CliError::of(error),
-    })?;
-    let code = tell(said, &how, context)?;
+    let code = match said {
+        Ok(events) => tell(events, &how, context)?,
+        Err(failure) => return Err(failed(failure, &how, context)?),
+    };
     if how.verbose {
         if let Some(version) = how.version {
             let line = format!("index-version: was {version_before}, set to {version}");
@@ -457,6 +456,24 @@ fn octal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits.to_str().ok()?, 8).ok()
 }
 
+/// Returns the error of a failed update, after a report of the events before.
+fn failed(
+    failure: PartialFailure<Vec<Event>, Stop>,
+    how: &How,
+    context: &mut Context,
+) -> Result<CliError, CliError> {
+    if let Some(events) = failure.report {
+        tell(*events, how, context)?;
+    }
+    Ok(match failure.error {
+        Stop::Operation(error) => match error.kind() {
+            ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
+            _ => CliError::of(error),
+        },
+        stop => explained(context, &stop),
+    })
+}
+
 fn tell(events: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode, CliError> {
     let mut failed = false;
     for event in events {
@@ -481,7 +498,6 @@ fn tell(events: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode
             Event::Failure(failure) => report_failure(context, &failure),
             Event::Refused(refusal) => context.report_error(&refusal.to_string()),
             Event::Skipped(path) => context.remark(&format!("Ignoring path {path}")),
-            Event::Stopped(stop) => return Err(explained(context, &stop)),
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ use super::relocate;
 use crate::refs::name;
 use crate::revision::Want;
 use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup, invalid_name};
-use crate::{Error, ErrorKind, Repository, Result, reset};
+use crate::{Error, ErrorKind, PartialFailure, Repository, Result, reset};
 use start::Start;
 use target::Target;
 
@@ -106,18 +106,9 @@ pub enum Preparation {
     Detached(String),
 }
 
-/// The result of creating a worktree.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum AddOutcome {
-    /// The branch could not be made: nothing was done.
-    NoBranch(Error),
-    /// The worktree is made, unless files could not be written.
-    Added(Box<Added>),
-}
-
 /// The new worktree.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Added {
     /// The upstream of the new branch.
@@ -128,6 +119,8 @@ pub struct Added {
     pub hook: Option<i32>,
     /// Whether there are submodules, which were asked for and have no files yet.
     pub has_submodules: bool,
+    /// Whether the new branch could not be made. In that case nothing was done.
+    pub lacks_branch: bool,
 }
 
 impl Added {
@@ -197,7 +190,11 @@ fn preparation(
 /// The place is taken, a branch cannot be created or is checked out elsewhere, or files of the
 /// repository cannot be written. Files that cannot be written are no error: see
 /// [`Added::has_failed`].
-pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> Result<AddOutcome> {
+pub fn add(
+    repository: &Repository,
+    addition: &Addition,
+    watch: &Watch<'_>,
+) -> Result<Added, PartialFailure<Added>> {
     let options = &addition.options;
     carry::check_carry(repository, &options.carry)?;
     let mut added = Added::default();
@@ -207,13 +204,16 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         Some((name, force)) => {
             match make_branch(repository, name, *force, addition) {
                 Ok(set_up) => added.set_up = set_up,
-                Err(error) => return Ok(AddOutcome::NoBranch(error)),
+                Err(error) => {
+                    added.lacks_branch = true;
+                    return Err(PartialFailure::new(error, added));
+                }
             }
             checked_out = name.clone();
         }
         None if options.tracking.is_some() => {
             let message = "--[no-]track can only be used if a new branch is created";
-            return Err(Error::new(ErrorKind::InvalidInput, message));
+            return Err(Error::new(ErrorKind::InvalidInput, message).into());
         }
         None => {}
     }
@@ -240,9 +240,15 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     }
     make::connect(&place, &own_dir)?;
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
-        added.reset = Some(fill(&inside, watch)?);
+        match fill(&inside, watch) {
+            Ok(outcome) => added.reset = Some(outcome),
+            Err(failure) if failure.report.is_some() => {
+                return Err(PartialFailure::new(failure.error, added));
+            }
+            Err(failure) => return Err(failure.error.into()),
+        }
         if added.has_failed() {
-            return Ok(AddOutcome::Added(Box::new(added)));
+            return Ok(added);
         }
         carry::carry(repository, &options.carry, &inside, watch)?;
         if options.share_submodules {
@@ -251,7 +257,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     }
     if let (Target::Unborn(_), false) = (&target, options.no_checkout) {
         // There are no files, but an index.
-        fill(&inside, watch)?;
+        let _ = fill(&inside, watch).map_err(Error::from)?;
     }
     place_guard.keep();
     guard.keep();
@@ -259,7 +265,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     if let (Some(commit), true) = (target.commit(), added.reset.is_some()) {
         added.hook = make::run_hook_there(repository, &place, commit)?;
     }
-    Ok(AddOutcome::Added(Box::new(added)))
+    Ok(added)
 }
 
 /// The full name of the branch that `name` means, if there is one.
@@ -394,7 +400,10 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
 }
 
 /// Writes all files.
-fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
+fn fill(
+    inside: &Repository,
+    watch: &Watch<'_>,
+) -> Result<reset::Outcome, PartialFailure<reset::Report>> {
     crate::remote::fetch_on_demand(inside, watch.interrupt())?;
     let options = reset::Options {
         to: reset::target(inside, "HEAD".into(), false)?,

@@ -52,6 +52,7 @@ pub struct Options {
 
 /// The result of an `init`.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub struct Outcome {
     /// The repository, open.

@@ -148,7 +148,7 @@ impl Push<'_> {
         if !is_denied || command.creates() || command.deletes() {
             return Ok(None);
         }
-        let is_commit = |id: &ObjectId| {
+        let is_commit = |id: &ObjectId| -> Result<bool> {
             let header = self.repository.objects()?.header(id).map_err(from_odb)?;
             Ok(header.is_some_and(|header| header.kind == ObjectKind::Commit))
         };

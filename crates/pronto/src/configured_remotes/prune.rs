@@ -10,6 +10,7 @@ use crate::{Error, Repository, Result};
 
 /// The tracking refs that were removed, or would be.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Pruned {
     /// Their full names.

@@ -62,6 +62,7 @@ impl Run {
 
 /// The result of maintenance.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub enum Outcome {
     /// All tasks have run, or need not.
