@@ -38,6 +38,11 @@ impl Lock {
         acquired.map(Lock).map_err(from_lock)
     }
 
+    /// Names this process as the holder in `index~pid.lock` (`core.lockfilePid`).
+    pub fn record_process(&mut self) {
+        self.0.record_process();
+    }
+
     /// Has the new index waited for before it is put in place.
     #[must_use]
     pub fn waits(mut self, sync: SyncMethod) -> Lock {

@@ -26,7 +26,7 @@ use crate::sync::SyncMethod;
 
 mod holder;
 
-pub use holder::{record_processes, recorded_process};
+pub use holder::recorded_process;
 
 /// The bit that marks a lock file: it means nothing on regular files.
 const MARK: u32 = 0o1000;
@@ -97,8 +97,7 @@ impl LockFile {
     /// Takes the lock on `target`: creates `target.lock`, which must not exist, and waits up to
     /// `patience` for it to disappear. A marked one whose holder is dead is taken over.
     ///
-    /// Costs one system call for a free lock, three for a marked one, and four more if processes
-    /// are recorded ([`record_processes`]).
+    /// Costs one system call for a free lock, and three for a marked one.
     ///
     /// # Errors
     /// [`ErrorKind::Held`] if it is held for longer, in Git's words and with the recorded process
@@ -128,16 +127,23 @@ impl LockFile {
             }
         };
         let guard = Guard::new(&path);
-        let process = holder::record(&target, created.is_taken_over);
+        if created.is_taken_over {
+            holder::remove_record(&target);
+        }
         Ok(LockFile {
             target,
             path,
             sync: SyncMethod::No,
             is_written: false,
-            process,
+            process: None,
             guard,
             created: Some(created),
         })
+    }
+
+    /// Names this process as the holder in `NAME~pid.lock` (`core.lockfilePid`). Costs four system calls.
+    pub fn record_process(&mut self) {
+        self.process = holder::record(&self.target);
     }
 
     /// The file that is locked.

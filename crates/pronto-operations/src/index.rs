@@ -15,6 +15,7 @@ use pronto_worktree::trees;
 
 use crate::durability::Component;
 use crate::errors::{from_index, from_worktree};
+use crate::lock::records_process;
 use crate::tree_objects::{new_trees, read_tree};
 use crate::{Repository, Result, split_index};
 use pronto_repository::index::stood_for;
@@ -24,7 +25,10 @@ use pronto_repository::index::stood_for;
 /// # Errors
 /// Another process holds the lock, or the file cannot be created.
 pub(crate) fn lock(repository: &Repository) -> Result<Lock> {
-    let lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
+    let mut lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
+    if records_process(repository.config()) {
+        lock.record_process();
+    }
     Ok(lock.waits(repository.fsync()?.of(Component::Index)))
 }
 

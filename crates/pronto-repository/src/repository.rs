@@ -156,8 +156,6 @@ impl Repository {
         let environment = &environment;
         let local = layout.local_config.take();
         let config = load_config(&layout, local, environment)?;
-        let records = config.bool_or("core.lockfilepid", false);
-        pronto_io::lock_file::record_processes(records.unwrap_or(false));
         let refs = References::new(&layout, &config, environment)?;
         Ok(Repository {
             environment: environment.clone(),

@@ -165,7 +165,7 @@ impl Work<'_> {
         }
         let entries = merge::merge(self, present.as_ref(), &sources, preferred)?;
         let numbers = number(&mut sources, dropped)?;
-        let lock = Lock::acquire(self.path(), PATIENCE)?;
+        let lock = Lock::acquire(self.path(), PATIENCE)?.recorded(self.repository.config());
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }

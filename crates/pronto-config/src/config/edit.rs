@@ -9,6 +9,7 @@ use bstr::{BStr, BString, ByteSlice, ByteVec};
 use pronto_io::error::{IoContext, OsReason};
 use pronto_io::replacement::Replacement;
 
+use super::Config;
 use super::key::{self, Key};
 use super::parse::{BadLine, Event, Parser, is_key_byte};
 use crate::lock::{self, Lock, PATIENCE};
@@ -292,7 +293,8 @@ impl std::error::Error for BadDocument {}
 
 /// Locks the file, applies `change` to its contents, and replaces it by the result.
 ///
-/// `spoken` is how messages name the file. Symbolic links are followed; permissions stay.
+/// `spoken` is how messages name the file; `config` says whether the lock names its holder
+/// ([`records_process`](lock::records_process)). Symbolic links are followed; permissions stay.
 ///
 /// # Errors
 /// The file is locked by someone else, cannot be read or written, or is malformed; or
@@ -300,6 +302,7 @@ impl std::error::Error for BadDocument {}
 pub fn edit_file<T>(
     file: &Path,
     spoken: &BStr,
+    config: &Config,
     change: impl FnOnce(&mut Document) -> Result<T>,
 ) -> Result<T> {
     let target = lock::follow(file);
@@ -312,7 +315,7 @@ pub fn edit_file<T>(
         let message = format!("could not lock config file {spoken}: {reason}");
         return Err(Error::new(ErrorKind::Locked, message));
     }
-    let _lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
+    let lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::Locked => "File exists".into(),
             _ => error
@@ -325,6 +328,7 @@ pub fn edit_file<T>(
         let message = format!("could not lock config file {spoken}: {reason}");
         Error::new(ErrorKind::Locked, message)
     })?;
+    let _lock = lock.recorded(config);
     let (bytes, permissions) = match std::fs::read(&target) {
         Ok(bytes) => (
             bytes,
@@ -365,9 +369,9 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std
 ///
 /// # Errors
 /// As for [`edit_file`]; and when the key has several values.
-pub fn set_in_file(file: &Path, key: &str, value: &BStr) -> Result<()> {
+pub fn set_in_file(file: &Path, key: &str, value: &BStr, config: &Config) -> Result<()> {
     let name = key::canonical(key.into()).map(|_| BStr::new(key))?;
-    edit_file(file, path::as_bytes(file), |document| {
+    edit_file(file, path::as_bytes(file), config, |document| {
         document.set(name, value, false, |_| true).map_err(|_| {
             let message =
                 format!("cannot overwrite multiple values with a single value for '{key}'");

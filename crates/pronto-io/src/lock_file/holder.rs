@@ -8,7 +8,6 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -17,17 +16,8 @@ use super::{Error, ErrorKind, OLD};
 use crate::cleanup::Guard;
 use crate::untrusted::{self, Links};
 
-/// Whether locks get a file that names their holder.
-static RECORDS: AtomicBool = AtomicBool::new(false);
-
 /// More than any such file has.
 const LARGEST_BYTES: u64 = 64;
-
-/// Has all locks that this process takes from now on name it in `NAME~pid.lock`, or not
-/// (`core.lockfilePid`).
-pub fn record_processes(records: bool) {
-    RECORDS.store(records, Relaxed);
-}
 
 /// The process that the content of a `NAME~pid.lock` names; `None` if it is malformed.
 pub fn recorded_process(content: &[u8]) -> Option<u64> {
@@ -39,18 +29,16 @@ pub fn recorded_process(content: &[u8]) -> Option<u64> {
     (id > 0).then_some(id)
 }
 
-/// Names this process as the holder of the lock on `target` if that is wanted. It must have the
-/// lock: what is found under the name was left by a process that was killed.
-pub(super) fn record(target: &Path, is_taken_over: bool) -> Option<Guard> {
-    let records = RECORDS.load(Relaxed);
-    if !records && !is_taken_over {
-        return None;
-    }
+/// Removes the record of the killed process whose lock on `target` this process has taken over.
+pub(super) fn remove_record(target: &Path) {
+    let _ = std::fs::remove_file(path_of(target));
+}
+
+/// Records this process as the holder of the lock on `target`, which it must have: a record that exists was left by a
+/// process that was killed.
+pub(super) fn record(target: &Path) -> Option<Guard> {
+    remove_record(target);
     let path = path_of(target);
-    let _ = std::fs::remove_file(&path);
-    if !records {
-        return None;
-    }
     let opened = OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = opened.ok()?;
     let guard = Guard::new(path);

@@ -199,7 +199,8 @@ impl Plan<'_> {
             }
             None => default_branch(config, self.environment)?,
         };
-        let mut lock = Lock::acquire_as(self.git_dir.join("HEAD"), Marking::Marked, PATIENCE)?;
+        let lock = Lock::acquire_as(self.git_dir.join("HEAD"), Marking::Marked, PATIENCE)?;
+        let mut lock = lock.recorded(config);
         let text = match storage {
             RefStorage::Files => format!("ref: refs/heads/{name}\n").into_bytes(),
             RefStorage::Reftable => tables::HEAD_STUB.to_owned(),
@@ -253,7 +254,7 @@ impl Plan<'_> {
             pairs.push(("receive.denyNonFastforwards", "true".into()));
         }
         let file = self.common_dir.join("config");
-        edit::edit_file(&file, path::as_bytes(&file), |document| {
+        edit::edit_file(&file, path::as_bytes(&file), config, |document| {
             for (key, value) in &pairs {
                 let set = document.set(BStr::new(key), value.as_bstr(), false, |_| true);
                 set.map_err(|_| {

@@ -47,7 +47,8 @@ pub fn updated(mut list: BTreeSet<ObjectId>, update: &ShallowUpdate) -> BTreeSet
 /// # Errors
 /// The file is locked or cannot be written.
 pub fn write(repository: &Repository, list: &BTreeSet<ObjectId>) -> Result<()> {
-    let mut lock = Lock::acquire(repository.shallow_path(), PATIENCE)?;
+    let lock = Lock::acquire(repository.shallow_path(), PATIENCE)?;
+    let mut lock = lock.recorded(repository.config());
     if list.is_empty() {
         match std::fs::remove_file(repository.shallow_path()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

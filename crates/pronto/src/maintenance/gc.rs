@@ -123,7 +123,7 @@ pub fn plan_gc(
 /// The note is being changed by another process, or cannot be written.
 pub fn lock_gc(repository: &Repository, force: bool) -> Result<Result<GcLock, Busy>> {
     let path = repository.git_path("gc.pid");
-    let mut lock = Lock::acquire(&path, Duration::ZERO)?;
+    let mut lock = Lock::acquire(&path, Duration::ZERO)?.recorded(repository.config());
     let host = host();
     if !force && let Some(busy) = running(&path, &host) {
         return Ok(Err(busy));

@@ -47,7 +47,8 @@ impl LogFile {
 /// # Errors
 /// Another process writes one, or it cannot be created.
 pub fn begin_gc_log(repository: &Repository) -> Result<LogFile> {
-    Lock::acquire(repository.git_path("gc.log"), Duration::ZERO).map(LogFile)
+    let lock = Lock::acquire(repository.git_path("gc.log"), Duration::ZERO)?;
+    Ok(LogFile(lock.recorded(repository.config())))
 }
 
 /// The messages of the last background maintenance, if it was after the time `since` (seconds

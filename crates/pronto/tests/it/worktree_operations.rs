@@ -358,7 +358,7 @@ fn failures_after_a_change_have_the_report_of_what_was_done() {
     options.to = switch::start_at(&repository, "side").expect("it can be read");
     let failure = switch::switch(&repository, &options, &Watch::none());
     let failure = failure.expect_err("HEAD is locked");
-    assert_eq!(*failure.kind(), pronto::ErrorKind::Locked, "{failure}");
+    assert_eq!(*failure.kind(), ErrorKind::Locked, "{failure}");
     let report = failure.report.expect("files have moved");
     assert_eq!(report.new_head, switch::NewHead::Stayed);
     assert!(report.failed.is_empty());
@@ -372,11 +372,11 @@ fn failures_after_a_change_have_the_report_of_what_was_done() {
     let repository = sandbox.open("r");
     let to = reset::target(&repository, BStr::new(&first), false).expect("a commit");
     let mut options = reset::Options::new(to);
-    options.mode = reset::Mode::Hard;
+    options.mode = Mode::Hard;
     options.pathspec = repository.pathspec([]).expect("it matches all");
     let failure = reset::reset(&repository, &options, &Watch::none());
     let failure = failure.expect_err("the branch is locked");
-    assert_eq!(*failure.kind(), pronto::ErrorKind::Locked, "{failure}");
+    assert_eq!(*failure.kind(), ErrorKind::Locked, "{failure}");
     assert!(failure.report.expect("files have moved").head.is_none());
     // A failure before any change has no report, and is an error of the library for `?`.
     let mut options = switch::Options::default();
@@ -401,4 +401,21 @@ fn an_addition_that_fails_has_its_events_and_changes_nothing() {
     let failure = failure.expect_err("a path is missing");
     assert!(failure.report.is_some());
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "?? new");
+}
+
+#[test]
+fn the_record_of_a_lock_is_that_of_its_repository() {
+    let sandbox = Sandbox::with_files();
+    sandbox.git("r", &["config", "core.lockfilePid", "true"]);
+    let recording = sandbox.open("r");
+    sandbox.git("r", &["config", "core.lockfilePid", "false"]);
+    // Opening another repository changes nothing for the first one.
+    let silent = sandbox.open("r");
+    let record = sandbox.root.join("r/.git/gc.log~pid.lock");
+    let log = pronto::maintenance::begin_gc_log(&recording).expect("it is free");
+    assert!(record.exists());
+    log.end(false).expect("it can be removed");
+    let log = pronto::maintenance::begin_gc_log(&silent).expect("it is free");
+    assert!(!record.exists());
+    log.end(false).expect("it can be removed");
 }

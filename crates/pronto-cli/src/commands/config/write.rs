@@ -2,8 +2,8 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::edit::{self, Document, Refusal};
-use pronto::config::{EntryRef, Origin, OriginKind, Scope, canonical};
-use pronto::{Error, ErrorKind};
+use pronto::config::{Config, EntryRef, Origin, OriginKind, Scope, canonical};
+use pronto::{Error, ErrorKind, Repository};
 
 use super::arguments::{Action, Request};
 use super::read::value_test;
@@ -29,8 +29,11 @@ pub(super) fn run(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let (file, spoken) = source.target()?;
+    let outside = Config::default();
+    let config = (source.repository.as_ref()).map_or(&outside, Repository::config);
     let edit = |change: &dyn Fn(&mut Document) -> Result<Option<Refusal>, Error>| {
-        edit::edit_file(&file, spoken.as_bstr(), change).map_err(|error| match error.kind() {
+        let edited = edit::edit_file(&file, spoken.as_bstr(), config, change);
+        edited.map_err(|error| match error.kind() {
             ErrorKind::Locked => CliError::error(error.message()).with_code(NO_LOCK),
             ErrorKind::Config => CliError::fatal(error.to_string()).with_code(INVALID_FILE),
             ErrorKind::InvalidInput => CliError::error(error.message()).with_code(NO_LOCK),
