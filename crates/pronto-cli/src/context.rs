@@ -1,6 +1,7 @@
 //! The context of a command: repository, output, options and interruption.
 
 mod checks;
+mod notices;
 mod on_demand;
 
 use std::ffi::OsString;
@@ -9,8 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pronto::config::Config;
-use pronto::{Environment, ErrorKind, Repository};
-use pronto::{Notice, NoticeQueue, Severity};
+use pronto::{Environment, ErrorKind, NoticeQueue, Repository};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::signals;
@@ -246,17 +246,6 @@ impl Context {
         Ok(found)
     }
 
-    /// Collects the notices of `found`, for [`report`](Self::report) and
-    /// [`report_warnings`](Self::report_warnings).
-    pub(crate) fn receive_notices(&self, found: Repository) -> Repository {
-        found.with_notices(self.notices())
-    }
-
-    /// Returns the receiver of the notices of this command.
-    pub(crate) fn notices(&self) -> Arc<NoticeQueue> {
-        Arc::clone(&self.notices)
-    }
-
     /// Makes `found`, whose [notices are received](Self::receive_notices), the repository of this command.
     pub(crate) fn take(&mut self, found: Repository) -> Arc<Repository> {
         let repository = Arc::new(found);
@@ -266,47 +255,6 @@ impl Context {
         }
         self.repository = Some(Arc::clone(&repository));
         repository
-    }
-
-    /// Prints the messages of the repository so far: errors, warnings with remarks, then advice.
-    pub fn report(&mut self) {
-        if self.repository.is_some() {
-            self.report_notices(self.notices.take());
-        }
-    }
-
-    /// Prints the stored warnings of conversions (filters, `working-tree-encoding`), which come before the result of a
-    /// command. Other notices of the repository stay stored until [`report`](Self::report).
-    pub(crate) fn report_conversions(&mut self) {
-        let is_conversion = |notice: &Notice| matches!(notice, Notice::Conversion(_));
-        self.report_notices(self.notices.take_where(is_conversion));
-    }
-
-    /// Prints the warnings so far of a command that reports no other notices.
-    pub(crate) fn report_warnings(&mut self) {
-        for warning in self.notices.take_of(Severity::Warning) {
-            self.warn(&warning.to_string());
-        }
-    }
-
-    fn report_notices(&mut self, mut notices: Vec<Notice>) {
-        // Remarks keep their places among warnings.
-        notices.sort_by_key(|notice| match notice.severity() {
-            Severity::Remark => Severity::Warning,
-            severity => severity,
-        });
-        for notice in notices {
-            let text = notice.to_string();
-            if let Some(hint) = notice.hint() {
-                self.explain(&hint);
-            }
-            match notice.severity() {
-                Severity::Error => self.report_error(&text),
-                Severity::Warning => self.warn(&text),
-                Severity::Remark => self.remark(&text),
-                Severity::Hint => self.hint(&text),
-            }
-        }
     }
 
     /// Called when the arguments of `command` are parsed and it is about to run. Starts the

@@ -9,7 +9,6 @@ use pronto_io::lock_file::{self, LockFile};
 pub use pronto_io::lock_file::{Marking, PATIENCE, follow};
 use pronto_io::sync::SyncMethod;
 
-use crate::config::Config;
 use crate::{Error, ErrorKind, Result};
 
 /// A [`LockFile`] with the errors of this crate, which creates missing parent directories.
@@ -56,13 +55,9 @@ impl Lock {
         }
     }
 
-    /// Names this process as the holder of the lock, if `config` says so ([`records_process`]).
-    #[must_use]
-    pub fn recorded(mut self, config: &Config) -> Self {
-        if records_process(config) {
-            self.0.record_process();
-        }
-        self
+    /// Names this process as the holder of the lock, beside the locked file.
+    pub(crate) fn record_process(&mut self) {
+        self.0.record_process();
     }
 
     /// The file that is locked.
@@ -117,11 +112,6 @@ impl Lock {
             )
         })
     }
-}
-
-/// Returns whether locks name their holder (`core.lockfilePid`). A malformed value has no effect.
-pub fn records_process(config: &Config) -> bool {
-    config.bool_or("core.lockfilepid", false).unwrap_or(false)
 }
 
 /// The number of times that a directory is created again after another process removed it as empty.

@@ -15,7 +15,6 @@ use pronto_worktree::trees;
 
 use crate::durability::Component;
 use crate::errors::{from_index, from_worktree};
-use crate::lock::records_process;
 use crate::tree_objects::{new_trees, read_tree};
 use crate::{Repository, Result, split_index};
 use pronto_repository::index::stood_for;
@@ -26,7 +25,7 @@ use pronto_repository::index::stood_for;
 /// Another process holds the lock, or the file cannot be created.
 pub(crate) fn lock(repository: &Repository) -> Result<Lock> {
     let mut lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
-    if records_process(repository.config()) {
+    if repository.config().records_lock_holders() {
         lock.record_process();
     }
     Ok(lock.waits(repository.fsync()?.of(Component::Index)))

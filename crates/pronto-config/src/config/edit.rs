@@ -294,7 +294,7 @@ impl std::error::Error for BadDocument {}
 /// Locks the file, applies `change` to its contents, and replaces it by the result.
 ///
 /// `spoken` is how messages name the file; `config` says whether the lock names its holder
-/// ([`records_process`](lock::records_process)). Symbolic links are followed; permissions stay.
+/// ([`Config::records_lock_holders`]). Symbolic links are followed; permissions stay.
 ///
 /// # Errors
 /// The file is locked by someone else, cannot be read or written, or is malformed; or
@@ -316,14 +316,10 @@ pub fn edit_file<T>(
         return Err(Error::new(ErrorKind::Locked, message));
     }
     let lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
+        let text = error.to_string();
         let reason = match error.kind() {
-            ErrorKind::Locked => "File exists".into(),
-            _ => error
-                .to_string()
-                .rsplit(": ")
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            ErrorKind::Locked => "File exists",
+            _ => text.rsplit(": ").next().unwrap_or_default(),
         };
         let message = format!("could not lock config file {spoken}: {reason}");
         Error::new(ErrorKind::Locked, message)

@@ -204,10 +204,7 @@ pub fn add(
         Some((name, force)) => {
             match make_branch(repository, name, *force, addition) {
                 Ok(set_up) => added.set_up = set_up,
-                Err(error) => {
-                    added.lacks_branch = true;
-                    return Err(PartialFailure::new(error, added));
-                }
+                Err(error) => return Err(without_branch(error)),
             }
             checked_out = name.clone();
         }
@@ -219,12 +216,11 @@ pub fn add(
     }
     let spoken = super::spoken_argument(repository, options.place.as_bstr());
     let place = super::place_of(repository, options.place.as_bstr());
-    let all = repository.work_trees()?;
     relocate::check_candidate(
         repository,
         spoken.as_bstr(),
         &place,
-        &all,
+        &repository.work_trees()?,
         options.force,
         "add",
     )?;
@@ -242,10 +238,7 @@ pub fn add(
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
         match fill(&inside, watch) {
             Ok(outcome) => added.reset = Some(outcome),
-            Err(failure) if failure.report.is_some() => {
-                return Err(PartialFailure::new(failure.error, added));
-            }
-            Err(failure) => return Err(failure.error.into()),
+            Err(failure) => return Err(not_filled(failure, added)),
         }
         if added.has_failed() {
             return Ok(added);
@@ -413,6 +406,20 @@ fn fill(
         refresh: false,
     };
     reset::reset(inside, &options, watch)
+}
+
+/// Returns the failure to make the new branch, before anything else was done.
+fn without_branch(error: Error) -> PartialFailure<Added> {
+    let mut added = Added::default();
+    added.lacks_branch = true;
+    PartialFailure::new(error, added)
+}
+
+fn not_filled(failure: PartialFailure<reset::Report>, added: Added) -> PartialFailure<Added> {
+    match failure.report {
+        Some(_) => PartialFailure::new(failure.error, added),
+        None => failure.error.into(),
+    }
 }
 
 fn invalid_reference(name: &BStr) -> Error {

@@ -15,7 +15,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_config::config::Config;
 use pronto_config::durability::{Component, Fsync};
 use pronto_config::environment::Environment;
-use pronto_config::lock::{PATIENCE, records_process};
+use pronto_config::lock::PATIENCE;
 use pronto_config::shared::{self, Sharing};
 use pronto_config::{Error, ErrorKind, Layout, Result};
 use pronto_hash::{Kind, ObjectId};
@@ -306,7 +306,7 @@ pub(super) fn options(config: &Config, environment: &Environment) -> Result<Stac
     let mut options = StackOptions {
         write,
         sync: Fsync::configured(config)?.0.of(Component::Reference),
-        records_process: records_process(config),
+        records_process: config.records_lock_holders(),
         ..StackOptions::default()
     };
     if let Some(factor) = number("reftable.geometricfactor")? {

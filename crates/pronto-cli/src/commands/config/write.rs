@@ -32,14 +32,7 @@ pub(super) fn run(
     let outside = Config::default();
     let config = (source.repository.as_ref()).map_or(&outside, Repository::config);
     let edit = |change: &dyn Fn(&mut Document) -> Result<Option<Refusal>, Error>| {
-        let edited = edit::edit_file(&file, spoken.as_bstr(), config, change);
-        edited.map_err(|error| match error.kind() {
-            ErrorKind::Locked => CliError::error(error.message()).with_code(NO_LOCK),
-            ErrorKind::Config => CliError::fatal(error.to_string()).with_code(INVALID_FILE),
-            ErrorKind::InvalidInput => CliError::error(error.message()).with_code(NO_LOCK),
-            ErrorKind::UnknownRevision => CliError::fatal(error.message()),
-            _ => CliError::error(error.to_string()).with_code(NO_WRITE),
-        })
+        edit::edit_file(&file, spoken.as_bstr(), config, change).map_err(not_edited)
     };
     let name = request.values[0].as_bstr();
     if matches!(
@@ -93,6 +86,16 @@ pub(super) fn run(
         Ok(result.err())
     })?;
     finish(request, key.as_bstr(), refusal, context)
+}
+
+fn not_edited(error: Error) -> CliError {
+    match error.kind() {
+        ErrorKind::Locked => CliError::error(error.message()).with_code(NO_LOCK),
+        ErrorKind::Config => CliError::fatal(error.to_string()).with_code(INVALID_FILE),
+        ErrorKind::InvalidInput => CliError::error(error.message()).with_code(NO_LOCK),
+        ErrorKind::UnknownRevision => CliError::fatal(error.message()),
+        _ => CliError::error(error.to_string()).with_code(NO_WRITE),
+    }
 }
 
 fn finish(
