@@ -147,7 +147,7 @@ pub(crate) fn make_trees(
     match new_trees(repository, index, cached.as_ref(), missing_ok, packed_from)? {
         Ok((id, made)) => Ok(Made::New(made, id)),
         Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
-            let error = error.without_context(ErrorKind::Object);
+            let error = error.without_context(ErrorKind::MissingObject);
             Ok(Made::Not(WrittenTree::Missing(error)))
         }
         Err(error) => Err(from_worktree(error)),

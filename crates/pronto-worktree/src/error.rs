@@ -10,6 +10,8 @@ pub enum ErrorKind {
     MissingObject,
     /// An object exists and is invalid.
     CorruptObject,
+    /// The operating system refused to read an object.
+    UnreadableObject,
     /// A path that must never be written, such as `.git` in any spelling.
     HostilePath,
     /// A filter of `.gitattributes` did not do its work.

@@ -6,10 +6,7 @@ use pronto_odb::Store;
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// An error of the object store as one of the repository.
-pub(super) fn objects(error: pronto_odb::Error) -> Error {
-    error.map_kind(|_| ErrorKind::Object)
-}
+pub(super) use crate::errors::from_odb as objects;
 
 /// The tree of the commit `id` of `HEAD`, or of the commit that the tag `id` leads to.
 pub(super) fn tree_of(repository: &Repository, store: &Store, id: ObjectId) -> Result<ObjectId> {

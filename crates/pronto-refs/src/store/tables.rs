@@ -334,6 +334,7 @@ pub fn from_tables(error: reftable::Error) -> Error {
     error.map_kind(|kind| match kind {
         reftable::ErrorKind::Locked => ErrorKind::Locked,
         reftable::ErrorKind::Io => ErrorKind::Io,
+        reftable::ErrorKind::Corrupt | reftable::ErrorKind::Missing => ErrorKind::Corrupt,
         _ => ErrorKind::Reference,
     })
 }

@@ -27,7 +27,7 @@ pub fn read(repository: &Repository) -> Result<BTreeSet<ObjectId>> {
         .map(|line| {
             pronto_hash::parse_hex(line.trim()).map_err(|_| {
                 let message = format!("bad shallow line: {}", line.as_bstr());
-                Error::new(ErrorKind::Object, message)
+                Error::new(ErrorKind::Corrupt, message)
             })
         })
         .collect()

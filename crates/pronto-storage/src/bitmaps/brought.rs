@@ -203,7 +203,7 @@ impl<'a> Comparison<'a> {
             true => Ok(()),
             false => {
                 let message = format!("malformed tree {}", place.tree);
-                Err(Error::new(ErrorKind::Object, message))
+                Err(Error::new(ErrorKind::Corrupt, message))
             }
         }
     }

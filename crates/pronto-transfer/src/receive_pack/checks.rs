@@ -55,7 +55,7 @@ impl Push<'_> {
         if !command.deletes() && !self.has_object(&command.new)? {
             let id = command.new;
             let text = format!("unpack should have generated {id}, but I can't find it!");
-            let error = Error::new(ErrorKind::Object, text);
+            let error = Error::new(ErrorKind::MissingObject, text);
             self.repository.notify(Notice::Failure(error));
             return refused("bad pack");
         }

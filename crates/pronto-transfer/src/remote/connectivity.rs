@@ -13,7 +13,8 @@ use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 
 use super::negotiate::History;
-use crate::{Error, ErrorKind, Result};
+use crate::Result;
+pub use crate::objects::from_odb as from_store;
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
 /// Collects what the objects of a pack link to.
@@ -375,9 +376,4 @@ impl Walk<'_> {
         }
         Ok(true)
     }
-}
-
-/// The error of the object store as one of this crate.
-pub fn from_store(error: pronto_odb::Error) -> Error {
-    error.map_kind(|_| ErrorKind::Object)
 }

@@ -35,13 +35,19 @@ pub(super) fn check_out(
             outcome.checkout = done;
         }
         // The repository can be read, and something else can be checked out.
-        Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
+        Err(error) if is_of_an_object(*error.kind()) => {
             outcome.checkout_failed = true;
             outcome.checkout_error = Some(error);
         }
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// Returns whether an error concerns a path or an object of the tree, and not the operation.
+fn is_of_an_object(kind: ErrorKind) -> bool {
+    use ErrorKind::{Corrupt, Hostile, MissingObject, Object};
+    matches!(kind, Hostile | Object | MissingObject | Corrupt)
 }
 
 /// Fetches in one go the contents that were left out and are needed now.

@@ -181,7 +181,7 @@ impl<'a> Iterator for TreeEntries<'a> {
             }
             None => {
                 self.rest = &[];
-                Some(Err(Error::new(ErrorKind::Object, "malformed tree")))
+                Some(Err(Error::new(ErrorKind::Corrupt, "malformed tree")))
             }
         }
     }
