@@ -188,8 +188,9 @@ pub fn update_index(
     }
     let lock = lock?;
     let bytes = match prepared.encode_with(&writer, edit.content(), watch) {
-        Err(error) if *error.kind() == ErrorKind::Worktree => {
-            let error = error.without_context(ErrorKind::Worktree);
+        Err(error) if matches!(error.kind(), ErrorKind::Worktree | ErrorKind::Corrupt) => {
+            let kind = *error.kind();
+            let error = error.without_context(kind);
             return Err(PartialFailure::new(Stop::NotEncoded(error), events));
         }
         bytes => bytes?,

@@ -224,7 +224,7 @@ impl<'a> Apply<'a> {
             Action::Again(how, pathspec) => {
                 let paths = self.differing(pathspec)?;
                 self.run(&merge::again(how, paths))?;
-                Ok(None)
+                Ok(self.stop.take())
             }
             Action::Unresolve(paths) => {
                 self.unresolve(paths);
