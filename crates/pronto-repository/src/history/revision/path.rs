@@ -3,6 +3,7 @@
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
+use pronto_object::TreeEntries;
 
 use super::Found;
 use crate::objects::from_odb;
@@ -120,84 +121,17 @@ impl Repository {
                 }
             }
             let mut entries = TreeEntries::new(&buffer, self.object_hash().len_in_bytes());
-            match entries.find(|entry| entry.as_ref().is_ok_and(|entry| entry.name == name)) {
-                Some(entry) => {
-                    let entry = entry?;
-                    current = (entry.id, entry.mode);
-                }
-                None => return Ok(None),
+            let Some(entry) = entries.find(|entry| entry.name == name) else {
+                return Ok(None);
+            };
+            match (entry.object_id(), entry.mode_bits()) {
+                (Some(id), Some(mode)) => current = (id, mode),
+                _ => return Err(Error::new(ErrorKind::Corrupt, "malformed tree")),
             }
         }
         let is_directory_wanted = path.ends_with(b"/");
         Ok((!is_directory_wanted || current.1 == TREE_MODE).then_some(current))
     }
-}
-
-/// One entry of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TreeEntry<'a> {
-    /// Its mode.
-    pub mode: u32,
-    /// Its name.
-    pub name: &'a BStr,
-    /// Its object.
-    pub id: ObjectId,
-}
-
-/// The entries of a tree, in the order in which they stand. Ends after the first error.
-#[derive(Clone, Debug)]
-pub struct TreeEntries<'a> {
-    rest: &'a [u8],
-    hash_length: usize,
-}
-
-impl<'a> TreeEntries<'a> {
-    /// The entries of the tree with this content, whose ids are this long in bytes.
-    pub fn new(content: &'a [u8], hash_length: usize) -> Self {
-        TreeEntries {
-            rest: content,
-            hash_length,
-        }
-    }
-
-    /// Returns the bytes that were not parsed yet.
-    pub fn rest(&self) -> &'a [u8] {
-        self.rest
-    }
-}
-
-impl<'a> Iterator for TreeEntries<'a> {
-    type Item = Result<TreeEntry<'a>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let entry = parse_entry(self.rest, self.hash_length);
-        match entry {
-            Some((entry, rest)) => {
-                self.rest = rest;
-                Some(Ok(entry))
-            }
-            None => {
-                self.rest = &[];
-                Some(Err(Error::new(ErrorKind::Corrupt, "malformed tree")))
-            }
-        }
-    }
-}
-
-fn parse_entry(text: &[u8], hash_length: usize) -> Option<(TreeEntry<'_>, &[u8])> {
-    let space = text.iter().take(8).position(|&byte| byte == b' ')?;
-    let mode = text[..space].iter().try_fold(0u32, |mode, &digit| {
-        let digit = char::from(digit).to_digit(8)?;
-        Some(mode * 8 + digit)
-    })?;
-    let rest = &text[space + 1..];
-    let end = rest.find_byte(0)?;
-    let id = ObjectId::try_from(rest.get(end + 1..end + 1 + hash_length)?).ok()?;
-    let name = rest[..end].as_bstr();
-    Some((TreeEntry { mode, name, id }, &rest[end + 1 + hash_length..]))
 }
 
 #[cfg(test)]
@@ -211,20 +145,5 @@ mod tests {
         assert_eq!(colon("main@{10:00}".into()), None);
         assert_eq!(stage_and_path("2:x".into()), (2, "x".into()));
         assert_eq!(stage_and_path("4:x".into()), (0, "4:x".into()));
-    }
-
-    #[test]
-    fn broken_trees_are_refused() {
-        let mut tree = b"100644 a\0".to_vec();
-        tree.extend([7; 20]);
-        let entry = TreeEntries::new(&tree, 20)
-            .next()
-            .expect("one")
-            .expect("well formed");
-        assert_eq!((entry.mode, entry.name), (0o100_644, "a".into()));
-        for length in 1..tree.len() {
-            let first = TreeEntries::new(&tree[..length], 20).next();
-            assert!(first.expect("something").is_err(), "{length}");
-        }
     }
 }
