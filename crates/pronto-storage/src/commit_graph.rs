@@ -22,7 +22,7 @@ use crate::object_directory;
 use install::Chain;
 
 pub use fault::Fault;
-pub use verify::{Verdict, verify};
+pub use verify::{Verdict, VerifyOptions, verify};
 
 /// The source of the commits of a graph. Their ancestors are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -30,12 +30,12 @@ use pronto_repository::{Notice, PackNotice};
 use crate::object_directory;
 
 pub use bitmap::BitmapOptions;
-pub use expire::expire;
 pub(crate) use expire::forget;
+pub use expire::{ExpireOptions, expire};
 pub use fault::Fault;
 use present::Present;
-pub use repack::repack;
-pub use verify::verify;
+pub use repack::{RepackOptions, repack};
+pub use verify::{VerifyOptions, verify};
 
 /// The list of the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";

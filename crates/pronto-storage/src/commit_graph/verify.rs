@@ -1,6 +1,6 @@
 //! Compares a commit-graph with the commits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pronto_hash::ObjectId;
 use pronto_io::progress::Meter;
@@ -27,8 +27,18 @@ pub struct Verdict {
 const WRONG: u8 = 1;
 const WRONG_CHECKSUM: u8 = 2;
 
+/// Options for verifying a commit-graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifyOptions {
+    /// The object directory, if not the repository's own: one of its alternates (`--object-dir`).
+    pub object_dir: Option<PathBuf>,
+    /// Verify only the topmost layer (`--shallow`).
+    pub shallow: bool,
+}
+
 /// Compares the commit-graph of an object directory (by default the repository's own) with the
-/// commits; with `shallow` only the topmost layer. Calls `report` with each fault. Without a
+/// commits. Calls `report` with each fault. Without a
 /// graph there are none.
 ///
 /// Costs reading every commit.
@@ -37,12 +47,11 @@ const WRONG_CHECKSUM: u8 = 2;
 /// There is no such object directory, or the file exists and cannot be opened.
 pub fn verify(
     repository: &Repository,
-    object_dir: Option<&std::path::PathBuf>,
-    shallow: bool,
+    options: &VerifyOptions,
     watch: &Watch<'_>,
     report: &mut dyn FnMut(Fault),
 ) -> Result<Verdict> {
-    let (directory, _) = object_directory::find(repository, object_dir)?;
+    let (directory, _) = object_directory::find(repository, options.object_dir.as_ref())?;
     let single = single_path(&directory);
     let is_single = match std::fs::File::open(&single) {
         Ok(_) => true,
@@ -76,7 +85,7 @@ pub fn verify(
     let store = repository.objects()?.without_replacements();
     let mut code = 0;
     let layers = graph.ranges().len();
-    let examined = if shallow { 1 } else { layers };
+    let examined = if options.shallow { 1 } else { layers };
     let count = graph
         .ranges()
         .skip(layers - examined)
@@ -128,7 +137,7 @@ fn graph_of(repository: &Repository, directory: &Path) -> Result<Opened> {
     options.changed_paths = changed_paths_to_read(repository)?;
     let store = repository.objects()?;
     let others = std::iter::once(store.path())
-        .chain(store.alternates().iter().map(std::path::PathBuf::as_path))
+        .chain(store.alternates().iter().map(PathBuf::as_path))
         .filter(|other| *other != directory);
     let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
     Ok(CommitGraph::open_in(&directories, &options))

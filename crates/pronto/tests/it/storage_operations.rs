@@ -38,7 +38,12 @@ fn a_commit_graph_is_written_and_verified() {
         let mut problems = Vec::new();
         let mut report = |fault| problems.push(fault);
         let repository = sandbox.open("r");
-        let verdict = commit_graph::verify(&repository, None, false, &watch, &mut report);
+        let verdict = commit_graph::verify(
+            &repository,
+            &commit_graph::VerifyOptions::default(),
+            &watch,
+            &mut report,
+        );
         (verdict.expect("it can be read").code, problems.len())
     };
     assert_eq!(verify(), (0, 0));
@@ -62,12 +67,27 @@ fn a_multi_pack_index_is_written_verified_and_repacked() {
     sandbox.git("r", &["multi-pack-index", "verify"]);
     let mut problems = Vec::new();
     let mut report = |fault| problems.push(fault);
-    let sound = multi_pack_index::verify(&repository, None, &watch, &mut report);
+    let sound = multi_pack_index::verify(
+        &repository,
+        &multi_pack_index::VerifyOptions::default(),
+        &watch,
+        &mut report,
+    );
     assert!(sound.expect("it can be read"));
     assert!(problems.is_empty(), "{problems:?}");
     let repository = sandbox.open("r");
-    multi_pack_index::repack(&repository, None, 0, &watch).expect("it can be repacked");
-    multi_pack_index::expire(&sandbox.open("r"), None, &watch).expect("what is in no use can go");
+    multi_pack_index::repack(
+        &repository,
+        &multi_pack_index::RepackOptions::default(),
+        &watch,
+    )
+    .expect("it can be repacked");
+    multi_pack_index::expire(
+        &sandbox.open("r"),
+        &multi_pack_index::ExpireOptions::default(),
+        &watch,
+    )
+    .expect("what is in no use can go");
     let counts = sandbox.git("r", &["count-objects", "-v"]);
     assert!(counts.contains("packs: 1"), "{counts}");
     sandbox.git("r", &["fsck", "--strict"]);
