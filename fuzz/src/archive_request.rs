@@ -21,7 +21,8 @@ fn repository() -> &'static Repository {
         environment.set("HOME", &folder);
         environment.set("GIT_CONFIG_NOSYSTEM", "1");
         let git_dir = folder.join("served.git");
-        Repository::init(&git_dir, &InitOptions::default(), &environment).expect("a repository");
+        let _ = Repository::init(&git_dir, &InitOptions::default(), &environment)
+            .expect("a repository");
         let path = git_dir.join("config");
         let config = std::fs::read_to_string(&path).expect("a configuration");
         let settings = "[uploadarchive]\n\tallowUnreachable\n";

@@ -23,7 +23,8 @@ fn repository() -> &'static Repository {
         environment.set("HOME", &folder);
         environment.set("GIT_CONFIG_NOSYSTEM", "1");
         let git_dir = folder.join("served.git");
-        Repository::init(&git_dir, &InitOptions::default(), &environment).expect("a repository");
+        let _ = Repository::init(&git_dir, &InitOptions::default(), &environment)
+            .expect("a repository");
         let settings = "[uploadpack]\n\tallowFilter\n\tallowAnySHA1InWant\n\tallowRefInWant\n\
                         \tallowSidebandAll\n\tadvertiseBundleURIs\n[transfer]\n\
                         \tadvertiseObjectInfo\n";

@@ -1,6 +1,7 @@
 //! The context of a command: repository, output, options before the command, and interruption.
 
 mod checks;
+mod notices;
 mod on_demand;
 
 use std::ffi::OsString;
@@ -9,8 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pronto::config::Config;
-use pronto::{Environment, ErrorKind, Repository};
-use pronto::{Notice, Severity};
+use pronto::{Environment, ErrorKind, NoticeQueue, Repository};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::signals;
@@ -59,6 +59,8 @@ pub struct Context {
     /// The alias that was called and the expanded command line.
     pub(crate) alias: Option<(OsString, Vec<OsString>)>,
     repository: Option<Arc<Repository>>,
+    /// The notices of the repositories that this command opens.
+    notices: Arc<NoticeQueue>,
     terminal: Option<Terminal>,
     pub(crate) trace: Option<Session>,
     /// The commands that this program runs itself. Other programs continue in `pronto-server` for
@@ -85,6 +87,7 @@ impl Context {
             begun,
             alias: None,
             repository: None,
+            notices: Arc::default(),
             terminal: None,
             trace: None,
             served: &[],
@@ -193,7 +196,7 @@ impl Context {
         }
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        let mut found = found.map_err(CliError::of)?;
+        let mut found = self.receive_notices(found.map_err(CliError::of)?);
         self.check(&mut found)?;
         on_demand::enable(self, &found)?;
         Ok(self.take(found))
@@ -209,9 +212,10 @@ impl Context {
             return Ok(Some(Arc::clone(repository)));
         }
         let environment = self.environment()?;
-        let Some(mut found) = self.discover_optional(&environment)? else {
+        let Some(found) = self.discover_optional(&environment)? else {
             return Ok(None);
         };
+        let mut found = self.receive_notices(found);
         self.check(&mut found)?;
         on_demand::enable(self, &found)?;
         Ok(Some(self.take(found)))
@@ -245,12 +249,12 @@ impl Context {
     pub(crate) fn own_repository(&mut self) -> Result<Repository, CliError> {
         let environment = self.environment()?;
         let found = Repository::discover(environment.current_dir(), &environment);
-        let mut found = found.map_err(CliError::of)?;
+        let mut found = self.receive_notices(found.map_err(CliError::of)?);
         self.check(&mut found)?;
         Ok(found)
     }
 
-    /// Makes `found` the repository of this command.
+    /// Makes `found`, whose [notices are received](Self::receive_notices), the repository of this command.
     pub(crate) fn take(&mut self, found: Repository) -> Arc<Repository> {
         let repository = Arc::new(found);
         if let Some(trace) = &self.trace {
@@ -261,49 +265,9 @@ impl Context {
         repository
     }
 
-    /// Prints the pending notices of the repository: errors, then warnings with remarks, then
-    /// advice.
-    pub fn report(&mut self) {
-        let Some(repository) = self.repository.clone() else {
-            return;
-        };
-        self.report_notices(repository.take_notices());
-    }
-
-    /// Prints the pending warnings of conversions (filters, `working-tree-encoding`), which precede
-    /// the result of a command. Other notices of the repository stay pending until
-    /// [`report`](Self::report).
-    pub(crate) fn report_conversions(&mut self) {
-        let Some(repository) = self.repository.clone() else {
-            return;
-        };
-        let is_conversion = |notice: &Notice| matches!(notice, Notice::Conversion(_));
-        self.report_notices(repository.take_notices_where(is_conversion));
-    }
-
-    fn report_notices(&mut self, mut notices: Vec<Notice>) {
-        // Remarks keep their positions among the warnings.
-        notices.sort_by_key(|notice| match notice.severity() {
-            Severity::Remark => Severity::Warning,
-            severity => severity,
-        });
-        for notice in notices {
-            let text = notice.to_string();
-            if let Some(hint) = notice.hint() {
-                self.explain(&hint);
-            }
-            match notice.severity() {
-                Severity::Error => self.report_error(&text),
-                Severity::Warning => self.warn(&text),
-                Severity::Remark => self.remark(&text),
-                Severity::Hint => self.hint(&text),
-            }
-        }
-    }
-
-    /// Prepares the run of `command`, whose arguments have been parsed: starts the requested
-    /// traces. With `signals`, SIGINT and similar signals trigger [`interrupt`](Self::interrupt)
-    /// from here on, and the process cleans up before it ends.
+    /// Called when the arguments of `command` are parsed and it is about to run. Starts the
+    /// requested traces. With `signals`, SIGINT and similar signals from here on trigger
+    /// [`interrupt`](Self::interrupt) and clean up before they end the process.
     pub(crate) fn prepare(&mut self, command: &'static str, signals: bool) -> Result<(), CliError> {
         self.obey_as(command)?;
         if self.wants_pager(command) {

@@ -8,6 +8,7 @@ pub mod edit;
 mod include;
 mod key;
 mod load;
+mod lock_holder;
 pub mod parse;
 mod place;
 

@@ -36,8 +36,12 @@ pub enum ErrorKind {
     ShortReflog,
     /// An abbreviated object id or a name is ambiguous.
     Ambiguous,
-    /// An object is missing, corrupt, or not of the required type.
+    /// An object is not of the required type, or cannot be used.
     Object,
+    /// An object is missing.
+    MissingObject,
+    /// An object, a pack, the index or another file of the repository is damaged.
+    Corrupt,
     /// The author or the committer is unknown.
     Identity,
     /// A hook exited with an error, or could not be run.

@@ -56,7 +56,12 @@ impl Lock {
         }
     }
 
-    /// Returns the path of the locked file.
+    /// Names this process as the holder of the lock, beside the locked file.
+    pub(crate) fn record_process(&mut self) {
+        self.0.record_process();
+    }
+
+    /// The file that is locked.
     pub fn target(&self) -> &Path {
         self.0.target()
     }

@@ -37,7 +37,12 @@ impl Lock {
         acquired.map(Lock).map_err(from_lock)
     }
 
-    /// Sets the method to flush the new index before the rename (`core.fsync`, `core.fsyncMethod`).
+    /// Names this process as the holder in `index~pid.lock` (`core.lockfilePid`).
+    pub fn record_process(&mut self) {
+        self.0.record_process();
+    }
+
+    /// Has the new index waited for before it is put in place.
     #[must_use]
     pub fn waits(mut self, sync: SyncMethod) -> Lock {
         self.0.wait_for(sync);

@@ -26,7 +26,7 @@ use crate::sync::SyncMethod;
 
 mod holder;
 
-pub use holder::{record_processes, recorded_process};
+pub use holder::recorded_process;
 
 /// The mode bit that marks a lock file: the sticky bit, which has no meaning on regular files.
 const MARK: u32 = 0o1000;
@@ -99,8 +99,7 @@ impl LockFile {
     /// until another holder removes its lock file. A marked lock file of a dead process is taken
     /// over.
     ///
-    /// Costs one system call for a free lock, three for a marked one, and four more if the process
-    /// id is recorded ([`record_processes`]).
+    /// Costs one system call for a free lock, and three for a marked one.
     ///
     /// # Errors
     /// - Fails with [`ErrorKind::Held`] if another process holds the lock until the timeout. The
@@ -132,19 +131,26 @@ impl LockFile {
             }
         };
         let guard = Guard::new(&path);
-        let process = holder::record(&target, created.is_taken_over);
+        if created.is_taken_over {
+            holder::remove_record(&target);
+        }
         Ok(LockFile {
             target,
             path,
             sync: SyncMethod::No,
             is_written: false,
-            process,
+            process: None,
             guard,
             created: Some(created),
         })
     }
 
-    /// Returns the path of the locked file.
+    /// Names this process as the holder in `NAME~pid.lock` (`core.lockfilePid`). Costs four system calls.
+    pub fn record_process(&mut self) {
+        self.process = holder::record(&self.target);
+    }
+
+    /// The file that is locked.
     pub fn target(&self) -> &Path {
         &self.target
     }

@@ -1,8 +1,12 @@
 //! Parses trees.
 
+use pronto_hash::ObjectId;
 use pronto_io::short::Short as _;
 
-/// An iterator over the entries of a tree, which ends at the first malformed entry.
+/// The largest number of digits of a mode.
+const MOST_MODE_DIGITS: usize = 7;
+
+/// The entries of a tree. Ends early at a malformed one.
 #[derive(Clone, Debug)]
 pub struct TreeEntries<'a> {
     content: &'a [u8],
@@ -13,6 +17,11 @@ impl<'a> TreeEntries<'a> {
     /// Creates an iterator over the content of a tree object with object ids of `id_bytes` bytes.
     pub const fn new(content: &'a [u8], id_bytes: usize) -> Self {
         TreeEntries { content, id_bytes }
+    }
+
+    /// Returns the content that was not read yet. At the end it is empty, unless the tree is malformed.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.content
     }
 }
 
@@ -28,7 +37,23 @@ pub struct TreeEntry<'a> {
 }
 
 impl TreeEntry<'_> {
-    /// Returns the size of the entry in the tree object.
+    /// Returns the mode as a number. `None` if it is malformed.
+    pub fn mode_bits(&self) -> Option<u32> {
+        if self.mode.len() > MOST_MODE_DIGITS {
+            return None;
+        }
+        self.mode.iter().try_fold(0, |mode: u32, &digit| {
+            let digit = char::from(digit).to_digit(8)?;
+            Some(mode * 8 + digit)
+        })
+    }
+
+    /// Returns the object id. `None` if no hash function has ids of this length.
+    pub fn object_id(&self) -> Option<ObjectId> {
+        ObjectId::try_from(self.id).ok()
+    }
+
+    /// Returns its size in bytes.
     pub fn size_bytes(&self) -> usize {
         self.mode.len() + self.name.len() + self.id.len() + 2
     }
@@ -72,6 +97,38 @@ mod tests {
         assert_eq!(all, [(false, false), (true, false), (false, true)]);
         for length in 0..text.len() {
             assert!(TreeEntries::new(&text[..length], 4).count() <= 3);
+        }
+    }
+
+    #[test]
+    fn modes_and_ids_are_checked() {
+        let mut tree = b"100644 a\0".to_vec();
+        tree.extend([7; 20]);
+        let entry = TreeEntries::new(&tree, 20).next().expect("one");
+        assert_eq!(entry.mode_bits(), Some(0o100_644));
+        assert!(entry.object_id().is_some());
+        for (mode, bits) in [
+            ("40000", Some(0o40_000)),
+            ("10064x", None),
+            ("10064400", None),
+        ] {
+            let mode = mode.as_bytes();
+            assert_eq!(TreeEntry { mode, ..entry }.mode_bits(), bits);
+        }
+        assert!(
+            TreeEntry {
+                id: b"short",
+                ..entry
+            }
+            .object_id()
+            .is_none()
+        );
+        for length in 1..tree.len() {
+            let mut entries = TreeEntries::new(&tree[..length], 20);
+            assert!(
+                entries.next().is_none() && !entries.rest().is_empty(),
+                "{length}"
+            );
         }
     }
 }

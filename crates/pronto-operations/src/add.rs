@@ -23,7 +23,7 @@ use pronto_worktree::status::{Change, Job, Outcome, Unconverted, Untracked, walk
 use crate::errors::from_worktree;
 use crate::session::WorktreeSession;
 use crate::status::{Heads, ignore_patterns, read_ignore_file, walk_options};
-use crate::{Error, ErrorKind, Repository, Result, attributes};
+use crate::{Error, ErrorKind, PartialFailure, Repository, Result, attributes};
 
 pub use failure::Failure;
 pub(crate) use failure::Stop;
@@ -95,14 +95,11 @@ pub enum Event {
     OutsideSparse(Vec<BString>),
     /// A nested repository was added as a gitlink without a submodule configuration.
     Embedded(BString),
-    /// The error because of which nothing was staged. This is the last event.
-    Fatal(Error),
-    /// Nothing was staged, for a reason that was reported before. This is the last event.
-    Stopped,
 }
 
 /// The result of an `add`.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// The events, in order.
@@ -111,17 +108,26 @@ pub struct Report {
     pub failed: bool,
     /// Whether executable bits could not be changed. Git has a separate exit code for this failure.
     pub mode_kept: bool,
+    /// Whether the events name the reasons of the failure.
+    pub is_explained: bool,
+    /// The reason why nothing is staged.
+    fatal: Option<Error>,
 }
 
 impl Report {
     fn refuse(&mut self, message: &str) {
-        let error = Error::new(ErrorKind::Refused, message);
-        self.events.push(Event::Fatal(error));
+        self.fatal = Some(Error::new(ErrorKind::Refused, message));
     }
 
-    /// Returns whether nothing was staged. The last event is the reason.
-    pub fn is_fatal(&self) -> bool {
-        matches!(self.events.last(), Some(Event::Fatal(_) | Event::Stopped))
+    fn is_fatal(&self) -> bool {
+        self.fatal.is_some()
+    }
+
+    fn into_result(mut self) -> Result<Self, PartialFailure<Self>> {
+        match self.fatal.take() {
+            Some(error) => Err(PartialFailure::new(error, self)),
+            None => Ok(self),
+        }
     }
 }
 
@@ -129,13 +135,16 @@ impl Report {
 /// The index is replaced last, when all objects are stored.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Locked`] if the index is locked, with
-/// [`Interrupted`](ErrorKind::Interrupted) if the operation is interrupted, with
-/// [`Unsupported`](ErrorKind::Unsupported) if `core.ignoreCase` is set, with
-/// [`ErrorKind::NoWorkTree`] if there is no worktree, and with [`ErrorKind::Worktree`] or
-/// [`ErrorKind::Io`] if the index cannot be read or written. Refusals are events of the report.
-pub fn add(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
-    let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message));
+/// There is no worktree; the index is locked or cannot be read or written;
+/// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
+/// `core.ignoreCase`; a path cannot be staged and [`Options::ignore_errors`] is not set: then nothing is staged, and
+/// the report has the events before.
+pub fn add(
+    repository: &Repository,
+    options: &Options,
+    watch: &Watch<'_>,
+) -> Result<Report, PartialFailure<Report>> {
+    let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message).into());
     if repository.ignores_case()? {
         return lacking("pronto does not have add with core.ignoreCase");
     }
@@ -167,14 +176,14 @@ pub fn add(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Res
         report: Report::default(),
     };
     let Some(plan) = work.plan(watch)? else {
-        return Ok(work.report);
+        return work.report.into_result();
     };
     let mut stage = Stage::new(&prepared, repository, options)?;
     work.carry_out(plan, &mut stage, watch)?;
     let report = work.report;
     let edit = stage.into_edit()?;
     if report.is_fatal() || edit.is_empty() {
-        return Ok(report);
+        return report.into_result();
     }
     let bytes = prepared.encode(edit.content(), watch)?;
     lock.commit(&bytes).map_err(crate::errors::from_index)?;
@@ -223,7 +232,7 @@ impl Work<'_> {
     /// Collects the changes; `None` if they are refused.
     fn plan(&mut self, watch: &Watch<'_>) -> Result<Option<Plan>> {
         if let Some(error) = self.misplaced() {
-            self.report.events.push(Event::Fatal(error));
+            self.report.fatal = Some(error);
             return Ok(None);
         }
         let mut outcome = match self.options.selection {
@@ -235,7 +244,7 @@ impl Work<'_> {
             _ => Vec::new(),
         };
         if let Some(error) = self.unmatched(&outcome, &mut ignored) {
-            self.report.events.push(Event::Fatal(error));
+            self.report.fatal = Some(error);
             return Ok(None);
         }
         for problem in std::mem::take(&mut outcome.problems) {

@@ -16,7 +16,7 @@ use pronto_worktree::unpack::Checker;
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
 use crate::status::Heads;
-use crate::{Error, ErrorKind, Repository, Result, index};
+use crate::{Error, ErrorKind, PartialFailure, Repository, Result, index};
 
 mod temporary;
 
@@ -114,6 +114,7 @@ impl fmt::Display for NoEntry {
 
 /// The result of `git checkout-index`.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// The paths of existing files, which were not overwritten.
@@ -126,31 +127,26 @@ pub struct Report {
     pub temporaries: Vec<Temporary>,
     /// The warnings about other problems.
     pub warnings: Vec<Warning>,
-    /// The error that ended the operation early: a leading directory of a file exists as a file,
-    /// which must not be removed without `force`.
-    pub stopped: Option<Error>,
 }
 
 impl Report {
     /// Whether a requested file was not written.
     pub fn is_incomplete(&self) -> bool {
-        let all = self.refused.is_empty() && self.unknown.is_empty() && self.failed.is_empty();
-        !all || self.stopped.is_some()
+        !(self.refused.is_empty() && self.unknown.is_empty() && self.failed.is_empty())
     }
 }
 
 /// Copies files from the index.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::NoWorkTree`] if there is no worktree, with [`ErrorKind::Locked`] if the
-/// index is locked and `update_index` is set, with [`ErrorKind::Interrupted`] if the operation is
-/// interrupted, and with [`ErrorKind::Worktree`] or [`ErrorKind::Io`] if the index cannot be read
-/// or written.
+/// There is no worktree; the index cannot be read, or cannot be written if requested; it is
+/// interrupted. Without [`Options::force`] something above a file is not a directory: then the report describes the files
+/// before, and the index is not written.
 pub fn checkout_index(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Report> {
+) -> Result<Report, PartialFailure<Report>> {
     let updates = options.update_index && options.directory.is_none() && !options.temporary;
     let lock = match updates {
         true => Some(index::lock(repository)?),
@@ -179,19 +175,25 @@ pub fn checkout_index(
         let verb = "cannot create directory at";
         prepared.top = made.context(ErrorKind::Io, verb, directory.to_string())?;
     }
-    let wanted = wanted(repository, &prepared, &chosen, options, watch, &mut report)?;
-    let plan = plan(&prepared, &wanted);
+    let Wanted {
+        positions,
+        obstacle,
+    } = wanted(repository, &prepared, &chosen, options, watch, &mut report)?;
+    let plan = plan(&prepared, &positions);
     let outcome = match options.directory.is_none() && writes_attributes(&plan) {
         true => prepared.write_files(&plan, prepared.index.iter(), watch)?,
         false => prepared.write_as_they_are(&plan, watch)?,
     };
     report.failed = outcome.failed;
     report.warnings = outcome.warnings;
+    if let Some(error) = obstacle {
+        return Err(PartialFailure::new(error, report));
+    }
     let Some(lock) = lock.filter(|_| !report.is_incomplete()) else {
         return Ok(report);
     };
     let mut edit = Edit::new(&prepared.index);
-    for (position, written) in wanted.iter().zip(&outcome.written) {
+    for (position, written) in positions.iter().zip(&outcome.written) {
         if let Some(stat) = written {
             let flags = prepared.index.entry(*position).flags;
             edit.refresh(*position, *stat, flags.with(Flags::UP_TO_DATE));
@@ -205,6 +207,13 @@ pub fn checkout_index(
     Ok(report)
 }
 
+/// The entries that must be written.
+struct Wanted {
+    positions: Vec<usize>,
+    /// The reason why the entries after these are not written.
+    obstacle: Option<Error>,
+}
+
 /// Returns the entries that must be written, given the existing files.
 fn wanted(
     repository: &Repository,
@@ -213,7 +222,7 @@ fn wanted(
     options: &Options,
     watch: &Watch<'_>,
     report: &mut Report,
-) -> Result<Vec<usize>> {
+) -> Result<Wanted> {
     let index = &prepared.index;
     let heads = Heads {
         repository,
@@ -222,6 +231,7 @@ fn wanted(
     prepared.with_situation(watch, |situation| {
         let mut checker = Checker::new(situation);
         let mut wanted = Vec::new();
+        let mut obstacle = None;
         for &position in chosen {
             let entry = index.entry(position);
             let there = checker.is_there(entry.path).map_err(from_worktree)?;
@@ -232,7 +242,7 @@ fn wanted(
                 if !options.force
                     && let Err(error) = refuse_obstacle(prepared, options, entry.path)
                 {
-                    report.stopped = Some(error);
+                    obstacle = Some(error);
                     break;
                 }
                 wanted.push(position);
@@ -257,7 +267,10 @@ fn wanted(
         }
         wanted.sort_unstable();
         wanted.dedup();
-        Ok(wanted)
+        Ok(Wanted {
+            positions: wanted,
+            obstacle,
+        })
     })
 }
 

@@ -82,6 +82,7 @@ impl Options {
 
 /// The result of a checkout of paths.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// The errors because of which nothing was restored.

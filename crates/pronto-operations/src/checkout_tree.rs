@@ -16,7 +16,7 @@ use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan, Warn
 use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
-use crate::errors::{from_index, from_worktree};
+use crate::errors::{from_index, from_odb, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// The metadata that filters of files receive.
@@ -29,6 +29,7 @@ pub struct Options {
 
 /// The result of a checkout.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Outcome {
     /// The number of index entries.
@@ -144,16 +145,14 @@ pub fn checkout_tree(
 /// type.
 pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
     let mut buffer = Vec::new();
-    let found = objects
-        .find(&id, &mut buffer)
-        .map_err(|error| error.map_kind(|_| ErrorKind::Object))?;
+    let found = objects.find(&id, &mut buffer).map_err(from_odb)?;
     match found {
         Some(Kind::Tree) => Ok(id),
         Some(Kind::Commit) => CommitRefIter::from_bytes(&buffer, id.kind())
             .tree_id()
             .map_err(|error| {
                 let message = format!("bad commit {id}");
-                Error::new(ErrorKind::Object, message).because(error.to_string())
+                Error::new(ErrorKind::Corrupt, message).because(error.to_string())
             }),
         Some(kind) => {
             let message = format!("object {id} is a {kind}, not a commit");
@@ -161,7 +160,7 @@ pub fn tree_of(objects: &Store, id: ObjectId) -> Result<ObjectId> {
         }
         None if id.is_empty_tree() => Ok(id),
         None => Err(Error::new(
-            ErrorKind::Object,
+            ErrorKind::MissingObject,
             format!("unable to read tree ({id})"),
         )),
     }

@@ -44,6 +44,7 @@ pub struct Options {
 
 /// The result of `git commit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub enum Outcome {
     /// The commit was created, with this id.

@@ -25,7 +25,10 @@ use pronto_repository::index::stood_for;
 /// Fails with `ErrorKind::Locked` if another process holds the lock, and with `ErrorKind::Io` if
 /// the lock file cannot be created.
 pub(crate) fn lock(repository: &Repository) -> Result<Lock> {
-    let lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
+    let mut lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
+    if repository.config().records_lock_holders() {
+        lock.record_process();
+    }
     Ok(lock.waits(repository.fsync()?.of(Component::Index)))
 }
 

@@ -30,8 +30,8 @@ pub mod worktrees;
 pub mod write_tree;
 
 use pronto_repository::{
-    Environment, Error, ErrorKind, Repository, Result, config, durability, environment, errors,
-    expiry, gitmodules, history, hooks, identity, in_progress, linked, lock, objects, packs, path,
-    refs, revision, shared, siblings,
+    Environment, Error, ErrorKind, PartialFailure, Repository, Result, config, durability,
+    environment, errors, expiry, gitmodules, history, hooks, identity, in_progress, linked, lock,
+    objects, packs, path, refs, revision, shared, siblings,
 };
 use pronto_transfer::remote;

@@ -23,7 +23,9 @@ use crate::refs::{Expected, update_failed};
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
-use crate::{Error, ErrorKind, Repository, Result, in_progress, index, read_tree};
+use crate::{
+    Error, ErrorKind, PartialFailure, Repository, Result, in_progress, index, read_tree,
+};
 use pronto_repository::Notice;
 
 mod files;
@@ -101,6 +103,7 @@ impl Options {
 
 /// The result of a reset.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// The files that differ from the index. Empty if the index was not refreshed.
@@ -116,6 +119,7 @@ pub struct Report {
 
 /// The outcome of a reset.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub enum Outcome {
     /// The reset is done, except for files that could not be written.
@@ -124,8 +128,6 @@ pub enum Outcome {
     Refused(Refusals),
     /// `HEAD` has no commit, which [`Mode::Keep`] requires. Nothing was changed.
     NoHead,
-    /// The files and the index were reset, but `HEAD` could not be updated because of this error.
-    Stopped(Report, Error),
 }
 
 /// Resolves `name` for `git reset`: as a commit, or with paths as a tree. An unborn `HEAD` is the
@@ -178,19 +180,20 @@ pub(crate) fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
 /// Resets `HEAD`, the index and files according to `options`.
 ///
 /// # Errors
-/// - [`ErrorKind::Refused`] if the mode is not allowed during a merge.
-/// - [`Unsupported`](ErrorKind::Unsupported), before anything has been changed, for cases that
-///   pronto lacks.
-/// - [`ErrorKind::Object`] if an object is missing.
-/// - [`ErrorKind::Interrupted`] if the operation is interrupted.
-/// - Other kinds if files of the repository cannot be read or written.
-///
-/// Local changes that would be lost are no error: see [`Outcome`].
-pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
+/// A merge is in progress or there is no commit where the mode needs one, an object is missing,
+/// files of the repository cannot be read or written, it is interrupted, or
+/// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. A loss of content is
+/// no error: see [`Outcome`]. If `HEAD` cannot be moved, the report describes the files and the index, which were
+/// reset before.
+pub fn reset(
+    repository: &Repository,
+    options: &Options,
+    watch: &Watch<'_>,
+) -> Result<Outcome, PartialFailure<Report>> {
     let moves = options.pathspec.is_empty();
     if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
         let message = "pronto does not have reset while changes of a merge are stashed";
-        return Err(Error::new(ErrorKind::Unsupported, message));
+        return Err(Error::new(ErrorKind::Unsupported, message).into());
     }
     if matches!(options.mode, Mode::Soft | Mode::Keep) {
         refuse_in_a_merge(repository, options.mode)?;
@@ -224,7 +227,7 @@ pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
             if *error.kind() != ErrorKind::Hook {
                 in_progress::cancel(repository)?;
             }
-            return Ok(Outcome::Stopped(report, error));
+            return Err(PartialFailure::new(error, report));
         }
         if options.mode == Mode::Hard {
             report.head = Some(Oneline::read(repository, commit)?);

@@ -14,6 +14,7 @@ use pronto_worktree::pathspec::{Defaults, Pathspec};
 use pronto_worktree::sparse::{Definition, Leftover, Sparse, outside};
 use pronto_worktree::unpack;
 
+use crate::config::Config;
 use crate::config::edit::{self, Refusal};
 use crate::errors::{from_index, from_worktree};
 use crate::lock::{Lock, PATIENCE};
@@ -34,6 +35,7 @@ pub struct Modes {
 
 /// The result of applying sparse-checkout patterns to the worktree.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Applied {
     /// The paths that could not be adapted to the patterns.
@@ -73,7 +75,8 @@ pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
 /// Fails if the configuration or the patterns cannot be written.
 pub fn begin(repository: &mut Repository) -> Result<()> {
     record_modes(repository, Modes::default())?;
-    let mut lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;
+    let lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;
+    let mut lock = lock.recorded(repository.config());
     lock.write_and_close(&Definition::Directories(BTreeSet::new()).to_text())?;
     lock.commit()
 }
@@ -83,7 +86,7 @@ fn set_for_work_tree(repository: &mut Repository, key: &str, value: bool) -> Res
     give_work_tree_config(repository)?;
     let file = repository.git_dir().join("config.worktree");
     let value = if value { "true" } else { "false" };
-    edit::set_in_file(&file, key, value.into())
+    edit::set_in_file(&file, key, value.into(), repository.config())
 }
 
 /// Enables `extensions.worktreeConfig`, and moves settings that must not apply to all worktrees to
@@ -93,16 +96,17 @@ fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
         return Ok(());
     }
     let common = repository.common_dir().join("config");
-    edit::set_in_file(&common, "extensions.worktreeConfig", "true".into())?;
+    let config = repository.config();
+    edit::set_in_file(&common, "extensions.worktreeConfig", "true".into(), config)?;
     let main = repository.common_dir().join("config.worktree");
     let local = repository.config_loader().local().load()?;
     if local.bool_or("core.bare", false)? {
-        edit::set_in_file(&main, "core.bare", "true".into())?;
-        unset(&common, "core.bare")?;
+        edit::set_in_file(&main, "core.bare", "true".into(), config)?;
+        unset(&common, "core.bare", config)?;
     }
     if let Some(place) = local.string("core.worktree")? {
-        edit::set_in_file(&main, "core.worktree", place)?;
-        unset(&common, "core.worktree")?;
+        edit::set_in_file(&main, "core.worktree", place, config)?;
+        unset(&common, "core.worktree", config)?;
     }
     repository.enable_work_tree_config();
     Ok(())
@@ -117,7 +121,7 @@ fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
 /// patterns or a tree cannot be read or written.
 pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) -> Result<Applied> {
     let file = repository.git_path("info/sparse-checkout");
-    let mut lock = Lock::acquire(file, PATIENCE)?;
+    let mut lock = Lock::acquire(file, PATIENCE)?.recorded(repository.config());
     let sparse = definition.to_sparse(repository.ignores_case()?);
     let mut applied = apply_sparsity(repository, sparse, watch)?;
     if applied.failed.is_empty() {
@@ -290,14 +294,17 @@ fn remove_directory(prepared: &WorktreeSession<'_>, directory: &BStr) -> std::io
     prepared.top.open_beneath(above)?.remove_all(name)
 }
 
-fn unset(file: &Path, key: &str) -> Result<()> {
-    edit::edit_file(file, path::as_bytes(file), |document| {
-        match document.unset(key.into(), true, |_| true) {
+fn unset(file: &Path, key: &str, config: &Config) -> Result<()> {
+    edit::edit_file(
+        file,
+        path::as_bytes(file),
+        config,
+        |document| match document.unset(key.into(), true, |_| true) {
             Ok(()) | Err(Refusal::NothingSet) => Ok(()),
             Err(_) => {
                 let message = format!("cannot remove '{key}'");
                 Err(Error::new(ErrorKind::Config, message))
             }
-        }
-    })
+        },
+    )
 }

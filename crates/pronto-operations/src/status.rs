@@ -114,6 +114,7 @@ impl Default for Options {
 
 /// The result of a status.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// The state of `HEAD`.

@@ -18,7 +18,7 @@ use pronto_worktree::unpack::Refusals;
 
 use crate::refs::{Expected, Head, RefName, bad_name, update_failed};
 use crate::status::{self, Upstream};
-use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress};
+use crate::{Error, ErrorKind, PartialFailure, Repository, Result, hooks, in_progress};
 
 pub(crate) use branch::invalid_name;
 pub use branch::{NewBranch, Tracking, UpstreamSetup, set_upstream};
@@ -63,6 +63,7 @@ pub struct Options {
 
 /// The outcome of a switch.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub enum Outcome {
     /// The switch is done.
@@ -71,15 +72,11 @@ pub enum Outcome {
     Refused(Refusals),
     /// The index is unmerged at these paths, so that nothing was changed.
     Unmerged(Vec<BString>),
-    /// The files and the index have changed, but `HEAD` could not be updated because of this error.
-    /// The report describes the steps before.
-    Stopped(Box<Report>, Error),
-    /// `HEAD` stays on its unborn branch because of this error.
-    NotRenamed(Error),
 }
 
 /// The result of a switch.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// The new state of `HEAD`.
@@ -121,7 +118,9 @@ pub enum NewHead {
     /// `HEAD` has not moved.
     #[default]
     Stayed,
-    /// `HEAD` is detached. Contains the name of the commit that the caller used.
+    /// `HEAD` has stayed on its unborn branch, whose name was to change.
+    NotRenamed,
+    /// Detached at a commit, with the name that the caller used.
     Detached(BString),
     /// `HEAD` points to a branch, given without `refs/heads/`.
     Branch(BString, BranchChange),
@@ -145,22 +144,24 @@ pub enum BranchChange {
 /// Switches to a branch or commit, like `git switch`.
 ///
 /// # Errors
-/// - [`ErrorKind::InvalidInput`] if a name is invalid.
-/// - [`ErrorKind::Unsupported`], before anything has been changed, for cases that pronto lacks.
-/// - Other kinds if the branch is checked out in another worktree, an object is missing, or files
-///   of the repository cannot be read or written.
-///
-/// Local changes that would be lost are no error: see [`Outcome`].
-pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
+/// The branch is checked out elsewhere, a name is invalid, an object is missing, or files of
+/// the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything has
+/// been done. A loss of local changes is no error: see [`Outcome`]. If `HEAD` cannot be moved, the report describes
+/// the files and the index, which have moved before.
+pub fn switch(
+    repository: &Repository,
+    options: &Options,
+    watch: &Watch<'_>,
+) -> Result<Outcome, PartialFailure<Report>> {
     let head = repository.head()?;
     check_branches(repository, options, &head)?;
     if let (None, Some(create), true) = (&options.to, &options.create, is_unborn(&head)) {
-        return rename_unborn(repository, create);
+        return Ok(Outcome::Done(Box::new(rename_unborn(repository, create)?)));
     }
     let old = with_commit(repository, head)?;
     if options.to.is_none() && old.id().is_none_or(|id| id.is_null()) && !options.empty {
         let message = "You are on a branch yet to be born";
-        return Err(Error::new(ErrorKind::InvalidInput, message));
+        return Err(Error::new(ErrorKind::InvalidInput, message).into());
     }
     let new_head = Destination::new(options, &old);
     repository.check_log_identity()?;
@@ -191,7 +192,7 @@ pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
         )?);
     }
     if let Err(error) = move_head(repository, options, &old, new_head, &mut report) {
-        return Ok(Outcome::Stopped(Box::new(report), error));
+        return Err(PartialFailure::new(error, report));
     }
     find_upstream(repository, options, &mut report, watch)?;
     run_post_checkout(repository, old.id(), &mut report)?;
@@ -245,8 +246,11 @@ fn check_branches(repository: &Repository, options: &Options, old: &Head) -> Res
     }
 }
 
-/// Switches from an unborn branch to a new unborn branch: only the name in `HEAD` changes.
-fn rename_unborn(repository: &Repository, create: &NewBranch) -> Result<Outcome> {
+/// Switches from an unborn branch to a new one: only the name changes.
+fn rename_unborn(
+    repository: &Repository,
+    create: &NewBranch,
+) -> Result<Report, PartialFailure<Report>> {
     let mut transaction = repository.transaction();
     transaction.set_symbolic(
         "HEAD",
@@ -254,12 +258,16 @@ fn rename_unborn(repository: &Repository, create: &NewBranch) -> Result<Outcome>
         Some(b"checkout -b".as_bstr()),
     );
     if let Err(error) = transaction.commit() {
-        return Ok(Outcome::NotRenamed(error));
+        let report = Report {
+            new_head: NewHead::NotRenamed,
+            ..Report::default()
+        };
+        return Err(PartialFailure::new(error, report));
     }
-    Ok(Outcome::Done(Box::new(Report {
+    Ok(Report {
         new_head: NewHead::Branch(create.name.clone(), BranchChange::New),
         ..Report::default()
-    })))
+    })
 }
 
 /// Updates refs and reflogs.

@@ -6,6 +6,7 @@ use new_trees::NewTrees;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedTree, Index};
 use pronto_odb::Store;
+use pronto_worktree::from_store;
 use pronto_worktree::trees::{self, Workshop};
 
 use crate::packs::bulk_options;
@@ -28,7 +29,7 @@ pub(crate) fn read_tree(
             Kind::MissingObject,
             format!("unable to read tree ({id})"),
         )),
-        Err(error) => Err(error.map_kind(|_| Kind::CorruptObject)),
+        Err(error) => Err(from_store(error)),
     }
 }
 
@@ -38,7 +39,7 @@ pub(crate) fn contains(
     id: &oid,
 ) -> std::result::Result<bool, pronto_worktree::Error> {
     let found = store.contains(id);
-    found.map_err(|error| error.map_kind(|_| pronto_worktree::ErrorKind::CorruptObject))
+    found.map_err(from_store)
 }
 
 /// Writes the trees of `index`, except those that are `cached`. The index must form valid trees.
@@ -54,7 +55,7 @@ pub(crate) fn new_trees(
     let mut new = NewTrees::new(store, options, packed_from);
     let mut workshop = Workshop {
         contains: &mut |id| contains(store, id),
-        write: &mut |content| new.add(content).map_err(from_store),
+        write: &mut |content| new.add(content).map_err(not_written),
         missing_ok,
     };
     let made = trees::make(index, cached, &mut workshop);
@@ -64,6 +65,9 @@ pub(crate) fn new_trees(
     Ok(made)
 }
 
-fn from_store(error: pronto_odb::Error) -> pronto_worktree::Error {
-    error.map_kind(|_| pronto_worktree::ErrorKind::Io)
+fn not_written(error: pronto_odb::Error) -> pronto_worktree::Error {
+    error.map_kind(|kind| match kind {
+        pronto_odb::ErrorKind::Interrupted => pronto_worktree::ErrorKind::Interrupted,
+        _ => pronto_worktree::ErrorKind::Io,
+    })
 }

@@ -17,9 +17,9 @@ use crate::errors::from_index;
 use crate::refresh::Options as Refresh;
 use crate::session::WorktreeSession;
 use crate::status::Pathspec;
-use crate::{ErrorKind, Repository, Result, add, index, split_index};
+use crate::{ErrorKind, PartialFailure, Repository, Result, add, index, split_index};
 
-use apply::Apply;
+use apply::{Applied, Apply};
 pub use event::{Event, Refusal, Stop};
 pub use mtime_test::{MtimeDefect, test_untracked_cache};
 
@@ -134,28 +134,30 @@ impl Options {
 /// threads read files; the index is replaced last.
 ///
 /// # Errors
-/// Fails with [`Interrupted`](crate::ErrorKind::Interrupted) if the operation is interrupted, with
-/// [`ErrorKind::NoWorkTree`] if there is no worktree, with [`ErrorKind::Locked`] if the index is
-/// locked and must be written, and with [`ErrorKind::Worktree`] or [`ErrorKind::Io`] if the index
-/// cannot be read or written. Refusals of Git are returned as events.
+/// There is no worktree; the index cannot be read or written, or is locked and must be written;
+/// [`Interrupted`](crate::ErrorKind::Interrupted). Otherwise a path ends the operation that cannot be updated. Nothing
+/// is written then, and the report has the events before.
 pub fn update_index(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Vec<Event>> {
+) -> Result<Vec<Event>, PartialFailure<Vec<Event>, Stop>> {
     let read = || repository.index_near(&mut |directory| options.is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let plain = add::Options::default();
     let mut apply = Apply::new(repository, &prepared, &plain, watch)?;
     apply.run(&options.actions)?;
-    let (mut edit, mut events) = apply.finish()?;
-    let is_given_up = matches!(events.last(), Some(Event::Stopped(_)));
+    let Applied {
+        mut edit,
+        events,
+        stop,
+    } = apply.finish()?;
     let marks = options.actions.iter().filter_map(|action| match action {
         Action::Vouch(path, is_valid) => Some((path.clone(), *is_valid)),
         _ => None,
     });
     let marks: Vec<(BString, bool)> = marks.collect();
-    if !marks.is_empty() && !is_given_up {
+    if !marks.is_empty() && stop.is_none() {
         caches::vouch(&mut edit, &marks)?;
     }
     let index = &prepared.index;
@@ -180,15 +182,18 @@ pub fn update_index(
     let base = prepared.index.version();
     let is_other = |version| !number(version)[1..].contains(&base);
     changes |= !edit.is_empty() || options.version.is_some_and(is_other);
-    if is_given_up || !(changes || options.force_write) {
+    if let Some(stop) = stop {
+        return Err(PartialFailure::new(stop, events));
+    }
+    if !(changes || options.force_write) {
         return Ok(events);
     }
     let lock = lock?;
     let bytes = match prepared.encode_with(&writer, edit.content(), watch) {
-        Err(error) if *error.kind() == ErrorKind::Worktree => {
-            let error = error.without_context(ErrorKind::Worktree);
-            events.push(Event::Stopped(Stop::NotEncoded(error)));
-            return Ok(events);
+        Err(error) if matches!(error.kind(), ErrorKind::Worktree | ErrorKind::Corrupt) => {
+            let kind = *error.kind();
+            let error = error.without_context(kind);
+            return Err(PartialFailure::new(Stop::NotEncoded(error), events));
         }
         bytes => bytes?,
     };

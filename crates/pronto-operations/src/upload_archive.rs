@@ -7,6 +7,7 @@
 mod bands;
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::watch::Watch;
@@ -16,7 +17,7 @@ use pronto_wire::reader::PacketReader;
 use crate::archive::{self, Arguments, Event, Format, Formats, Subject, USAGE};
 use crate::{Error, ErrorKind, Repository, Result};
 use bands::Bands;
-use pronto_repository::{Notice, Severity};
+use pronto_repository::{Notice, NoticeQueue, Severity};
 use pronto_transfer::upload_pack::hidden::Hidden;
 
 /// The last message of a failed request, after the reason.
@@ -44,6 +45,7 @@ pub struct Streams<'a> {
 
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub enum Ended {
     /// The archive, or the list of formats, was sent.
@@ -88,14 +90,7 @@ pub fn serve(
     let bands = Bands::new(output);
     bands.confirm().map_err(broken)?;
     let served = match repository {
-        Ok(repository) => {
-            let request = Request {
-                repository,
-                options,
-                bands: &bands,
-            };
-            request.answer(input, watch)
-        }
+        Ok(repository) => answer(repository, options, &bands, input, watch),
         Err(error) => Err(Failure::Error(error)),
     };
     let failure = match served {
@@ -130,6 +125,23 @@ pub fn serve(
     })
 }
 
+fn answer(
+    repository: &Repository,
+    options: &Options,
+    bands: &Bands<'_>,
+    input: &mut dyn Read,
+    watch: &Watch<'_>,
+) -> Result<(), Failure> {
+    let notices = Arc::new(NoticeQueue::default());
+    let request = Request {
+        repository: &repository.reporting_to(Arc::clone(&notices))?,
+        notices,
+        options,
+        bands,
+    };
+    request.answer(input, watch)
+}
+
 fn broken(error: std::io::Error) -> Error {
     let message = "the connection to the client is lost";
     Error::new(ErrorKind::Transport, message).because(error)
@@ -142,6 +154,8 @@ fn fatal(message: impl Into<String>) -> Failure {
 /// A request that is being served.
 struct Request<'a, 'b> {
     repository: &'a Repository,
+    /// Receives the notices for the client.
+    notices: Arc<NoticeQueue>,
     options: &'a Options,
     bands: &'a Bands<'b>,
 }
@@ -225,7 +239,7 @@ impl Request<'_, '_> {
 
     /// Sends the notices of the repository to the client.
     fn report(&self) {
-        for notice in self.repository.take_notices() {
+        for notice in self.notices.take() {
             self.bands.say(line(&notice).as_bytes());
         }
     }

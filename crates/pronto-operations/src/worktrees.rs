@@ -18,7 +18,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-pub use add::{AddOptions, AddOutcome, Added, Addition, Branching, Preparation};
+pub use add::{AddOptions, Added, Addition, Branching, Preparation};
 pub use add::{add, plan};
 pub use carry::Carry;
 pub use locks::LockState;

@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Repository, Result, hooks};
 
 /// The result of writing a tree.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub enum WrittenTree {
     /// The id of the written tree.
@@ -148,7 +149,7 @@ pub(crate) fn make_trees(
     match new_trees(repository, index, cached.as_ref(), missing_ok, packed_from)? {
         Ok((id, made)) => Ok(Made::New(made, id)),
         Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
-            let error = error.without_context(ErrorKind::Object);
+            let error = error.without_context(ErrorKind::MissingObject);
             Ok(Made::Not(WrittenTree::Missing(error)))
         }
         Err(error) => Err(from_worktree(error)),

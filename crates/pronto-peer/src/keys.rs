@@ -193,7 +193,7 @@ impl KeyPaths {
     /// Fails with [`ErrorKind::InvalidInput`] if a value is not a path, or the home directory is
     /// unknown.
     pub fn configured(config: &Config, environment: &Environment) -> Result<KeyPaths> {
-        let own = || {
+        let own = || -> Result<PathBuf> {
             let given = environment.path("XDG_CONFIG_HOME");
             let given = given.filter(|path| !path.as_os_str().is_empty());
             let home = || environment.home().map(|home| home.join(".config"));
@@ -203,9 +203,11 @@ impl KeyPaths {
             })?;
             Ok(directory.join("pronto").join("netsync"))
         };
-        let place = |key: &str, name: &str| match config.path(key, environment.home())? {
-            Some(path) => Ok(path),
-            None => own().map(|directory: PathBuf| directory.join(name)),
+        let place = |key: &str, name: &str| -> Result<PathBuf> {
+            match config.path(key, environment.home())? {
+                Some(path) => Ok(path),
+                None => own().map(|directory| directory.join(name)),
+            }
         };
         Ok(KeyPaths {
             key: place("netsync.keyfile", "key")?,

@@ -269,7 +269,7 @@ impl PeerRepository {
         let mut id = offer.id;
         while id != commit && self.known_tags.insert(id, commit).is_none() {
             store.find(&id, &mut content).map_err(from_odb)?;
-            let malformed = || pronto::Error::new(pronto::ErrorKind::Object, "malformed tag");
+            let malformed = || pronto::Error::new(pronto::ErrorKind::Corrupt, "malformed tag");
             let target = TagRef::new(&content).target();
             id = target.ok_or_else(|| malformed().on_object(id))?;
         }

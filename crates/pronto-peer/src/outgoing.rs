@@ -170,7 +170,7 @@ impl Outgoing {
                 .check()
                 .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
             let id = step.member.id;
-            let missing = || Error::new(ErrorKind::Object, format!("bad object {id}"));
+            let missing = || Error::new(ErrorKind::MissingObject, format!("bad object {id}"));
             let header = self.store.header(&id).map_err(from_odb)?;
             let size = header.ok_or_else(missing)?.size;
             let stored = self.store.details(&id).map_err(from_odb)?;

@@ -109,7 +109,7 @@ impl Sequence {
                 break;
             }
             self.store.find(&id, &mut self.buffer).map_err(from_odb)?;
-            let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+            let malformed = || Error::new(ErrorKind::Corrupt, "malformed tag").on_object(id);
             let target = TagRef::new(&self.buffer).target().ok_or_else(malformed)?;
             chain.push(id);
             id = target;

@@ -18,6 +18,7 @@ use pronto_pack::commit_graph::{
     ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position,
 };
 
+pub use crate::errors::from_pack as from_graph;
 use crate::objects::from_odb;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -360,13 +361,4 @@ impl<'a> Commits<'a> {
     pub fn generation(&self, number: Number) -> u64 {
         self.nodes[number as usize].generation
     }
-}
-
-/// Converts an error of the commit-graph file into an error of this crate.
-#[cold]
-pub fn from_graph(error: pronto_pack::Error) -> Error {
-    error.map_kind(|kind| match kind {
-        pronto_pack::ErrorKind::Io => ErrorKind::Io,
-        _ => ErrorKind::Object,
-    })
 }

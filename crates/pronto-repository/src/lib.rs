@@ -11,7 +11,8 @@ pub use pronto_config::{
     path, quote, shared,
 };
 pub use repository::{
-    Notice, Original, PackNotice, PushNotice, Repository, SentKind, Severity, Side,
+    Notice, NoticeQueue, NoticeReceiver, Notices, Original, PackNotice, PartialFailure, PushNotice,
+    Repository, SentKind, Severity, Side,
 };
 pub use repository::{
     errors, expiry, gitmodules, hooks, identity, in_progress, init, links, objects, packs, refs,

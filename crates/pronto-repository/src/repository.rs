@@ -13,11 +13,12 @@ pub mod objects;
 pub mod packs;
 
 mod grafts;
+mod partial_failure;
 pub mod refs;
 pub mod shallow;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
@@ -27,7 +28,10 @@ use pronto_config::{discover, git_dir};
 use pronto_refs::store::{References, tables};
 
 pub use grafts::Original;
-pub use notice::{Notice, PackNotice, PushNotice, SentKind, Severity, Side};
+pub use notice::{
+    Notice, NoticeQueue, NoticeReceiver, Notices, PackNotice, PushNotice, SentKind, Severity, Side,
+};
+pub use partial_failure::PartialFailure;
 pub use pronto_config::format::{Format, RefStorage, hash_name, hash_named};
 
 use crate::config::{Config, Loader, Place};
@@ -43,7 +47,7 @@ pub struct Repository {
     layout: Layout,
     config: Config,
     refs: References,
-    notices: Mutex<Vec<Notice>>,
+    notices: NoticeReceiver,
     pub(crate) objects: OnceLock<pronto_odb::Store>,
     pub(crate) fsync: OnceLock<Fsync>,
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
@@ -157,16 +161,13 @@ impl Repository {
         let environment = &environment;
         let local = layout.local_config.take();
         let config = load_config(&layout, local, environment)?;
-        let records = config.bool_or("core.lockfilepid", false);
-        pronto_io::lock_file::record_processes(records.unwrap_or(false));
         let refs = References::new(&layout, &config, environment)?;
-        let contradiction = layout.contradicts.then_some(Notice::BareWithWorktree);
         Ok(Repository {
             environment: environment.clone(),
             layout,
             config,
             refs,
-            notices: Mutex::new(contradiction.into_iter().collect()),
+            notices: NoticeReceiver::default(),
             objects: OnceLock::new(),
             fsync: OnceLock::new(),
             shallow: OnceLock::new(),
@@ -175,8 +176,44 @@ impl Repository {
         })
     }
 
-    /// Opens this repository again with a history that ends at the commits `cut`. The file `shallow`
-    /// and grafts are ignored. The new value shares the open object store.
+    /// Sends the notices of this repository and of the operations on it to `notices`, beginning with those of its
+    /// opening. Without this call they are discarded.
+    #[must_use]
+    pub fn with_notices(self, notices: impl Into<NoticeReceiver>) -> Self {
+        let notices = notices.into();
+        if self.layout.contradicts {
+            notices.notice(Notice::BareWithWorktree);
+        }
+        Repository { notices, ..self }
+    }
+
+    /// Opens it again with another [receiver of notices](Self::with_notices). Shares the object store, if that is open.
+    ///
+    /// # Errors
+    /// Its refs cannot be opened.
+    pub fn reporting_to(&self, notices: impl Into<NoticeReceiver>) -> Result<Self> {
+        let opened = Repository {
+            environment: self.environment.clone(),
+            layout: self.layout.clone(),
+            config: self.config.clone(),
+            refs: References::new(&self.layout, &self.config, &self.environment)?,
+            notices: NoticeReceiver::default(),
+            objects: self.objects.clone(),
+            fsync: OnceLock::new(),
+            shallow: self.shallow.clone(),
+            grafts: OnceLock::new(),
+            commit_graph: OnceLock::new(),
+        };
+        Ok(opened.with_notices(notices))
+    }
+
+    /// Returns the receiver of the notices of this repository.
+    pub fn notices(&self) -> &NoticeReceiver {
+        &self.notices
+    }
+
+    /// Opens it again with a history that ends at the commits `cut`, and nowhere else: neither the
+    /// file `shallow` nor grafts count. Shares the open object store. Its notices are discarded.
     ///
     /// # Errors
     /// Fails if the refs or the object store cannot be opened.
@@ -188,7 +225,7 @@ impl Repository {
             layout: self.layout.clone(),
             config: self.config.clone(),
             refs: References::new(&self.layout, &self.config, &self.environment)?,
-            notices: Mutex::default(),
+            notices: NoticeReceiver::default(),
             objects: OnceLock::from(self.objects()?.clone()),
             fsync: OnceLock::new(),
             shallow: OnceLock::from(cut),
@@ -353,26 +390,9 @@ impl Repository {
         std::fs::metadata(self.shallow_path()).is_ok_and(|file| file.len() > 0)
     }
 
-    /// Stores a notice for the caller.
+    /// Passes a notice to the receiver of this repository.
     pub fn notify(&self, notice: Notice) {
-        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        notices.push(notice);
-    }
-
-    /// Removes and returns the stored notices.
-    pub fn take_notices(&self) -> Vec<Notice> {
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Removes and returns the stored notices with this severity.
-    pub fn take_notices_of(&self, severity: Severity) -> Vec<Notice> {
-        self.take_notices_where(|notice| notice.severity() == severity)
-    }
-
-    /// Removes and returns the stored notices that `is_wanted` selects.
-    pub fn take_notices_where(&self, is_wanted: impl Fn(&Notice) -> bool) -> Vec<Notice> {
-        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        notices.extract_if(.., |notice| is_wanted(notice)).collect()
+        self.notices.notice(notice);
     }
 }
 

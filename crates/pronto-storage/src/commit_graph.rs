@@ -22,7 +22,7 @@ use crate::object_directory;
 use install::Chain;
 
 pub use fault::Fault;
-pub use verify::{Verdict, verify};
+pub use verify::{Verdict, VerifyOptions, verify};
 
 /// The commits that are written to a commit-graph file. Their ancestors are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,6 +23,7 @@ pub use message::{Level, Message};
 
 /// A defect of an object. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub struct Report {
     /// Whether the object is rejected because of the defect.

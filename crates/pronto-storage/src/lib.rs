@@ -27,6 +27,7 @@ pub mod fsck;
 mod last_used;
 pub mod local;
 pub mod multi_pack_index;
+mod name_files;
 mod object_directory;
 pub mod pack_objects;
 pub mod prune;

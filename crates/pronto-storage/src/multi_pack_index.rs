@@ -30,12 +30,12 @@ use pronto_repository::{Notice, PackNotice};
 use crate::object_directory;
 
 pub use bitmap::BitmapOptions;
-pub use expire::expire;
 pub(crate) use expire::forget;
+pub use expire::{ExpireOptions, expire};
 pub use fault::Fault;
 use present::Present;
-pub use repack::repack;
-pub use verify::verify;
+pub use repack::{RepackOptions, repack};
+pub use verify::{VerifyOptions, verify};
 
 /// The file that lists the layers of a chain.
 const CHAIN: &str = "multi-pack-index-chain";
@@ -167,7 +167,7 @@ impl Work<'_> {
         }
         let entries = merge::merge(self, present.as_ref(), &sources, preferred)?;
         let numbers = number(&mut sources, dropped)?;
-        let lock = Lock::acquire(self.path(), PATIENCE)?;
+        let lock = Lock::acquire(self.path(), PATIENCE)?.recorded(self.repository.config());
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }

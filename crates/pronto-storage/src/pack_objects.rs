@@ -420,7 +420,7 @@ impl<'a> Walk<'a> {
                         let found = self.store.find(&id, &mut self.buffer);
                         found.map_err(from_odb)?;
                         let malformed =
-                            || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+                            || Error::new(ErrorKind::Corrupt, "malformed tag").on_object(id);
                         match TagRef::new(&self.buffer).target() {
                             Some(target) => id = target,
                             None if is_known => break,

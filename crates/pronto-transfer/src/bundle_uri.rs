@@ -44,6 +44,7 @@ const MOST_HEADER_BYTES: u64 = 128 << 20;
 
 /// The result of fetching bundles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub struct Outcome {
     /// Whether the bundle URI could be used.

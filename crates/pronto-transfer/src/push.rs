@@ -269,6 +269,7 @@ pub enum Next {
 
 /// The result of a push to one URL.
 #[derive(Debug, Default)]
+#[must_use]
 pub struct Outcome {
     /// The refs of the remote, including those that the push creates.
     pub refs: Vec<PushedRef>,

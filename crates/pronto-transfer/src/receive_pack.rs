@@ -171,6 +171,7 @@ pub struct Streams<'a> {
 
 /// The result of serving one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub struct Served {
     /// Whether a request was served and automatic maintenance should run (`receive.autogc`).
     pub maintains: bool,

@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The result of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub enum Ended {
     /// The archive is complete.

@@ -126,6 +126,7 @@ pub struct Streams<'a> {
 
 /// The result of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub enum Ended {
     /// All requests were served.
     Served,

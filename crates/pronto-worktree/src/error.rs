@@ -10,7 +10,9 @@ pub enum ErrorKind {
     MissingObject,
     /// An object exists and is malformed.
     CorruptObject,
-    /// A path must never be written, such as `.git` in any spelling.
+    /// The operating system refused to read an object.
+    UnreadableObject,
+    /// A path that must never be written, such as `.git` in any spelling.
     HostilePath,
     /// A filter of `.gitattributes` failed.
     Filter,

@@ -96,11 +96,21 @@ impl Objects for Store {
     }
 }
 
+/// Converts an error of reading an object. If a part of it is missing, such as the base of a delta, it is corrupt.
+#[cold]
+pub fn from_store(error: pronto_odb::Error) -> Error {
+    error.map_kind(|kind| match kind {
+        pronto_odb::ErrorKind::Interrupted => ErrorKind::Interrupted,
+        pronto_odb::ErrorKind::Io => ErrorKind::UnreadableObject,
+        _ => ErrorKind::CorruptObject,
+    })
+}
+
 fn found<T>(answer: Result<Option<T>, pronto_odb::Error>, id: &oid) -> Result<T, Error> {
     match answer {
         Ok(Some(found)) => Ok(found),
         Ok(None) => Err(Error::new(ErrorKind::MissingObject, "object not found").on_object(id)),
-        Err(error) => Err(error.map_kind(|_| ErrorKind::CorruptObject).on_object(id)),
+        Err(error) => Err(from_store(error).on_object(id)),
     }
 }
 

@@ -71,12 +71,15 @@
 //!
 //! A query that every caller needs is a method of [`Repository`]. An operation is a function in the
 //! module of its name, `operation::operation(&repository, &options, &watch)`. Options implement
-//! `Default`, which corresponds to Git's command without options, or have a function `new` that
-//! takes the required values. Callers change fields of the options; later versions may add fields.
-//! Outcomes are data: the `Display` of a warning, a refusal or a [`Notice`] gives Git's words,
-//! without a prefix such as `warning: `. An [`Error`] has an [`ErrorKind`], by which callers
-//! distinguish errors, and a message in Git's words. The library never prints, exits, or reads the
-//! environment of the process.
+//! `Default`, which is the behaviour of the command of Git without options, or have a function `new`
+//! that takes the required values. Callers change their fields; later versions may add some.
+//! Outcomes are data: the `Display` of a warning, a refusal or a [`Notice`] gives Git's words, without
+//! a prefix such as `warning: `. The notices of a repository, and of every operation on it, go to the
+//! receiver that the caller gives it after opening ([`Repository::with_notices`]); without one they are
+//! discarded. [`NoticeQueue`] collects them. An operation that fails after it has changed something returns a
+//! [`PartialFailure`], which has the report of what was done. An [`Error`] has an
+//! [`ErrorKind`], which tells apart what callers handle differently, and a message in Git's words.
+//! Nothing here prints, exits, or reads the environment of the process.
 //!
 //! # Modules
 //!
@@ -108,8 +111,9 @@ pub use pronto_operations::{
 };
 use pronto_repository::durability;
 pub use pronto_repository::{
-    Environment, Error, ErrorKind, Layout, Notice, PackNotice, Repository, Result, Severity,
-    config, environment, glob, lock, path, quote,
+    Environment, Error, ErrorKind, Layout, Notice, NoticeQueue, NoticeReceiver, Notices,
+    PackNotice, PartialFailure, Repository, Result, Severity, config, environment, glob, lock,
+    path, quote,
 };
 pub use pronto_repository::{
     expiry, gitmodules, history, hooks, identity, in_progress, init, links, objects, packs,

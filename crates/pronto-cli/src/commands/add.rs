@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use pronto::add::{Event, Options, Report, Selection};
 use pronto::gitmodules::{self, Gitmodules};
 use pronto::status::Pathspec;
-use pronto::{Repository, Watch};
+use pronto::{PartialFailure, Repository, Watch};
 
 use crate::commands::pathspecs::{self, Source};
 use crate::commands::shared::staging_failures::{report_conversion, report_failure};
@@ -118,9 +118,30 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     // `add PATH` also stages removals.
     options.ignore_removal = !args.update && !all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
-    let report =
-        pronto::add::add(&repository, &options, &Watch::from(&interrupt)).map_err(CliError::of)?;
-    tell(report, &repository, args, context)
+    match pronto::add::add(&repository, &options, &Watch::from(&interrupt)) {
+        Ok(report) => tell(&report, &repository, args, context),
+        Err(failure) => Err(failed(failure, &repository, args, context)?),
+    }
+}
+
+/// Returns the error of a failed addition, after a report of the events before.
+fn failed(
+    failure: PartialFailure<Report>,
+    repository: &Repository,
+    args: &Args,
+    context: &mut Context,
+) -> Result<CliError, CliError> {
+    let Some(report) = failure.report else {
+        return Ok(CliError::of(failure.error));
+    };
+    tell(&report, repository, args, context)?;
+    if report.is_explained {
+        return Ok(CliError::silent(ExitCode::FATAL));
+    }
+    if let Some(hint) = failure.error.hint() {
+        context.explain(hint);
+    }
+    Ok(CliError::fatal(failure.error.to_string()))
 }
 
 /// Returns whether a submodule is configured to be ignored (`submodule.NAME.ignore`), which `add`
@@ -234,20 +255,20 @@ fn nothing_specified(repository: &Repository, context: &mut Context) {
 }
 
 fn tell(
-    report: Report,
+    report: &Report,
     repository: &Repository,
     args: &Args,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let mut advised = false;
-    for event in report.events {
+    for event in &report.events {
         match event {
-            Event::Added(path) => tell_path(context, "add", &path)?,
-            Event::Removed(path) => tell_path(context, "remove", &path)?,
-            Event::Conversion(warning) => report_conversion(context, &warning),
-            Event::Failure(failure) => report_failure(context, &failure),
+            Event::Added(path) => tell_path(context, "add", path)?,
+            Event::Removed(path) => tell_path(context, "remove", path)?,
+            Event::Conversion(warning) => report_conversion(context, warning),
+            Event::Failure(failure) => report_failure(context, failure),
             Event::Unexamined(path, error) => {
-                let reason = pronto_io::error::reason(&error);
+                let reason = pronto_io::error::reason(error);
                 match path.ends_with(b"/") || path.is_empty() {
                     true => context.warn(&format!("could not open directory '{path}': {reason}")),
                     false => context.remark(&format!("{path}: {reason}")),
@@ -257,12 +278,12 @@ fn tell(
                 "pathspec '{spec}' did not match any file(s) known to git"
             )),
             Event::ModeKept(path, executable) => {
-                let sign = if executable { '+' } else { '-' };
+                let sign = if *executable { '+' } else { '-' };
                 context.report_error(&format!("cannot chmod {sign}x '{path}'"));
             }
             Event::Ignored(paths) => {
                 context.remark("The following paths are ignored by one of your .gitignore files:");
-                list(context, &paths);
+                list(context, paths);
                 let advice = "Use -f if you really want to add them.";
                 context.advise(repository.config(), "addIgnoredFile", advice);
             }
@@ -272,7 +293,7 @@ fn tell(
                      outside of your sparse-checkout definition, so will not be\n\
                      updated in the index:",
                 );
-                list(context, &paths);
+                list(context, paths);
                 let advice = "If you intend to update such entries, try one of the following:\n\
                               * Use the --sparse option.\n\
                               * Disable or modify the sparsity rules.";
@@ -283,16 +304,9 @@ fn tell(
                 context.warn(&format!("adding embedded git repository: {path}"));
                 if !advised {
                     advised = true;
-                    context.advise(repository.config(), "addEmbeddedRepo", &embedded(&path));
+                    context.advise(repository.config(), "addEmbeddedRepo", &embedded(path));
                 }
             }
-            Event::Fatal(error) => {
-                if let Some(hint) = error.hint() {
-                    context.explain(hint);
-                }
-                return Err(CliError::fatal(error.to_string()));
-            }
-            Event::Stopped => return Err(CliError::silent(ExitCode::FATAL)),
             _ => {}
         }
     }

@@ -137,8 +137,8 @@ impl List<'_> {
     /// Prints a warning for each invalid line of an attributes file.
     fn tell_flaws(&mut self) {
         for IgnoredLine { file, flaw, .. } in self.check.take_flaws() {
-            self.repository
-                .notify(Notice::AttributesFlaw { file, flaw });
+            let notice = Notice::AttributesFlaw { file, flaw };
+            self.repository.notify(notice);
         }
         self.context.report();
     }

@@ -93,15 +93,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.temporary = args.temp.unwrap_or(stages == Stages::All);
     let progress = context.progress(Some(false), true);
     let interrupt = context.interrupt.clone();
-    let mut report = pronto::checkout_index::checkout_index(
+    let done = pronto::checkout_index::checkout_index(
         &repository,
         &options,
         &Watch::from(&interrupt).with_progress(&*progress),
-    )
-    .map_err(CliError::of)?;
-    let stopped = report.stopped.take();
-    let code = tell(&repository, context, args, &options, &report)?;
-    stopped.map_or(Ok(code), |error| Err(CliError::of(error)))
+    );
+    match done {
+        Ok(report) => tell(&repository, context, args, &options, &report),
+        Err(failure) => {
+            if let Some(report) = &failure.report {
+                tell(&repository, context, args, &options, report)?;
+            }
+            Err(CliError::of(failure.error))
+        }
+    }
 }
 
 /// Returns the named paths, relative to the top of the worktree.

@@ -11,7 +11,7 @@ use pronto::path;
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Family, filter_spec};
 use pronto::revision::approximate_date;
-use pronto::{Environment, ErrorKind, Severity, Watch};
+use pronto::{Environment, ErrorKind, Watch};
 
 use super::init;
 use crate::commands::shared::{bad_pack, submodules};
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let watch = Watch::from(&context.interrupt).with_shared_progress(progress);
     let cloned = clone::clone(source.into(), &directory, &options, &environment, &watch);
     let ending = "fetch-pack: invalid index-pack output";
-    let outcome = cloned.map_err(|error| match error.kind() {
+    let mut outcome = cloned.map_err(|error| match error.kind() {
         ErrorKind::Bundle => {
             bad_pack::report_bundle(&error, context);
             CliError::fatal("remote transport reported error")
@@ -175,6 +175,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
         _ => bad_pack::refused(error, ending, context),
     })?;
+    outcome.repository = context.receive_notices(outcome.repository);
     context.trace_new_repository(outcome.repository.config());
     report(args, &outcome, context);
     if outcome.checkout_failed {
@@ -370,9 +371,7 @@ fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
     for warning in outcome.warnings.iter().filter(|warning| !is_last(warning)) {
         context.warn(&warning.to_string());
     }
-    for warning in outcome.repository.take_notices_of(Severity::Warning) {
-        context.warn(&warning.to_string());
-    }
+    context.report_warnings();
     if outcome.was_local && !args.quiet {
         context.remark("done.");
     }
@@ -422,7 +421,7 @@ fn report_checkout(outcome: &Outcome, context: &mut Context) {
         context.warn(&collision_warning(&done.collided));
     }
     match &outcome.checkout_error {
-        Some(error) if *error.kind() == ErrorKind::Object => {
+        Some(error) if *error.kind() != ErrorKind::Hostile => {
             context.remark(&format!("fatal: {error}"));
             return;
         }

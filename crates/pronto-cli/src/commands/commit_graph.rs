@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
-use pronto::commit_graph::{self, Fault, Source, Split, WriteOptions};
+use pronto::commit_graph::{self, Fault, Source, Split, VerifyOptions, WriteOptions};
 use pronto::{ErrorKind, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
@@ -196,10 +196,12 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let progress = context.progress(args.progress, false);
     let interrupt = context.interrupt.clone();
     let mut wrong = Vec::new();
+    let mut options = VerifyOptions::default();
+    options.object_dir.clone_from(&args.object_dir);
+    options.shallow = args.shallow;
     let verdict = commit_graph::verify(
         &repository,
-        args.object_dir.as_ref(),
-        args.shallow,
+        &options,
         &Watch::from(&interrupt).with_progress(&*progress),
         &mut |fault| {
             wrong.push(match fault {

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 use bstr::BStr;
-use pronto::Severity;
 use pronto::commit_graph::{self, Source, WriteOptions};
 use pronto::config::value::parse_u64;
 use pronto::maintenance::{GcOptions, Repacking, Settings};
-use pronto::{ErrorKind, Repository, Watch};
+use pronto::{ErrorKind, NoticeQueue, Repository, Severity, Watch};
 
 use crate::maintenance::{Background, Ending, Subprocesses, in_background, own_program};
 use crate::{CliError, Context, ExitCode};
@@ -248,7 +248,9 @@ impl Work<'_> {
     fn write_graph(&self, is_background: bool, context: &mut Context) -> Result<(), CliError> {
         // The store has loaded its list of packs before the new packs were written.
         let start = context.environment()?;
-        let repository = Repository::discover(start.current_dir(), &start).map_err(CliError::of)?;
+        let found = Repository::discover(start.current_dir(), &start).map_err(CliError::of)?;
+        let notices = Arc::new(NoticeQueue::default());
+        let repository = found.with_notices(Arc::clone(&notices));
         let shown = !self.options.quiet && !is_background;
         let progress = context.progress(Some(shown), false);
         let interrupt = context.interrupt.clone();
@@ -259,7 +261,7 @@ impl Work<'_> {
             &write,
             &Watch::from(&interrupt).with_progress(&*progress),
         );
-        for warning in repository.take_notices_of(Severity::Warning) {
+        for warning in notices.take_of(Severity::Warning) {
             context.warn(&warning.to_string());
         }
         match written {

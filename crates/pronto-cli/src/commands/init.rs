@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, ByteSlice};
-use pronto::Severity;
 use pronto::init::{Options, Outcome, Template, shared};
 use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
@@ -92,10 +91,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::fatal(message));
     }
     check_existing(&git_dir, &environment, context)?;
+    options.notices = context.notices().into();
     let outcome = Repository::init(&git_dir, &options, &environment).map_err(CliError::of)?;
-    for warning in outcome.repository.take_notices_of(Severity::Warning) {
-        context.warn(&warning.to_string());
-    }
+    context.report_warnings();
     if outcome.existed
         && let Some(branch) = &args.initial_branch
     {

@@ -7,9 +7,10 @@ use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
-use pronto::revision::{TreeEntries, TreeEntry, Want};
+use pronto::revision::Want;
 use pronto::{Repository, path, quote};
 use pronto_hash::{ObjectId, oid};
+use pronto_object::{TreeEntries, TreeEntry};
 use pronto_worktree::pathspec;
 
 use crate::{CliError, Context, ExitCode};
@@ -250,7 +251,7 @@ impl Walk<'_> {
         let id_length = self.repository.object_hash().len_in_bytes();
         let mut entries = TreeEntries::new(&level.content[level.at..], id_length);
         while let Some(entry) = entries.next() {
-            let entry = entry?;
+            let entry = Row::of(&entry)?;
             if !self.is_wanted(base.as_bstr(), &entry) {
                 continue;
             }
@@ -272,11 +273,14 @@ impl Walk<'_> {
             }
             base.truncate(length);
         }
-        Ok(None)
+        match entries.rest() {
+            [] => Ok(None),
+            _ => Err(malformed_tree()),
+        }
     }
 
-    /// Returns whether a wanted path is the entry, an ancestor of the entry, or below the entry.
-    fn is_wanted(&self, base: &BStr, entry: &TreeEntry<'_>) -> bool {
+    /// Returns whether a wanted path is the entry, above it, or below it.
+    fn is_wanted(&self, base: &BStr, entry: &Row<'_>) -> bool {
         let is_tree = kind_of(entry.mode) == ObjectKind::Tree;
         self.wanted.is_empty()
             || self.wanted.iter().any(|path| {
@@ -304,12 +308,7 @@ impl Walk<'_> {
             })
     }
 
-    fn show(
-        &mut self,
-        entry: &TreeEntry<'_>,
-        kind: ObjectKind,
-        full: &BStr,
-    ) -> Result<(), CliError> {
+    fn show(&mut self, entry: &Row<'_>, kind: ObjectKind, full: &BStr) -> Result<(), CliError> {
         let mut line = Vec::new();
         for piece in &self.format.pieces {
             match piece {
@@ -343,7 +342,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn size(&self, entry: &TreeEntry<'_>, kind: ObjectKind) -> Result<String, CliError> {
+    fn size(&self, entry: &Row<'_>, kind: ObjectKind) -> Result<String, CliError> {
         if kind != ObjectKind::Blob {
             return Ok("-".into());
         }
@@ -356,6 +355,30 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// One entry of a tree.
+struct Row<'a> {
+    mode: u32,
+    name: &'a BStr,
+    id: ObjectId,
+}
+
+impl<'a> Row<'a> {
+    fn of(entry: &TreeEntry<'a>) -> Result<Self, CliError> {
+        match (entry.mode_bits(), entry.object_id()) {
+            (Some(mode), Some(id)) => Ok(Row {
+                mode,
+                name: entry.name.as_bstr(),
+                id,
+            }),
+            _ => Err(malformed_tree()),
+        }
+    }
+}
+
+fn malformed_tree() -> CliError {
+    CliError::fatal("malformed tree")
 }
 
 fn relative(full: &BStr, prefix: &BStr) -> BString {

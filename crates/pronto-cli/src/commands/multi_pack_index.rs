@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use bstr::{BStr, BString};
 use pronto::config::value::parse_u64;
-use pronto::multi_pack_index::{self, BitmapOptions, WriteOptions};
+use pronto::multi_pack_index::{
+    self, BitmapOptions, ExpireOptions, RepackOptions, VerifyOptions, WriteOptions,
+};
 use pronto::{ErrorKind, Repository, Watch};
 
 use super::commit_graph::lines;
@@ -76,22 +78,20 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             &Watch::from(&interrupt).with_progress(&*progress),
         ),
         [Some("expire")] if !writes => {
-            let directory = args.object_dir.as_ref();
+            let mut options = ExpireOptions::default();
+            options.object_dir.clone_from(&args.object_dir);
             multi_pack_index::expire(
                 &repository,
-                directory,
+                &options,
                 &Watch::from(&interrupt).with_progress(&*progress),
             )
         }
         [Some("repack")] if !writes => {
-            let batch_bytes = batch_bytes(args, &repository)?;
+            let mut options = RepackOptions::default();
+            options.object_dir.clone_from(&args.object_dir);
+            options.batch_bytes = batch_bytes(args, &repository)?;
             let watch = Watch::from(&interrupt).with_progress(&*progress);
-            let made = multi_pack_index::repack(
-                &repository,
-                args.object_dir.as_ref(),
-                batch_bytes,
-                &watch,
-            );
+            let made = multi_pack_index::repack(&repository, &options, &watch);
             made.map(|counts| made_pack = counts)
         }
         _ => return Err(unsupported()),
@@ -153,9 +153,11 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let progress = context.progress(args.progress, false);
     let interrupt = context.interrupt.clone();
     let mut wrong = Vec::new();
+    let mut options = VerifyOptions::default();
+    options.object_dir.clone_from(&args.object_dir);
     let sound = multi_pack_index::verify(
         &repository,
-        args.object_dir.as_ref(),
+        &options,
         &Watch::from(&interrupt).with_progress(&*progress),
         &mut |fault| wrong.push(fault.to_string()),
     );

@@ -11,7 +11,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
-use pronto::Severity;
 use pronto::config::value::parse_u64;
 use pronto::pack_objects::{self, LeaveOut, Select, Selection};
 use pronto::remote::has_whole_history;
@@ -141,9 +140,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return with_git(context, &input);
     };
     let is_part = pack_objects::leave_out(&repository, &mut selection, &leave_out(args))?;
-    for warning in repository.take_notices_of(Severity::Warning) {
-        context.warn(&warning.to_string());
-    }
+    context.report_warnings();
     if selection.members.is_empty() && args.non_empty {
         return Ok(ExitCode::SUCCESS);
     }
@@ -187,7 +184,8 @@ fn repository_to_pack(args: &Args, context: &mut Context) -> Result<Repository, 
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
     let elsewhere = |_| CliError::unsupported("a repository that 'pack-objects' cannot open");
     let start = environment.current_dir().to_owned();
-    let mut repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    let found = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    let mut repository = context.receive_notices(found);
     context.check_opened(&mut repository)?;
     // Only git splits packs by size.
     let is_split = repository.config().u64("pack.packsizelimit")?.unwrap_or(0) > 0;

@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::ByteSlice;
-use pronto::Severity;
 use pronto::prune::{self, Options, Removed};
 use pronto::remote::has_whole_history;
 use pronto::worktrees::Expiry;
@@ -80,9 +79,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let (out, remarks) = (report.out, report.remarks);
     context.out.write_all(&out)?;
     context.remark_all(&remarks)?;
-    for warning in repository.take_notices_of(Severity::Warning) {
-        context.warn(&warning.to_string());
-    }
+    context.report_warnings();
     let _ = pruned?;
     Ok(ExitCode::SUCCESS)
 }
@@ -93,7 +90,8 @@ pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, C
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
     let elsewhere = |_| CliError::unsupported(format!("a repository that '{command}' cannot open"));
     let start = environment.current_dir().to_owned();
-    let mut repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    let found = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    let mut repository = context.receive_notices(found);
     context.check_opened(&mut repository)?;
     Ok(repository)
 }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use pronto::Severity;
 use pronto::Watch;
 use pronto::prune::{self, Options, Removed};
 
@@ -41,9 +40,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     );
     let out = report.out;
     context.out.write_all(&out)?;
-    for warning in repository.take_notices_of(Severity::Warning) {
-        context.warn(&warning.to_string());
-    }
+    context.report_warnings();
     let _ = pruned?;
     Ok(ExitCode::SUCCESS)
 }

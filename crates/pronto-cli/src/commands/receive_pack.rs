@@ -48,7 +48,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let environment = context.environment()?;
     // git reports in its own words that the repository cannot be opened.
     let elsewhere = |_| CliError::unsupported("a repository that 'receive-pack' cannot open");
-    let mut repository = find(Path::new(directory), &environment).map_err(elsewhere)?;
+    let found = find(Path::new(directory), &environment).map_err(elsewhere)?;
+    let mut repository = context.receive_notices(found);
     context.check_opened(&mut repository)?;
     if !can_serve(&repository)? {
         return Err(CliError::unsupported("'receive-pack' in this repository"));

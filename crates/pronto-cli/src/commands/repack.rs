@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString};
-use pronto::Severity;
 use pronto::config::value::parse_u64;
 use pronto::remote::has_whole_history;
 use pronto::repack::{self, Bitmaps, Cruft, Options, What};
@@ -93,7 +92,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
     let elsewhere = |_| CliError::unsupported("a repository that 'repack' cannot open");
     let start = environment.current_dir().to_owned();
-    let mut repository = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    let found = Repository::discover(&start, &environment).map_err(elsewhere)?;
+    let mut repository = context.receive_notices(found);
     context.check_opened(&mut repository)?;
     let options = options(args, &repository)?;
     let shown = context.shows_progress(None, args.quiet);
@@ -103,9 +103,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &options,
         &Watch::from(&context.interrupt).with_progress(&*progress),
     );
-    for warning in repository.take_notices_of(Severity::Warning) {
-        context.warn(&warning.to_string());
-    }
+    context.report_warnings();
     match made.map_err(refused)? {
         Some(counts) if shown => super::pack_objects::tell(&counts, context),
         None if !args.quiet => writeln!(context.out, "Nothing new to pack.")?,

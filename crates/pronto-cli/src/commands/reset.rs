@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BStr, BString, ByteSlice};
 use pronto::reset::{Mode, Options, Outcome, Report};
 use pronto::revision::Want;
-use pronto::{Repository, Watch};
+use pronto::{ErrorKind, Repository, Watch};
 
 use crate::commands::pathspecs::{self, Source};
 use crate::commands::shared::checkout_failures::code_of_failures;
@@ -107,21 +107,21 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             context.report_error("You do not have a valid HEAD.");
             Err(not_reset(&options))
         }
-        Ok(Outcome::Stopped(report, error)) => {
-            tell(context, &options, &report, args.quiet)?;
-            Err(match error.kind() {
-                pronto::ErrorKind::Hook | pronto::ErrorKind::Interrupted => CliError::of(error),
+        Ok(other) => Err(CliError::unknown_outcome(&other)),
+        Err(failure) => {
+            let (error, report) = (failure.error, failure.report);
+            if let Some(report) = &report {
+                tell(context, &options, report, args.quiet)?;
+            }
+            Err(match (error.kind(), report) {
+                (ErrorKind::Hostile, None) => {
+                    context.report_error(&error.to_string());
+                    not_reset(&options)
+                }
+                (_, None) | (ErrorKind::Hook | ErrorKind::Interrupted, _) => CliError::of(error),
                 _ => CliError::of(error).into_error(),
             })
         }
-        Ok(other) => Err(CliError::unknown_outcome(&other)),
-        Err(error) => Err(match error.kind() {
-            pronto::ErrorKind::Hostile => {
-                context.report_error(&error.to_string());
-                not_reset(&options)
-            }
-            _ => CliError::of(error),
-        }),
     }
 }
 

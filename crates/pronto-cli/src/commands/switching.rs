@@ -8,8 +8,8 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::switch::{NewBranch, Options, Outcome, Start, Tracking};
-use pronto::{Repository, Watch};
+use pronto::switch::{NewBranch, NewHead, Options, Outcome, Report, Start, Tracking};
+use pronto::{PartialFailure, Repository, Watch};
 
 use crate::commands::shared::checkout_failures::refusal_message;
 pub(crate) use crate::commands::shared::checkout_failures::tell_failures;
@@ -332,13 +332,11 @@ pub(crate) fn switch(
         repository,
         options,
         &Watch::from(&context.interrupt).with_progress(&*progress),
-    )
-    .map_err(|error| match error.kind() {
-        pronto::ErrorKind::Hostile if !options.discard => {
-            CliError::of(error).with_code(ExitCode::FAILURE)
-        }
-        _ => CliError::of(error),
-    })?;
+    );
+    let outcome = match outcome {
+        Err(failure) => return failed(repository, context, common, options, failure),
+        Ok(outcome) => outcome,
+    };
     context.report_conversions();
     match outcome {
         Outcome::Done(report) => report::tell(repository, context, common, options, &report),
@@ -366,23 +364,41 @@ pub(crate) fn switch(
             context.report_error("you need to resolve your current index first");
             Ok(ExitCode::FAILURE)
         }
-        Outcome::Stopped(report, error) => {
-            report::tell_moved_files(repository, context, common, &report)?;
-            Err(match error.kind() {
-                // The error concerns the upstream of the new branch.
-                pronto::ErrorKind::Config => CliError::of(error).into_error(),
-                _ => CliError::of(error),
-            })
-        }
-        Outcome::NotRenamed(error) if *error.kind() == pronto::ErrorKind::Hook => {
-            Err(CliError::of(error))
-        }
-        Outcome::NotRenamed(error) => Err(CliError::of(error).into_error().with_code(NOT_RENAMED)),
         other => Err(CliError::unknown_outcome(&other)),
     }
 }
 
-/// Quotes `path` as Git prints it.
+/// Reports a failed switch, and the part of it that was done.
+fn failed(
+    repository: &Repository,
+    context: &mut Context,
+    common: &Common,
+    options: &Options,
+    failure: PartialFailure<Report>,
+) -> Result<ExitCode, CliError> {
+    let PartialFailure { error, report, .. } = failure;
+    let Some(report) = report else {
+        let is_hostile = *error.kind() == pronto::ErrorKind::Hostile;
+        let error = CliError::of(error);
+        return Err(match is_hostile && !options.discard {
+            true => error.with_code(ExitCode::FAILURE),
+            false => error,
+        });
+    };
+    context.report_conversions();
+    if report.new_head != NewHead::NotRenamed {
+        report::tell_moved_files(repository, context, common, &report)?;
+    }
+    Err(match (error.kind(), &report.new_head) {
+        (pronto::ErrorKind::Hook, NewHead::NotRenamed) => CliError::of(error),
+        (_, NewHead::NotRenamed) => CliError::of(error).into_error().with_code(NOT_RENAMED),
+        // The upstream of the new branch.
+        (pronto::ErrorKind::Config, _) => CliError::of(error).into_error(),
+        _ => CliError::of(error),
+    })
+}
+
+/// Formats `path` as Git prints it.
 pub(crate) fn quoted(repository: &Repository, path: &BStr) -> Result<BString, CliError> {
     let all = repository.config().bool_or("core.quotepath", true)?;
     Ok(pronto::quote::c_quote(path, all))

@@ -1,19 +1,20 @@
 //! `update-index`: change entries of the index.
 
-use pronto::status::ChangeKind;
+mod report;
+
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::refresh::Options as Refresh;
-use pronto::update_index::{Action, Allowed, Event, Mark, Options, Version};
+use pronto::update_index::{Action, Allowed, Mark, Options, Version};
 use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::unquote;
-use crate::commands::shared::staging_failures::{explained, report_conversion, report_failure};
-use crate::terminal::text::{sanitized_bytes, write_to_stderr};
+use crate::terminal::text::write_to_stderr;
 use crate::{CliError, Context, ExitCode};
+use report::{failed, tell};
 
 /// Arguments of `update-index`: each option applies to the paths after it.
 #[derive(clap::Args, Debug)]
@@ -57,11 +58,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let watch = Watch::from(&context.interrupt);
     let said = pronto::update_index::update_index(&repository, &options, &watch);
-    let said = said.map_err(|error| match error.kind() {
-        pronto::ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
-        _ => CliError::of(error),
-    })?;
-    let code = tell(said, &how, context)?;
+    let code = match said {
+        Ok(events) => tell(events, &how, context)?,
+        Err(failure) => return Err(failed(failure, &how, context)?),
+    };
     if how.verbose {
         if let Some(version) = how.version {
             let line = format!("index-version: was {version_before}, set to {version}");
@@ -457,44 +457,4 @@ fn test_untracked_cache(
 
 fn octal(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits.to_str().ok()?, 8).ok()
-}
-
-fn tell(events: Vec<Event>, how: &How, context: &mut Context) -> Result<ExitCode, CliError> {
-    let mut failed = false;
-    for event in events {
-        match event {
-            Event::Added(path) if how.verbose => name(context, "add", &path)?,
-            Event::Removed(path) if how.verbose => name(context, "remove", &path)?,
-            Event::Executable(path, on) if how.verbose => {
-                let verb = if on { "chmod +x" } else { "chmod -x" };
-                name(context, verb, &path)?;
-            }
-            Event::Outdated(outdated) => {
-                let is_unmerged = outdated.kind == ChangeKind::Unmerged;
-                if (is_unmerged && how.allow_unmerged) || (!is_unmerged && how.quiet) {
-                    continue;
-                }
-                failed = true;
-                let need = if is_unmerged { "merge" } else { "update" };
-                context.out.write_all(&sanitized_bytes(&outdated.path))?;
-                writeln!(context.out, ": needs {need}")?;
-            }
-            Event::Conversion(warning) => report_conversion(context, &warning),
-            Event::Failure(failure) => report_failure(context, &failure),
-            Event::Refused(refusal) => context.report_error(&refusal.to_string()),
-            Event::Skipped(path) => context.remark(&format!("Ignoring path {path}")),
-            Event::Stopped(stop) => return Err(explained(context, &stop)),
-            _ => {}
-        }
-    }
-    Ok(match failed {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
-}
-
-fn name(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
-    write!(context.out, "{verb} '")?;
-    context.out.write_all(&sanitized_bytes(path))?;
-    Ok(context.out.write_all(b"'\n")?)
 }

@@ -196,7 +196,10 @@ fn nothing_is_pruned_while_another_process_writes() {
     let written = store.write(gix_object::Kind::Blob, b"new\n");
     assert_eq!(written.expect("it is there").to_string(), blob);
     let other = pronto::Repository::open(top.join(".git"), &environment);
-    let other = other.expect("it can be opened");
+    let notices = std::sync::Arc::new(pronto::NoticeQueue::default());
+    let other = other
+        .expect("it can be opened")
+        .with_notices(std::sync::Arc::clone(&notices));
     let watch = Watch::none();
     let prune = |patience| {
         let mut options = prune::Options::default();
@@ -204,7 +207,7 @@ fn nothing_is_pruned_while_another_process_writes() {
         prune::prune(&other, &options, &mut |_| {}, &watch)
     };
     assert!(prune(Duration::ZERO).expect("it can be done").gave_up);
-    assert_eq!(other.take_notices_of(pronto::Severity::Warning).len(), 1);
+    assert_eq!(notices.take_of(pronto::Severity::Warning).len(), 1);
     git(&top, &["cat-file", "-e", &blob]);
     store.finish_writing();
     // A process that another test forks holds the lock, too, until it executes its program.

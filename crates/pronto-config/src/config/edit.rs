@@ -9,6 +9,7 @@ use bstr::{BStr, BString, ByteSlice, ByteVec};
 use pronto_io::error::{IoContext, OsReason};
 use pronto_io::replacement::Replacement;
 
+use super::Config;
 use super::key::{self, Key};
 use super::parse::{BadLine, Event, Parser, is_key_byte};
 use crate::lock::{self, Lock, PATIENCE};
@@ -293,7 +294,8 @@ impl std::error::Error for BadDocument {}
 
 /// Locks the file, applies `change` to its content, and replaces the file by the result.
 ///
-/// `spoken` is the path in messages. Symbolic links are followed, and permissions are kept.
+/// `spoken` is how messages name the file; `config` says whether the lock names its holder
+/// ([`Config::records_lock_holders`]). Symbolic links are followed; permissions stay.
 ///
 /// # Errors
 /// Fails if the file is locked by another process ([`ErrorKind::Locked`]), is malformed or cannot
@@ -302,6 +304,7 @@ impl std::error::Error for BadDocument {}
 pub fn edit_file<T>(
     file: &Path,
     spoken: &BStr,
+    config: &Config,
     change: impl FnOnce(&mut Document) -> Result<T>,
 ) -> Result<T> {
     let target = lock::follow(file);
@@ -314,19 +317,16 @@ pub fn edit_file<T>(
         let message = format!("could not lock config file {spoken}: {reason}");
         return Err(Error::new(ErrorKind::Locked, message));
     }
-    let _lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
+    let lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
+        let text = error.to_string();
         let reason = match error.kind() {
-            ErrorKind::Locked => "File exists".into(),
-            _ => error
-                .to_string()
-                .rsplit(": ")
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            ErrorKind::Locked => "File exists",
+            _ => text.rsplit(": ").next().unwrap_or_default(),
         };
         let message = format!("could not lock config file {spoken}: {reason}");
         Error::new(ErrorKind::Locked, message)
     })?;
+    let _lock = lock.recorded(config);
     let (bytes, permissions) = match std::fs::read(&target) {
         Ok(bytes) => (
             bytes,
@@ -366,10 +366,10 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std
 /// Sets a single-valued key in a file.
 ///
 /// # Errors
-/// Fails like [`edit_file`], and if the key is malformed or has several values.
-pub fn set_in_file(file: &Path, key: &str, value: &BStr) -> Result<()> {
+/// As for [`edit_file`]; and when the key has several values.
+pub fn set_in_file(file: &Path, key: &str, value: &BStr, config: &Config) -> Result<()> {
     let name = key::canonical(key.into()).map(|_| BStr::new(key))?;
-    edit_file(file, path::as_bytes(file), |document| {
+    edit_file(file, path::as_bytes(file), config, |document| {
         document.set(name, value, false, |_| true).map_err(|_| {
             let message =
                 format!("cannot overwrite multiple values with a single value for '{key}'");

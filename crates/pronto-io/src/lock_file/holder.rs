@@ -8,7 +8,6 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -17,20 +16,10 @@ use super::{Error, ErrorKind, OLD};
 use crate::cleanup::Guard;
 use crate::untrusted::{self, Links};
 
-/// Whether locks record the process id of their holder.
-static RECORDS: AtomicBool = AtomicBool::new(false);
-
-/// The maximum size of a valid file.
+/// More than any such file has.
 const LARGEST_BYTES: u64 = 64;
 
-/// Sets whether locks that this process takes from now on record its process id in `NAME~pid.lock`
-/// (`core.lockfilePid`).
-pub fn record_processes(records: bool) {
-    RECORDS.store(records, Relaxed);
-}
-
-/// Returns the process id in the content of a `NAME~pid.lock`, or `None` if the content is
-/// malformed.
+/// The process that the content of a `NAME~pid.lock` names; `None` if it is malformed.
 pub fn recorded_process(content: &[u8]) -> Option<u64> {
     let digits = content.trim_ascii_end().strip_prefix(b"pid ")?;
     if !digits.iter().all(u8::is_ascii_digit) {
@@ -40,18 +29,16 @@ pub fn recorded_process(content: &[u8]) -> Option<u64> {
     (id > 0).then_some(id)
 }
 
-/// Records this process as the holder of the lock on `target` if recording is enabled. This process
-/// must hold the lock: an existing file was left by a process that was killed.
-pub(super) fn record(target: &Path, is_taken_over: bool) -> Option<Guard> {
-    let records = RECORDS.load(Relaxed);
-    if !records && !is_taken_over {
-        return None;
-    }
+/// Removes the record of the killed process whose lock on `target` this process has taken over.
+pub(super) fn remove_record(target: &Path) {
+    let _ = std::fs::remove_file(path_of(target));
+}
+
+/// Records this process as the holder of the lock on `target`, which it must have: a record that exists was left by a
+/// process that was killed.
+pub(super) fn record(target: &Path) -> Option<Guard> {
+    remove_record(target);
     let path = path_of(target);
-    let _ = std::fs::remove_file(&path);
-    if !records {
-        return None;
-    }
     let opened = OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = opened.ok()?;
     let guard = Guard::new(path);

@@ -102,3 +102,22 @@ fn a_lock_that_others_get_is_waited_for_longer() {
     wait.seen = None;
     assert!(!wait.pause(&path), "a time that is configured is kept");
 }
+
+#[test]
+fn only_the_lock_that_is_recorded_names_its_holder() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (target, other) = (
+        directory.path().join("file"),
+        directory.path().join("other"),
+    );
+    let mut first = lock(&target, Marking::Marked, Duration::ZERO);
+    first.record_process();
+    let second = lock(&other, Marking::Marked, Duration::ZERO);
+    let record = directory.path().join("file~pid.lock");
+    let content = std::fs::read(&record).expect("it is recorded");
+    assert_eq!(recorded_process(&content), Some(std::process::id().into()));
+    assert!(!directory.path().join("other~pid.lock").exists());
+    drop(first);
+    assert!(!record.exists());
+    drop(second);
+}

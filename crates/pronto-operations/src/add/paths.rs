@@ -66,7 +66,9 @@ impl Work<'_> {
             .collect();
         if !unknown.is_empty() {
             self.report.events.extend(unknown);
-            self.report.events.push(Event::Stopped);
+            self.report.is_explained = true;
+            self.report
+                .refuse("some pathspecs did not match any file(s) known to git");
         }
     }
 

@@ -83,7 +83,7 @@ impl<'a> Stage<'a> {
                 false
             }
             Outcome::Fatal(error) => {
-                report.events.push(Event::Fatal(error));
+                report.fatal = Some(error);
                 true
             }
         }

@@ -36,6 +36,7 @@ pub struct Arguments {
 
 /// A file that is added to an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub enum Added {
     /// The value of `--add-file`, with the `--prefix` that was given before.

@@ -106,7 +106,7 @@ impl<'a> Contents<'a> {
             }
             _ => {
                 let message = format!("cannot read '{}'", entry.id);
-                return Err(Error::new(ErrorKind::Object, message));
+                return Err(Error::new(ErrorKind::MissingObject, message));
             }
         }
         match entry.kind {

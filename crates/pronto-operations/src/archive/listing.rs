@@ -4,6 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
+use pronto_object::TreeEntries;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{
     Attributes, Directories, FromIndex, FromWorktree, Source, Stack, State,
@@ -14,7 +15,6 @@ use pronto_worktree::pathspec::Pathspec;
 use super::{Entry, EntryKind, Options, check, unsupported};
 use crate::config::Config;
 use crate::errors::{from_odb, from_worktree};
-use crate::revision::TreeEntries;
 use crate::{Error, ErrorKind, Repository, Result, attributes};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
@@ -40,7 +40,11 @@ struct Found {
     id: ObjectId,
 }
 
-/// A tree that is being read: one level of the stack of the walk, which is on the heap.
+fn malformed_tree() -> Error {
+    Error::new(ErrorKind::Corrupt, "malformed tree")
+}
+
+/// A tree that is being read. The levels are a stack on the heap.
 struct Level {
     content: Vec<u8>,
     /// The position of the next entry.
@@ -87,7 +91,9 @@ impl Listing {
             let mut entries = TreeEntries::new(&level_now.content[level_now.at..], id_length);
             let mut below = None;
             for entry in entries.by_ref() {
-                let entry = entry?;
+                let (Some(mode), Some(id)) = (entry.mode_bits(), entry.object_id()) else {
+                    return Err(malformed_tree());
+                };
                 let path = [level_now.path.as_slice(), entry.name].concat();
                 bytes += path.len() as u64 + BYTES_PER_ENTRY;
                 if bytes > most_bytes {
@@ -96,13 +102,16 @@ impl Listing {
                 }
                 found.push(Found {
                     path: path.into(),
-                    mode: entry.mode,
-                    id: entry.id,
+                    mode,
+                    id,
                 });
                 if found.last().is_some_and(Found::is_tree) {
-                    below = Some(entry.id);
+                    below = Some(id);
                     break;
                 }
+            }
+            if below.is_none() && !entries.rest().is_empty() {
+                return Err(malformed_tree());
             }
             level_now.at = level_now.content.len() - entries.rest().len();
             match (below, found.last()) {

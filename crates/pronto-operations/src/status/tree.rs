@@ -6,10 +6,7 @@ use pronto_odb::Store;
 
 use crate::{Error, ErrorKind, Repository, Result};
 
-/// Converts an error of the object store into one of the repository.
-pub(super) fn objects(error: pronto_odb::Error) -> Error {
-    error.map_kind(|_| ErrorKind::Object)
-}
+pub(super) use crate::errors::from_odb as objects;
 
 /// Returns the tree of the commit `id`, or of the commit to which the tag `id` peels.
 pub(super) fn tree_of(repository: &Repository, store: &Store, id: ObjectId) -> Result<ObjectId> {

@@ -368,7 +368,8 @@ fn set_up_following(
             .map_err(|_| Error::new(ErrorKind::Config, format!("cannot set {key}")))
     };
     let spoken = repository.spoken(&file);
-    edit::edit_file(&file, crate::path::as_bytes(&spoken), |document| {
+    let config = repository.config();
+    edit::edit_file(&file, crate::path::as_bytes(&spoken), config, |document| {
         set(document, "remote", followed.remote.as_bstr())?;
         // As in Git, the value is moved to the end of the section, even if it replaces another one.
         let _ = document.unset(key("merge").as_bstr(), true, |_| true);

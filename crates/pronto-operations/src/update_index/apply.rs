@@ -35,6 +35,16 @@ pub(super) struct Apply<'a> {
     watch: &'a Watch<'a>,
     pub(super) events: Vec<Event>,
     hashed: VecDeque<Hashed>,
+    /// The reason why the actions after the last one are not carried out.
+    stop: Option<Stop>,
+}
+
+/// The result of the actions.
+pub(super) struct Applied<'a> {
+    pub(super) edit: Edit<'a>,
+    pub(super) events: Vec<Event>,
+    /// The reason why the index must not be written.
+    pub(super) stop: Option<Stop>,
 }
 
 impl<'a> Apply<'a> {
@@ -52,11 +62,16 @@ impl<'a> Apply<'a> {
             watch,
             events: Vec::new(),
             hashed: VecDeque::new(),
+            stop: None,
         })
     }
 
-    pub(super) fn finish(self) -> Result<(Edit<'a>, Vec<Event>)> {
-        Ok((self.stage.into_edit()?, self.events))
+    pub(super) fn finish(self) -> Result<Applied<'a>> {
+        Ok(Applied {
+            edit: self.stage.into_edit()?,
+            events: self.events,
+            stop: self.stop,
+        })
     }
 
     /// Applies all actions, up to the first that ends the operation.
@@ -76,8 +91,8 @@ impl<'a> Apply<'a> {
         }
         self.hash(actions, &looks)?;
         for (action, look) in actions.iter().zip(looks) {
-            if let Some(stop) = self.act(action, look)? {
-                self.events.push(Event::Stopped(stop));
+            self.stop = self.act(action, look)?;
+            if self.stop.is_some() {
                 break;
             }
         }
@@ -210,7 +225,7 @@ impl<'a> Apply<'a> {
             Action::Again(how, pathspec) => {
                 let paths = self.differing(pathspec)?;
                 self.run(&merge::again(how, paths))?;
-                Ok(None)
+                Ok(self.stop.take())
             }
             Action::Unresolve(paths) => {
                 self.unresolve(paths);

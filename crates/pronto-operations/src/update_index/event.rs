@@ -31,8 +31,6 @@ pub enum Event {
     Refused(Refusal),
     /// The path is not allowed in an index and was skipped.
     Skipped(BString),
-    /// The reason why nothing was written. This is the last event.
-    Stopped(Stop),
 }
 
 /// The reason why a path cannot be updated. [`Display`](fmt::Display) gives Git's message.
@@ -101,17 +99,27 @@ pub enum Stop {
         /// Whether the entry is from a list (`--index-info`).
         from_list: bool,
     },
+    /// The operation fails, as described at [`update_index`](super::update_index()).
+    Operation(Error),
     /// A file cannot be converted or examined.
     Failed(Error),
     /// The new index cannot be written.
     NotEncoded(Error),
 }
 
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Operation(error)
+    }
+}
+
+impl std::error::Error for Stop {}
+
 impl Stop {
     /// Returns Git's advice about the failure.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Stop::Failed(error) | Stop::NotEncoded(error) => error.hint(),
+            Stop::Operation(error) | Stop::Failed(error) | Stop::NotEncoded(error) => error.hint(),
             _ => None,
         }
     }
@@ -133,7 +141,7 @@ impl fmt::Display for Stop {
             Stop::EntryRefused { path, .. } => {
                 write!(f, "git update-index: --cacheinfo cannot add {path}")
             }
-            Stop::Failed(error) | Stop::NotEncoded(error) => error.fmt(f),
+            Stop::Operation(error) | Stop::Failed(error) | Stop::NotEncoded(error) => error.fmt(f),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::relocate;
 use crate::refs::name;
 use crate::revision::Want;
 use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup, invalid_name};
-use crate::{Error, ErrorKind, Repository, Result, reset};
+use crate::{Error, ErrorKind, PartialFailure, Repository, Result, reset};
 use start::Start;
 use target::Target;
 
@@ -108,18 +108,9 @@ pub enum Preparation {
     Detached(String),
 }
 
-/// The result of creating a worktree.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum AddOutcome {
-    /// The branch could not be created, so that nothing was changed.
-    NoBranch(Error),
-    /// The worktree was created, unless files could not be written.
-    Added(Box<Added>),
-}
-
 /// The new worktree.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Added {
     /// The upstream that was configured for the new branch.
@@ -131,6 +122,8 @@ pub struct Added {
     /// Whether `share_submodules` was requested and there are submodules, which are not checked out
     /// yet.
     pub has_submodules: bool,
+    /// Whether the new branch could not be made. In that case nothing was done.
+    pub lacks_branch: bool,
 }
 
 impl Added {
@@ -203,7 +196,11 @@ fn preparation(
 /// worktree, and with other kinds if a branch cannot be created or files of the repository cannot
 /// be written. Files of the worktree that cannot be written are no error: see
 /// [`Added::has_failed`].
-pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> Result<AddOutcome> {
+pub fn add(
+    repository: &Repository,
+    addition: &Addition,
+    watch: &Watch<'_>,
+) -> Result<Added, PartialFailure<Added>> {
     let options = &addition.options;
     carry::check_carry(repository, &options.carry)?;
     let mut added = Added::default();
@@ -213,24 +210,23 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         Some((name, force)) => {
             match make_branch(repository, name, *force, addition) {
                 Ok(set_up) => added.set_up = set_up,
-                Err(error) => return Ok(AddOutcome::NoBranch(error)),
+                Err(error) => return Err(without_branch(error)),
             }
             checked_out = name.clone();
         }
         None if options.tracking.is_some() => {
             let message = "--[no-]track can only be used if a new branch is created";
-            return Err(Error::new(ErrorKind::InvalidInput, message));
+            return Err(Error::new(ErrorKind::InvalidInput, message).into());
         }
         None => {}
     }
     let spoken = super::spoken_argument(repository, options.place.as_bstr());
     let place = super::place_of(repository, options.place.as_bstr());
-    let all = repository.work_trees()?;
     relocate::check_candidate(
         repository,
         spoken.as_bstr(),
         &place,
-        &all,
+        &repository.work_trees()?,
         options.force,
         "add",
     )?;
@@ -247,10 +243,12 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     }
     make::connect(&place, &own_dir)?;
     if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
-        added.reset = Some(fill(&inside, watch)?);
-        collect_remarks(repository, &inside);
+        match fill(&inside, watch) {
+            Ok(outcome) => added.reset = Some(outcome),
+            Err(failure) => return Err(not_filled(failure, added)),
+        }
         if added.has_failed() {
-            return Ok(AddOutcome::Added(Box::new(added)));
+            return Ok(added);
         }
         carry::carry(repository, &options.carry, &inside, watch)?;
         if options.share_submodules {
@@ -258,8 +256,8 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
         }
     }
     if let (Target::Unborn(_), false) = (&target, options.no_checkout) {
-        // With `--no-checkout`, there is an index but no files.
-        fill(&inside, watch)?;
+        // There are no files, but an index.
+        let _ = fill(&inside, watch).map_err(Error::from)?;
     }
     place_guard.keep();
     guard.keep();
@@ -267,13 +265,7 @@ pub fn add(repository: &Repository, addition: &Addition, watch: &Watch<'_>) -> R
     if let (Some(commit), true) = (target.commit(), added.reset.is_some()) {
         added.hook = make::run_hook_there(repository, &place, commit)?;
     }
-    Ok(AddOutcome::Added(Box::new(added)))
-}
-
-fn collect_remarks(repository: &Repository, inside: &Repository) {
-    for notice in inside.take_notices() {
-        repository.notify(notice);
-    }
+    Ok(added)
 }
 
 /// Returns the full name of the existing branch called `name`, if there is one.
@@ -408,7 +400,10 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
 }
 
 /// Checks out all files.
-fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
+fn fill(
+    inside: &Repository,
+    watch: &Watch<'_>,
+) -> Result<reset::Outcome, PartialFailure<reset::Report>> {
     crate::remote::fetch_on_demand(inside, watch)?;
     let options = reset::Options {
         to: reset::target(inside, "HEAD".into(), false)?,
@@ -418,6 +413,20 @@ fn fill(inside: &Repository, watch: &Watch<'_>) -> Result<reset::Outcome> {
         no_refresh: true,
     };
     reset::reset(inside, &options, watch)
+}
+
+/// Returns the failure to make the new branch, before anything else was done.
+fn without_branch(error: Error) -> PartialFailure<Added> {
+    let mut added = Added::default();
+    added.lacks_branch = true;
+    PartialFailure::new(error, added)
+}
+
+fn not_filled(failure: PartialFailure<reset::Report>, added: Added) -> PartialFailure<Added> {
+    match failure.report {
+        Some(_) => PartialFailure::new(failure.error, added),
+        None => failure.error.into(),
+    }
 }
 
 fn invalid_reference(name: &BStr) -> Error {

@@ -66,6 +66,7 @@ impl fmt::Display for PruneReason {
 
 /// A worktree that was pruned, or would be.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub struct Pruned {
     /// The name of its administrative directory below `worktrees`.

@@ -46,7 +46,9 @@ pub struct StackOptions {
     pub geometric_factor: u8,
     /// The time to wait for the lock (`reftable.lockTimeout`).
     pub lock_timeout: Duration,
-    /// The method to flush written tables (`core.fsync` with `reference`, `core.fsyncMethod`).
+    /// Whether locks name their holder (`core.lockfilePid`).
+    pub records_process: bool,
+    /// The way to flush written tables (`core.fsync` with `reference`).
     pub sync: SyncMethod,
     /// The permissions of new files (`core.sharedRepository`); `None` for those of the umask.
     pub file_mode: Option<u32>,
@@ -60,6 +62,7 @@ impl Default for StackOptions {
             write: WriteOptions::default(),
             geometric_factor: 2,
             lock_timeout: Duration::from_millis(100),
+            records_process: false,
             sync: SyncMethod::No,
             file_mode: None,
             auto_compact: true,

@@ -10,6 +10,7 @@ mod new_storage;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString};
+use pronto_config::config::Config;
 use pronto_config::config::edit::{self, Document};
 use pronto_config::format::{EXTENSIONS_OF_VERSION_ONE, RefStorage};
 use pronto_config::lock::{Lock, Marking, PATIENCE};
@@ -101,7 +102,7 @@ impl dyn Host + '_ {
         refs.check_migration(options)?;
         self.refuse_unusual()?;
         self.begin_writing()?;
-        let _maintenance = lock_maintenance(&refs.common_dir)?;
+        let _maintenance = lock_maintenance(&refs.common_dir, self.config())?;
         let held = self.lock_storage()?;
         let content = Content::read(self, options.reflogs)?;
         let report = MigrateReport {
@@ -123,12 +124,12 @@ impl dyn Host + '_ {
         match options.storage {
             RefStorage::Reftable => {
                 new.place_tables(refs)?;
-                set_format(refs, options.storage)?;
+                set_format(refs, options.storage, self.config())?;
                 new.replace_files(refs, &content)?;
             }
             RefStorage::Files => {
                 new.place_files(refs)?;
-                set_format(refs, options.storage)?;
+                set_format(refs, options.storage, self.config())?;
                 new_storage::remove(&refs.common_dir.join(super::tables::DIRECTORY))?;
             }
         }
@@ -178,7 +179,8 @@ impl dyn Host + '_ {
                 true => Marking::Marked,
                 false => Marking::Plain,
             };
-            let mut lock = Lock::acquire_as(refs.file_of(safe), marking, patience)?;
+            let lock = Lock::acquire_as(refs.file_of(safe), marking, patience)?;
+            let mut lock = lock.recorded(self.config());
             lock.close();
             locks.push(lock);
         }
@@ -229,19 +231,20 @@ fn has_linked_worktrees(common_dir: &Path) -> bool {
     entries.any(|entry| entry.path().join("gitdir").is_file())
 }
 
-/// Takes the maintenance lock, so that no process prunes unreachable objects meanwhile.
-fn lock_maintenance(common_dir: &Path) -> Result<Option<Lock>> {
+/// Takes the lock of maintenance, which deletes objects that no ref leads to.
+fn lock_maintenance(common_dir: &Path, config: &Config) -> Result<Option<Lock>> {
     let objects = common_dir.join("objects");
     if !objects.is_dir() {
         return Ok(None);
     }
-    Lock::acquire(objects.join("maintenance"), PATIENCE).map(Some)
+    let lock = Lock::acquire(objects.join("maintenance"), PATIENCE)?;
+    Ok(Some(lock.recorded(config)))
 }
 
-/// Sets `extensions.refStorage` in the configuration file, which is replaced atomically.
-fn set_format(refs: &References, storage: RefStorage) -> Result<()> {
+/// Names the storage in the configuration file, which is replaced at once.
+fn set_format(refs: &References, storage: RefStorage, config: &Config) -> Result<()> {
     let file = refs.common_dir.join("config");
-    edit::edit_file(&file, path::as_bytes(&file), |document| {
+    edit::edit_file(&file, path::as_bytes(&file), config, |document| {
         let key = BStr::new("extensions.refstorage");
         match storage {
             RefStorage::Reftable => set(document, key, storage.name().into())?,

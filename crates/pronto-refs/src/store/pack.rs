@@ -274,6 +274,7 @@ impl dyn Host + '_ {
             let message = format!("cannot lock ref '{}': {reason}", candidate.name);
             Error::new(*error.kind(), message)
         })?;
+        let lock = lock.recorded(self.config());
         let held = loose::read(&file, candidate.name.as_bstr(), self.refs().object_hash())?;
         if held == Some(Contents::DanglingLink) {
             let name = &candidate.name;

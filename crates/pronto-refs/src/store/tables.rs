@@ -307,6 +307,7 @@ pub(super) fn options(config: &Config, environment: &Environment) -> Result<Stac
     let mut options = StackOptions {
         write,
         sync: Fsync::configured(config)?.0.of(Component::Reference),
+        records_process: config.records_lock_holders(),
         ..StackOptions::default()
     };
     if let Some(factor) = number("reftable.geometricfactor")? {
@@ -335,6 +336,7 @@ pub fn from_tables(error: reftable::Error) -> Error {
     error.map_kind(|kind| match kind {
         reftable::ErrorKind::Locked => ErrorKind::Locked,
         reftable::ErrorKind::Io => ErrorKind::Io,
+        reftable::ErrorKind::Corrupt | reftable::ErrorKind::Missing => ErrorKind::Corrupt,
         _ => ErrorKind::Reference,
     })
 }

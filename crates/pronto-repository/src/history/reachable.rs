@@ -278,7 +278,7 @@ impl<'a> Walk<'a> {
                 store.find(&id, &mut self.buffer).map_err(from_odb)?;
                 let target = TagRef::new(&self.buffer).target();
                 if target.is_none() && !self.lenient {
-                    return Err(Error::new(ErrorKind::Object, "malformed tag").on_object(id));
+                    return Err(Error::new(ErrorKind::Corrupt, "malformed tag").on_object(id));
                 }
                 return Ok(target);
             }

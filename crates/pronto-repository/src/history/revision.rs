@@ -22,7 +22,6 @@ use pronto_io::short::Short as _;
 pub use abbreviate::DEFAULT_ABBREVIATION;
 pub use full_name::FullName;
 pub use parser::RevisionParser;
-pub use path::{TreeEntries, TreeEntry};
 pub use pronto_object::CommitLinks;
 pub use pronto_object::date::{approximate_date, parse_date, parse_expiry};
 pub use selection::RefSelection;

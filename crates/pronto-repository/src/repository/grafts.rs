@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use bstr::ByteSlice;
 use pronto_hash::{ObjectId, oid};
 
 use crate::refs::References;
-use crate::repository::Notice;
+use crate::repository::{Notice, NoticeReceiver};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The parents of grafted commits.
@@ -55,8 +55,8 @@ impl Deref for Original<'_> {
 }
 
 impl Repository {
-    /// Returns this repository without replacements (`refs/replace/`) and grafts. Packs for other
-    /// repositories are made from it, so that they contain the objects and history as stored.
+    /// Returns this repository without replacements (`refs/replace/`) and grafts. Packs for others are made from it:
+    /// they receive what ids name, and histories as they were written. Its notices are discarded.
     ///
     /// # Errors
     /// Fails if its refs, object store or grafts cannot be read.
@@ -69,7 +69,7 @@ impl Repository {
             layout: self.layout.clone(),
             config: self.config.clone(),
             refs: References::new(&self.layout, &self.config, &self.environment)?,
-            notices: Mutex::default(),
+            notices: NoticeReceiver::default(),
             objects: OnceLock::from(self.objects()?.without_replacements()),
             fsync: OnceLock::new(),
             shallow: OnceLock::new(),

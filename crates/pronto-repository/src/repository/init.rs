@@ -22,8 +22,8 @@ use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
 use crate::lock::{Lock, Marking, PATIENCE};
 use crate::refs::{name, tables};
-use crate::repository::Notice;
 use crate::repository::{Format, RefStorage, hash_name, hash_named};
+use crate::repository::{Notice, NoticeReceiver};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Options for creating a repository.
@@ -47,10 +47,13 @@ pub struct Options {
     /// The directory of the repository, to which a file `.git` in the worktree points
     /// (`--separate-git-dir`). An existing repository is moved to this directory.
     pub separate_git_dir: Option<PathBuf>,
+    /// The receiver of the notices of the new repository.
+    pub notices: NoticeReceiver,
 }
 
 /// The result of creating a repository.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub struct Outcome {
     /// The open repository.
@@ -120,6 +123,7 @@ impl Repository {
             shared::apply(sharing, &git_dir, existed)?;
         }
         let repository = Repository::open(&git_dir, environment)?;
+        let repository = repository.with_notices(options.notices.clone());
         if let Some(first) = first.as_ref().filter(|_| has_tables) {
             storage::write_first_head(&repository, first.name.as_bstr())?;
         }
@@ -202,7 +206,8 @@ impl Plan<'_> {
             }
             None => default_branch(config, self.environment)?,
         };
-        let mut lock = Lock::acquire_as(self.git_dir.join("HEAD"), Marking::Marked, PATIENCE)?;
+        let lock = Lock::acquire_as(self.git_dir.join("HEAD"), Marking::Marked, PATIENCE)?;
+        let mut lock = lock.recorded(config);
         let text = match storage {
             RefStorage::Files => format!("ref: refs/heads/{}\n", first.name).into_bytes(),
             RefStorage::Reftable => tables::HEAD_STUB.to_owned(),
@@ -256,7 +261,7 @@ impl Plan<'_> {
             pairs.push(("receive.denyNonFastforwards", "true".into()));
         }
         let file = self.common_dir.join("config");
-        edit::edit_file(&file, path::as_bytes(&file), |document| {
+        edit::edit_file(&file, path::as_bytes(&file), config, |document| {
             for (key, value) in &pairs {
                 let set = document.set(BStr::new(key), value.as_bstr(), false, |_| true);
                 set.map_err(|_| {

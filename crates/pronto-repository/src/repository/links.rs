@@ -12,16 +12,17 @@ use crate::{Error, ErrorKind, Result};
 /// the shallow boundary. `buffer` holds the content of the commit afterwards.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Object`] if the object does not exist, is not a commit, or is malformed.
+/// [`MissingObject`](ErrorKind::MissingObject), [`Object`](ErrorKind::Object) if the object is not a commit, or
+/// [`Corrupt`](ErrorKind::Corrupt).
 pub fn links_in(store: &Store, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
-    let fail = |message: &str| Err(Error::new(ErrorKind::Object, message).on_object(id));
+    let fail = |kind, message: &str| Err(Error::new(kind, message).on_object(id));
     match store.find(id, buffer).map_err(from_odb)? {
         Some(ObjectKind::Commit) => {}
-        Some(_) => return fail("not a commit"),
-        None => return fail("could not read commit"),
+        Some(_) => return fail(ErrorKind::Object, "not a commit"),
+        None => return fail(ErrorKind::MissingObject, "could not read commit"),
     }
     match CommitLinks::parse(buffer) {
         Some(links) => Ok(links),
-        None => fail("malformed commit"),
+        None => fail(ErrorKind::Corrupt, "malformed commit"),
     }
 }

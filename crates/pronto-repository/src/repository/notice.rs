@@ -2,6 +2,7 @@
 
 mod packs;
 mod push;
+mod receiver;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::Error;
 
 pub use packs::PackNotice;
 pub use push::{PushNotice, SentKind, Side};
+pub use receiver::{NoticeQueue, NoticeReceiver, Notices};
 
 /// The severity of a notice, the most severe one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -132,9 +132,9 @@ impl Repository {
             }
             objects.find(&current, &mut buffer).map_err(from_odb)?;
             claimed = tag_kind(&buffer);
-            current = TagRef::new(&buffer)
-                .target()
-                .ok_or_else(|| Error::new(ErrorKind::Object, "malformed tag").on_object(current))?;
+            current = TagRef::new(&buffer).target().ok_or_else(|| {
+                Error::new(ErrorKind::Corrupt, "malformed tag").on_object(current)
+            })?;
         }
         Ok(None)
     }

@@ -5,6 +5,7 @@ use pronto_pack::idx::Version;
 use pronto_pack::indexer::Options;
 use pronto_pack::writer;
 
+pub use super::errors::from_pack;
 use crate::config::Config;
 use crate::durability::{Component, Fsync};
 use crate::shared;
@@ -106,17 +107,4 @@ pub fn compression(config: &Config, key: &str) -> Result<Option<u8>> {
             Err(Error::new(ErrorKind::ConfigValue, message))
         }
     }
-}
-
-/// Converts an error of the pack crate, and keeps its kind where there is an equivalent.
-pub fn from_pack(error: pronto_pack::Error) -> Error {
-    use pronto_pack::ErrorKind as Pack;
-    error.map_kind(|kind| match kind {
-        Pack::Interrupted => ErrorKind::Interrupted,
-        Pack::Io => ErrorKind::Io,
-        Pack::Rejected | Pack::RejectedBlob { .. } => ErrorKind::Rejected,
-        Pack::BrokenLink => ErrorKind::BrokenLink,
-        Pack::PackTooLarge => ErrorKind::PackTooLarge,
-        _ => ErrorKind::Object,
-    })
 }

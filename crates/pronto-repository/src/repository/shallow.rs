@@ -28,7 +28,7 @@ pub fn read(repository: &Repository) -> Result<BTreeSet<ObjectId>> {
         .map(|line| {
             pronto_hash::parse_hex(line.trim()).map_err(|_| {
                 let message = format!("bad shallow line: {}", line.as_bstr());
-                Error::new(ErrorKind::Object, message)
+                Error::new(ErrorKind::Corrupt, message)
             })
         })
         .collect()
@@ -49,7 +49,8 @@ pub fn updated(mut list: BTreeSet<ObjectId>, update: &ShallowUpdate) -> BTreeSet
 /// Fails with [`ErrorKind::Locked`] if another process holds the lock file, or [`ErrorKind::Io`] if the
 /// file cannot be written.
 pub fn write(repository: &Repository, list: &BTreeSet<ObjectId>) -> Result<()> {
-    let mut lock = Lock::acquire(repository.shallow_path(), PATIENCE)?;
+    let lock = Lock::acquire(repository.shallow_path(), PATIENCE)?;
+    let mut lock = lock.recorded(repository.config());
     if list.is_empty() {
         match std::fs::remove_file(repository.shallow_path()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

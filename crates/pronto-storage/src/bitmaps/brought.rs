@@ -204,7 +204,7 @@ impl<'a> Comparison<'a> {
             true => Ok(()),
             false => {
                 let message = format!("malformed tree {}", place.tree);
-                Err(Error::new(ErrorKind::Object, message))
+                Err(Error::new(ErrorKind::Corrupt, message))
             }
         }
     }

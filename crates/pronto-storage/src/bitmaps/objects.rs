@@ -82,7 +82,7 @@ impl<'a> Objects<'a> {
             });
             let kind = kind.ok_or_else(|| {
                 let message = "multi-pack-index leads to no object";
-                Error::new(ErrorKind::Object, message).at_offset(offset.0)
+                Error::new(ErrorKind::Corrupt, message).at_offset(offset.0)
             })?;
             objects.place(row, bit, kind);
         }

@@ -113,6 +113,7 @@ pub(super) fn install(
     let sync = work.repository.fsync()?.of(Component::CommitGraph);
     if work.options.split.is_none() {
         let lock = Lock::acquire(single_path(objects_dir), PATIENCE)?;
+        let lock = lock.recorded(work.repository.config());
         let path = lock.path().to_owned();
         if let Some(file) = lock.file() {
             let written =
@@ -138,7 +139,8 @@ fn install_layer(
     meter: &pronto_io::progress::Meter,
     used: &mut HashSet<PathBuf>,
 ) -> Result<()> {
-    let mut lock = Lock::acquire(chain_path(objects_dir), PATIENCE)?;
+    let lock = Lock::acquire(chain_path(objects_dir), PATIENCE)?;
+    let mut lock = lock.recorded(work.repository.config());
     let directory = objects_dir.join("info/commit-graphs");
     let name = format!("tmp_graph_{:x}", std::process::id());
     let path = directory.join(name);

@@ -64,7 +64,7 @@ fn below(
     let found = found.filter(|position| position.0 < chain.below);
     found.map(|position| position.0).ok_or_else(|| {
         let message = format!("missing parent {parent} for commit {}", commit.id);
-        Error::new(ErrorKind::Object, message)
+        Error::new(ErrorKind::MissingObject, message)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Compares a commit-graph file with the commit objects.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pronto_hash::ObjectId;
 use pronto_io::progress::Meter;
@@ -27,9 +27,19 @@ pub struct Verdict {
 const WRONG: u8 = 1;
 const WRONG_CHECKSUM: u8 = 2;
 
-/// Compares the commit-graph file of an object directory (by default the repository's own) with the
-/// commit objects. With `shallow` only the topmost layer is verified (`--shallow`). Calls `report` with
-/// each defect. A missing file is not a defect.
+/// Options for verifying a commit-graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifyOptions {
+    /// The object directory, if not the repository's own: one of its alternates (`--object-dir`).
+    pub object_dir: Option<PathBuf>,
+    /// Verify only the topmost layer (`--shallow`).
+    pub shallow: bool,
+}
+
+/// Compares the commit-graph of an object directory (by default the repository's own) with the
+/// commits. Calls `report` with each fault. Without a
+/// graph there are none.
 ///
 /// Costs reading every commit.
 ///
@@ -38,12 +48,11 @@ const WRONG_CHECKSUM: u8 = 2;
 /// or [`ErrorKind::Io`] if the file exists and cannot be opened.
 pub fn verify(
     repository: &Repository,
-    object_dir: Option<&std::path::PathBuf>,
-    shallow: bool,
+    options: &VerifyOptions,
     watch: &Watch<'_>,
     report: &mut dyn FnMut(Fault),
 ) -> Result<Verdict> {
-    let (directory, _) = object_directory::find(repository, object_dir)?;
+    let (directory, _) = object_directory::find(repository, options.object_dir.as_ref())?;
     let single = single_path(&directory);
     let is_single = match std::fs::File::open(&single) {
         Ok(_) => true,
@@ -77,7 +86,7 @@ pub fn verify(
     let store = repository.objects()?.without_replacements();
     let mut code = 0;
     let layers = graph.ranges().len();
-    let examined = if shallow { 1 } else { layers };
+    let examined = if options.shallow { 1 } else { layers };
     let count = graph
         .ranges()
         .skip(layers - examined)
@@ -129,7 +138,7 @@ fn graph_of(repository: &Repository, directory: &Path) -> Result<Opened> {
     options.changed_paths = changed_paths_to_read(repository)?;
     let store = repository.objects()?;
     let others = std::iter::once(store.path())
-        .chain(store.alternates().iter().map(std::path::PathBuf::as_path))
+        .chain(store.alternates().iter().map(PathBuf::as_path))
         .filter(|other| *other != directory);
     let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
     Ok(CommitGraph::open_in(&directories, &options))

@@ -11,18 +11,21 @@ use pronto_repository::{Repository, Result};
 
 use super::{CHAIN, LAYER_ENDINGS, Work, WriteOptions};
 
-/// Writes a multi-pack-index without the packs from which it uses no object, and then removes these
-/// packs (`git multi-pack-index expire`). The index never names a missing pack.
+/// Options for removing unused packs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpireOptions {
+    /// The object directory, if not the repository's own: one of its alternates (`--object-dir`).
+    pub object_dir: Option<PathBuf>,
+}
+
+/// Writes a multi-pack-index without the packs of which it uses no object, and then removes
+/// these packs. The index never names a missing pack.
 ///
 /// # Errors
-/// As for [`write`](super::write()), and with `ErrorKind::InvalidInput` if the multi-pack-index is a
-/// chain.
-pub fn expire(
-    repository: &Repository,
-    object_dir: Option<&PathBuf>,
-    watch: &Watch<'_>,
-) -> Result<()> {
-    let work = Work::new(repository, object_dir, watch)?;
+/// As [`write`](super::write()); or it is a chain.
+pub fn expire(repository: &Repository, options: &ExpireOptions, watch: &Watch<'_>) -> Result<()> {
+    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
     let Some(present) = work.present()? else {
         return Ok(());
     };

@@ -46,7 +46,8 @@ impl Work<'_> {
         let numbers = number(&mut sources, &BTreeSet::new())?;
         let contents = Contents::new(&sources, entries, &numbers)?;
         let directory = self.chain_directory();
-        let mut lock = Lock::acquire(directory.join(CHAIN), PATIENCE)?;
+        let lock = Lock::acquire(directory.join(CHAIN), PATIENCE)?;
+        let mut lock = lock.recorded(self.repository.config());
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }

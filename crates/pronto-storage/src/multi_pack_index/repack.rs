@@ -14,15 +14,22 @@ use pronto_repository::{Repository, Result};
 use super::{Work, WriteOptions, modified};
 use crate::pack_objects::packing_options;
 
-/// Combines objects of the multi-pack-index into a new pack, and writes the index again
-/// (`git multi-pack-index repack`). The old packs stay without use until [`expire`](super::expire()).
-///
-/// With `batch_bytes` (`--batch-size`), packs are combined from oldest to newest until their total
-/// expected size reaches this value; packs that reach it alone are skipped. Zero combines all packs.
-/// Kept packs (`.keep`, without `repack.packKeptObjects`) and cruft packs are skipped. Returns `None`
-/// if there are fewer than two packs to combine.
-///
-/// The pack is complete before the index names it.
+/// Options for combining packs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepackOptions {
+    /// The object directory, if not the repository's own: one of its alternates (`--object-dir`).
+    pub object_dir: Option<PathBuf>,
+    /// The size of the packs that are combined (`--batch-size`); zero combines all.
+    pub batch_bytes: u64,
+}
+
+/// Combines the objects of the multi-pack-index into a new pack, and writes the index again.
+/// The old packs stay, without use, until [`expire`](super::expire()). With
+/// [`batch_bytes`](RepackOptions::batch_bytes) only as many packs are combined, from old to young, as together have that
+/// size, and none that has it alone; zero combines all. Kept packs (`.keep`, without
+/// `repack.packKeptObjects`) and cruft packs are skipped. Returns `None` if there are fewer
+/// than two packs to combine.
 ///
 /// # Errors
 /// Fails with `ErrorKind::Object` if an object cannot be read, `ErrorKind::Io` if a file cannot be
@@ -30,16 +37,15 @@ use crate::pack_objects::packing_options;
 /// the index is a chain.
 pub fn repack(
     repository: &Repository,
-    object_dir: Option<&PathBuf>,
-    batch_bytes: u64,
+    options: &RepackOptions,
     watch: &Watch<'_>,
 ) -> Result<Option<Counts>> {
-    let work = Work::new(repository, object_dir, watch)?;
+    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
     let Some(present) = work.present()? else {
         return Ok(None);
     };
     let index = present.single("repack")?;
-    let included = work.included(index, batch_bytes)?;
+    let included = work.included(index, options.batch_bytes)?;
     if included.iter().filter(|included| **included).count() < 2 {
         return Ok(None);
     }

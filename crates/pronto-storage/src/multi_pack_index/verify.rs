@@ -12,20 +12,28 @@ use pronto_repository::{Notice, PackNotice};
 
 use super::{Fault, Work};
 
-/// Compares the multi-pack-index of an object directory (by default the repository's own) with the
-/// indexes of its packs. Calls `report` with each defect. Returns whether there are no defects. A
-/// missing multi-pack-index is not a defect.
+/// Options for verifying a multi-pack-index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifyOptions {
+    /// The object directory, if not the repository's own: one of its alternates (`--object-dir`).
+    pub object_dir: Option<PathBuf>,
+}
+
+/// Compares the multi-pack-index of an object directory (by default the repository's own) with
+/// the indexes of its packs. Calls `report` with each fault. Returns whether there are none, also
+/// without a multi-pack-index.
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Unsupported`] if `object_dir` is not an object directory of the repository,
 /// or [`ErrorKind::Object`] if the file is not a multi-pack-index.
 pub fn verify(
     repository: &Repository,
-    object_dir: Option<&PathBuf>,
+    options: &VerifyOptions,
     watch: &Watch<'_>,
     report: &mut dyn FnMut(Fault),
 ) -> Result<bool> {
-    let work = Work::new(repository, object_dir, watch)?;
+    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
     let Some(present) = work.open()? else {
         let exists = work.path().exists();
         if exists {

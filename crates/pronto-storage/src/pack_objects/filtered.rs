@@ -232,7 +232,7 @@ impl Walk<'_> {
             return Ok(kinds.into_iter().find(is_of).unwrap_or(ObjectKind::Tag));
         }
         let header = self.store.header(id).map_err(from_odb)?;
-        let gone = || Error::new(ErrorKind::Object, format!("bad object {id}"));
+        let gone = || Error::new(ErrorKind::MissingObject, format!("bad object {id}"));
         header.map(|header| header.kind).ok_or_else(gone)
     }
 

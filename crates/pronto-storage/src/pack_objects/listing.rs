@@ -94,7 +94,7 @@ impl Walk<'_> {
 
     /// Returns the type of an object that must exist.
     fn existing_kind(&self, id: &oid) -> Result<ObjectKind> {
-        let gone = || Error::new(ErrorKind::Object, format!("bad object {id}"));
+        let gone = || Error::new(ErrorKind::MissingObject, format!("bad object {id}"));
         self.kind_of(id)?.ok_or_else(gone)
     }
 
@@ -293,5 +293,5 @@ fn must_exist(store: &pronto_odb::Store, id: &oid) -> Result<()> {
         return Ok(());
     }
     let message = format!("missing blob object '{id}'");
-    Err(Error::new(ErrorKind::Object, message))
+    Err(Error::new(ErrorKind::MissingObject, message))
 }

@@ -58,7 +58,7 @@ pub fn include_tags(repository: &Repository, selection: &mut Selection) -> Resul
             chosen.members.insert(id);
             added.push(Member { id, name_hash: 0 });
             store.find(&id, &mut buffer).map_err(from_odb)?;
-            let malformed = || Error::new(ErrorKind::Object, "malformed tag").on_object(id);
+            let malformed = || Error::new(ErrorKind::Corrupt, "malformed tag").on_object(id);
             id = TagRef::new(&buffer).target().ok_or_else(malformed)?;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pronto_hash::ObjectId;
 use pronto_index::{Index, mode};
@@ -16,6 +16,7 @@ use pronto_repository::refs::{Broken, LogLine};
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use super::{Select, Selection, kept_whole};
+use crate::name_files::{files_below, git_directories, unreadable};
 
 /// Returns the objects to which all refs point. Dangling symrefs are skipped.
 ///
@@ -46,7 +47,12 @@ pub fn reflog_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     let mut logs = Vec::new();
     for directory in git_directories(repository)? {
         let root = directory.join("logs");
-        files_below(&root, &root, &mut logs)?;
+        let files = files_below(&root)?.into_iter();
+        logs.extend(files.map(|path| {
+            let name = path.strip_prefix(&root).unwrap_or(&path).to_owned();
+            (name, path)
+        }));
+        logs.sort();
     }
     let store = repository.objects()?.without_replacements();
     let (mut seen, mut tips) = (HashSet::new(), Vec::new());
@@ -160,58 +166,4 @@ fn of_index(
 fn has(repository: &Repository, id: &pronto_hash::oid) -> Result<bool> {
     let store = repository.objects()?;
     store.contains(id).map_err(from_odb)
-}
-
-/// Returns the repository directories of all worktrees: the common directory, and those below
-/// `worktrees/`.
-fn git_directories(repository: &Repository) -> Result<Vec<PathBuf>> {
-    let common = repository.common_dir().to_owned();
-    let linked = common.join("worktrees");
-    let mut directories = vec![common];
-    match std::fs::read_dir(&linked) {
-        Ok(entries) => {
-            for entry in entries {
-                let entry = entry.map_err(|error| unreadable(&linked, error))?;
-                directories.push(entry.path());
-            }
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(unreadable(&linked, error)),
-    }
-    Ok(directories)
-}
-
-/// Lists all files below `directory`, with their paths relative to `root`.
-fn files_below(root: &Path, directory: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> Result<()> {
-    let mut directories = vec![directory.to_owned()];
-    while let Some(directory) = directories.pop() {
-        let entries = match std::fs::read_dir(&directory) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(unreadable(&directory, error)),
-        };
-        for entry in entries {
-            let entry = entry.map_err(|error| unreadable(&directory, error))?;
-            let kind = entry.file_type();
-            match kind
-                .map_err(|error| unreadable(&directory, error))?
-                .is_dir()
-            {
-                true => directories.push(entry.path()),
-                false => {
-                    let path = entry.path();
-                    let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
-                    files.push((name, path));
-                }
-            }
-        }
-    }
-    files.sort();
-    Ok(())
-}
-
-#[cold]
-fn unreadable(path: &Path, error: std::io::Error) -> Error {
-    let message = format!("failed to read '{}'", path.display());
-    Error::new(ErrorKind::Io, message).because(error)
 }

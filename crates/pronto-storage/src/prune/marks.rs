@@ -188,7 +188,7 @@ impl<'a> Marks<'a> {
         let header = self.store.header(id).map_err(from_odb)?;
         let Some(header) = header else {
             let message = format!("bad object {id}");
-            return Err(Error::new(ErrorKind::Object, message));
+            return Err(Error::new(ErrorKind::MissingObject, message));
         };
         if header.kind == ObjectKind::Blob {
             return Ok(());
@@ -208,7 +208,7 @@ impl<'a> Marks<'a> {
         self.buffer = content;
         if !is_whole {
             let message = format!("unable to parse object {id}");
-            return Err(Error::new(ErrorKind::Object, message));
+            return Err(Error::new(ErrorKind::Corrupt, message));
         }
         for blob in blobs {
             if self.seen.insert(blob) {

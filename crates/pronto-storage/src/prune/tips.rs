@@ -17,7 +17,7 @@ use pronto_repository::refs::tables::{self, Tables};
 use pronto_repository::refs::{Broken, LogLine};
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-use crate::pack_objects::names;
+use crate::name_files::{files_below, git_directories, is_missing, unreadable};
 
 /// The file that changes with each change of a reftable stack.
 const TABLES_LIST: &str = "reftable/tables.list";
@@ -85,7 +85,7 @@ impl<'a> Tips<'a> {
         })?;
         let own = repository.index_path();
         let mut indexes = vec![own];
-        for directory in self.directories()? {
+        for directory in git_directories(repository)? {
             for name in OBJECT_FILES {
                 self.pseudo(&directory.join(name), &mut found)?;
             }
@@ -107,16 +107,8 @@ impl<'a> Tips<'a> {
         Ok(found)
     }
 
-    /// Returns the repository directories of all worktrees.
-    fn directories(&self) -> Result<Vec<PathBuf>> {
-        let common = self.repository.common_dir();
-        let linked = common.join("worktrees");
-        let found = names(&linked)?.into_iter().map(|name| linked.join(name));
-        Ok(std::iter::once(common.to_owned()).chain(found).collect())
-    }
-
-    /// Returns whether the file exists and has changed. A file that was modified a moment ago is read
-    /// again, because of the resolution of timestamps.
+    /// Whether the file is there and has changed. One that was written just now is read again,
+    /// as clocks tick.
     fn has_changed(&mut self, path: &Path) -> Result<bool> {
         let found = match path.metadata() {
             Ok(found) => found,
@@ -238,32 +230,4 @@ impl<'a> Tips<'a> {
         }
         Ok(())
     }
-}
-
-fn files_below(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut directories = vec![root.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for name in names(&directory)? {
-            let path = directory.join(name);
-            match path.symlink_metadata() {
-                Ok(found) if found.is_dir() => directories.push(path),
-                Ok(_) => files.push(path),
-                Err(error) if is_missing(&error) => {}
-                Err(error) => return Err(unreadable(&path, error)),
-            }
-        }
-    }
-    Ok(files)
-}
-
-fn is_missing(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory)
-}
-
-#[cold]
-fn unreadable(path: &Path, error: std::io::Error) -> Error {
-    let message = format!("failed to read '{}'", path.display());
-    Error::new(ErrorKind::Io, message).because(error)
 }

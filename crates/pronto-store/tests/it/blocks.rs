@@ -146,7 +146,7 @@ fn clone(world: &World, served: &Served, name: &str, options: &[&str]) {
     let arguments = [&["clone", "-q", "--bare"], options].concat();
     let output = served.git(world.scratch.path(), &arguments, &[name]);
     assert!(output.status.success(), "{output:?}");
-    served.ended().expect("served");
+    let _ = served.ended().expect("served");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn thin_packs_are_completed_from_packs_that_are_read_by_range() {
     let served = Served::new(view.directory());
     let pushed = served.git(&folder, &["push", "-q", "--thin"], &["main"]);
     assert!(pushed.status.success(), "{pushed:?}");
-    served.ended().expect("served");
+    let _ = served.ended().expect("served");
     let counts = receiver.cache.counts();
     assert!((2..=8).contains(&(counts.bytes >> 20)), "{counts:?}");
     clone(&world, &served, "pushed.git", &[]);

@@ -92,7 +92,8 @@ impl Taking<'_> {
     fn store_token(&self, token: u64) {
         let file = self.repository.common_dir().join("config");
         let text = token.to_string();
-        if set_in_file(&file, TOKEN_KEY, BStr::new(&text)).is_err() {
+        let config = self.repository.config();
+        if set_in_file(&file, TOKEN_KEY, BStr::new(&text), config).is_err() {
             self.warn("failed to store maximum creation token");
         }
     }

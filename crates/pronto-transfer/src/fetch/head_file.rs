@@ -20,7 +20,7 @@ pub(super) fn truncate(repository: &Repository) -> Result<()> {
 /// Replaces the contents of the file by `entries` atomically, or appends them with `--append`.
 pub(super) fn write(work: &Work<'_>, entries: &[&Mapped]) -> Result<()> {
     let file = work.repository.git_path("FETCH_HEAD");
-    let mut lock = Lock::acquire(&file, PATIENCE)?;
+    let mut lock = Lock::acquire(&file, PATIENCE)?.recorded(work.repository.config());
     let mut text = Vec::new();
     if work.options.append {
         match fs::read(&file) {

@@ -10,6 +10,7 @@ use crate::remote::Dangling;
 
 /// The result of a fetch.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Outcome {
     /// The source URL, as messages show it.

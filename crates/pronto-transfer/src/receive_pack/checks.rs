@@ -55,7 +55,7 @@ impl Push<'_> {
         if !command.deletes() && !self.has_object(&command.new)? {
             let id = command.new;
             let text = format!("unpack should have generated {id}, but I can't find it!");
-            let error = Error::new(ErrorKind::Object, text);
+            let error = Error::new(ErrorKind::MissingObject, text);
             self.repository.notify(Notice::Failure(error));
             return refused("bad pack");
         }
@@ -151,7 +151,7 @@ impl Push<'_> {
         if !is_denied || command.creates() || command.deletes() {
             return Ok(None);
         }
-        let is_commit = |id: &ObjectId| {
+        let is_commit = |id: &ObjectId| -> Result<bool> {
             let header = self.repository.objects()?.header(id).map_err(from_odb)?;
             Ok(header.is_some_and(|header| header.kind == ObjectKind::Commit))
         };

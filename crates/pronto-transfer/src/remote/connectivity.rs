@@ -13,7 +13,8 @@ use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 
 use super::negotiate::History;
-use crate::{Error, ErrorKind, Result};
+use crate::Result;
+pub use crate::objects::from_odb as from_store;
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
 /// Collects the ids that the objects of a pack link to.
@@ -376,9 +377,4 @@ impl Walk<'_> {
         }
         Ok(true)
     }
-}
-
-/// Converts an error of the object store into one of this crate.
-pub fn from_store(error: pronto_odb::Error) -> Error {
-    error.map_kind(|_| ErrorKind::Object)
 }

@@ -105,7 +105,7 @@ impl Exact<'_> {
             return Ok(());
         };
         let message = format!("could not fetch {first} from promisor remote");
-        let error = Error::new(ErrorKind::Object, message);
+        let error = Error::new(ErrorKind::MissingObject, message);
         Err(match reason {
             Some(reason) => error.because(reason),
             None => error,
@@ -144,7 +144,7 @@ impl Exact<'_> {
             exact.fetch_promised(wanted.iter().copied(), objects)?;
             if !absent(wanted, objects)?.is_empty() {
                 let message = format!("object {first} is missing, and is not to be fetched");
-                return Err(Error::new(ErrorKind::Object, message));
+                return Err(Error::new(ErrorKind::MissingObject, message));
             }
             selection = select(&quiet)?;
         }

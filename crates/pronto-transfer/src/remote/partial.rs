@@ -71,7 +71,7 @@ pub(crate) fn register(repository: &Repository, remote: &Remote, filter: &BStr) 
         return Ok(());
     }
     let file = repository.common_dir().join("config");
-    let set = |key: &str, value: &BStr| edit::set_in_file(&file, key, value);
+    let set = |key: &str, value: &BStr| edit::set_in_file(&file, key, value, repository.config());
     if !remote.promisor {
         let version = repository.config().i64("core.repositoryformatversion")?;
         if version.unwrap_or_default() < 1 {

@@ -250,7 +250,8 @@ impl History<'_> {
             let links = self.repository.commit_links(id, &mut Vec::new())?;
             self.read.insert(*id, links);
         }
-        (self.read.get(id)).ok_or_else(|| Error::new(ErrorKind::Object, "could not read commit"))
+        (self.read.get(id))
+            .ok_or_else(|| Error::new(ErrorKind::MissingObject, "could not read commit"))
     }
 
     /// Returns the links of a commit as its object contains them, regardless of shallow commits.

@@ -181,10 +181,10 @@ fn unreadable(view: &Repository, selection: &Selection, error: Error) -> Error {
     };
     match ids.iter().zip(found).find(|(_, is_here)| !is_here) {
         Some(_) if view.has_promisor().is_ok_and(|is_partial| is_partial) => Error::new(
-            ErrorKind::Object,
+            ErrorKind::MissingObject,
             "lazy fetching disabled; some objects may not be available",
         ),
-        Some((id, _)) => Error::new(ErrorKind::Object, format!("unable to read {id}")),
+        Some((id, _)) => Error::new(ErrorKind::MissingObject, format!("unable to read {id}")),
         None => error,
     }
 }

@@ -33,7 +33,7 @@ impl Work<'_> {
             self.warn(&format!("failed to fetch objects from bundle URI '{uri}'"));
         } else if taken.has_heuristic {
             let file = repository.git_dir().join("config");
-            set_in_file(&file, "fetch.bundleuri", uri.as_bstr())?;
+            set_in_file(&file, "fetch.bundleuri", uri.as_bstr(), repository.config())?;
         }
         Ok(())
     }

@@ -34,8 +34,8 @@ pub(super) fn check_out(
             outcome.checkout_failed = !done.failed.is_empty();
             outcome.checkout = done;
         }
-        // The repository is complete, and the user can check out another commit.
-        Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
+        // The repository can be read, and something else can be checked out.
+        Err(error) if is_of_an_object(*error.kind()) => {
             outcome.checkout_failed = true;
             outcome.checkout_error = Some(error);
         }
@@ -44,7 +44,13 @@ pub(super) fn check_out(
     Ok(())
 }
 
-/// Fetches, in one request, the blobs that the filter left out and that the checkout needs.
+/// Returns whether an error concerns a path or an object of the tree, and not the operation.
+fn is_of_an_object(kind: ErrorKind) -> bool {
+    use ErrorKind::{Corrupt, Hostile, MissingObject, Object};
+    matches!(kind, Hostile | Object | MissingObject | Corrupt)
+}
+
+/// Fetches in one go the contents that were left out and are needed now.
 fn fetch_contents(
     work: &Work<'_>,
     commit: ObjectId,

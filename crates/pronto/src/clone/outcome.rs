@@ -11,6 +11,7 @@ use crate::{Error, Repository, Result, hooks};
 
 /// The result of a clone.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub struct Outcome {
     /// The new repository.

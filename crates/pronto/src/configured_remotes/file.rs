@@ -31,7 +31,8 @@ pub(super) fn edit<T>(
 ) -> Result<T> {
     let path = repository.common_dir().join("config");
     let spoken = crate::path::as_bytes(&repository.spoken(&path)).to_owned();
-    edit::edit_file(&path, spoken.as_bstr(), change).map_err(|error| match error.kind() {
+    let edited = edit::edit_file(&path, spoken.as_bstr(), repository.config(), change);
+    edited.map_err(|error| match error.kind() {
         ErrorKind::Locked | ErrorKind::Io | ErrorKind::Config => {
             Error::new(*error.kind(), failure).reported_after(error.to_string())
         }

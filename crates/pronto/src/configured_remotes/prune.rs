@@ -10,6 +10,7 @@ use crate::{Error, Repository, Result};
 
 /// The stale remote-tracking refs that were deleted, or would be with `--dry-run`.
 #[derive(Debug, Default)]
+#[must_use]
 #[non_exhaustive]
 pub struct Pruned {
     /// The full names of the stale remote-tracking refs.

@@ -70,7 +70,8 @@ fn state(repository: &Repository, old: ObjectId, new: ObjectId) -> Result<PushSt
     if old.is_null() {
         return Ok(PushState::Create);
     }
-    let is_commit = |id| Ok(repository.kind_of(id)? == Some(ObjectKind::Commit));
+    let is_commit =
+        |id| -> Result<bool> { Ok(repository.kind_of(id)? == Some(ObjectKind::Commit)) };
     if !is_commit(old)? || !is_commit(new)? {
         return Ok(PushState::OutOfDate);
     }

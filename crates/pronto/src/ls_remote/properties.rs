@@ -35,7 +35,12 @@ impl Properties {
         buffer: &mut Vec<u8>,
     ) -> Result<Self> {
         let (id, name) = (listed.id, &listed.name);
-        let missing = || Error::new(ErrorKind::Object, format!("missing object {id} for {name}"));
+        let missing = || {
+            Error::new(
+                ErrorKind::MissingObject,
+                format!("missing object {id} for {name}"),
+            )
+        };
         let store = repository.objects()?;
         let header = store.header(&id).map_err(from_store)?.ok_or_else(missing)?;
         let mut properties = Properties {

@@ -127,7 +127,7 @@ pub fn plan_gc(
 /// if the file cannot be written.
 pub fn lock_gc(repository: &Repository, force: bool) -> Result<Result<GcLock, Busy>> {
     let path = repository.git_path("gc.pid");
-    let mut lock = Lock::acquire(&path, Duration::ZERO)?;
+    let mut lock = Lock::acquire(&path, Duration::ZERO)?.recorded(repository.config());
     let host = host();
     if !force && let Some(busy) = running(&path, &host) {
         return Ok(Err(busy));

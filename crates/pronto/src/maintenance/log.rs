@@ -48,7 +48,8 @@ impl LogFile {
 /// Fails with `ErrorKind::Locked` if another process is writing a log, and with [`ErrorKind::Io`]
 /// if the lock file cannot be created.
 pub fn begin_gc_log(repository: &Repository) -> Result<LogFile> {
-    Lock::acquire(repository.git_path("gc.log"), Duration::ZERO).map(LogFile)
+    let lock = Lock::acquire(repository.git_path("gc.log"), Duration::ZERO)?;
+    Ok(LogFile(lock.recorded(repository.config())))
 }
 
 /// Returns the messages of the last background maintenance, if they were written at or after

@@ -27,9 +27,19 @@ pub struct Registration {
 pub fn register(repository: &Repository, registration: &Registration) -> Result<()> {
     let own = maintained_path(repository)?;
     let local = repository.git_path("config");
-    set_in_file(&local, "maintenance.auto", "false".into())?;
+    set_in_file(
+        &local,
+        "maintenance.auto",
+        "false".into(),
+        repository.config(),
+    )?;
     if !repository.config().contains("maintenance.strategy") {
-        set_in_file(&local, "maintenance.strategy", "incremental".into())?;
+        set_in_file(
+            &local,
+            "maintenance.strategy",
+            "incremental".into(),
+            repository.config(),
+        )?;
     }
     // As in Git, a list that has an entry without a value counts as empty.
     if listed(repository, None)?.contains(&own) {
@@ -40,10 +50,15 @@ pub fn register(repository: &Repository, registration: &Registration) -> Result<
         let message = format!("unable to add '{KEY}' value of '{own}'");
         Error::new(ErrorKind::Config, message).because(error)
     };
-    let edited = edit_file(&file, path::as_bytes(&file), |document| {
-        document.add(KEY.into(), own.as_bstr());
-        Ok(())
-    });
+    let edited = edit_file(
+        &file,
+        path::as_bytes(&file),
+        repository.config(),
+        |document| {
+            document.add(KEY.into(), own.as_bstr());
+            Ok(())
+        },
+    );
     edited.map_err(failed)
 }
 
@@ -63,9 +78,12 @@ pub fn unregister(repository: &Repository, registration: &Registration) -> Resul
         Error::new(ErrorKind::Config, message)
     };
     let file = list_file(repository, registration)?;
-    let removed = edit_file(&file, path::as_bytes(&file), |document| {
-        Ok(document.unset(KEY.into(), true, |value| value == own))
-    });
+    let removed = edit_file(
+        &file,
+        path::as_bytes(&file),
+        repository.config(),
+        |document| Ok(document.unset(KEY.into(), true, |value| value == own)),
+    );
     match removed {
         Ok(Ok(())) => Ok(true),
         Ok(Err(_)) => Err(failed()),

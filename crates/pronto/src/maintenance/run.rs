@@ -62,6 +62,7 @@ impl Run {
 
 /// The result of maintenance.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub enum Outcome {
     /// All tasks that are due have succeeded.
@@ -93,7 +94,7 @@ enum Phase {
 pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<Outcome> {
     let target = repository.objects_dir().join("maintenance");
     let lock = match Lock::acquire(&target, Duration::ZERO) {
-        Ok(lock) => lock,
+        Ok(lock) => lock.recorded(repository.config()),
         Err(error) if *error.kind() == ErrorKind::Locked => return Ok(Outcome::Busy(target)),
         Err(error) => return Err(error),
     };

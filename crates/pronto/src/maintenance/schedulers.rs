@@ -186,7 +186,7 @@ impl Schedules<'_> {
 
     fn lock(&self) -> Result<Lock> {
         let target = self.repository.objects_dir().join("schedule");
-        Lock::acquire(&target, Duration::ZERO).map_err(|error| match error.kind() {
+        let lock = Lock::acquire(&target, Duration::ZERO).map_err(|error| match error.kind() {
             ErrorKind::Locked => failed(format!(
                 "unable to create '{}.lock': File exists.\n\n\
                  Another scheduled git-maintenance(1) process seems to be running in this\n\
@@ -196,7 +196,8 @@ impl Schedules<'_> {
                 target.display()
             )),
             _ => failed("cannot acquire lock for scheduled background maintenance").because(error),
-        })
+        })?;
+        Ok(lock.recorded(self.repository.config()))
     }
 
     /// Returns the program that replaces that of `scheduler` in tests.

@@ -124,7 +124,7 @@ impl Collector<'_> {
         let tree = self.repository.peel_to(commit, ObjectKind::Tree)?;
         tree.ok_or_else(|| {
             let message = "the commit or its tree is missing";
-            Error::new(ErrorKind::Object, message).on_object(commit)
+            Error::new(ErrorKind::MissingObject, message).on_object(commit)
         })
     }
 

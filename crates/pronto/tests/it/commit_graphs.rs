@@ -93,9 +93,9 @@ fn walk(sandbox: &Sandbox, count: u64) -> Vec<Found> {
 }
 
 fn has_graph(sandbox: &Sandbox) -> bool {
-    let repository = sandbox.open("r");
+    let (repository, notices) = sandbox.open_noticing("r");
     let found = repository.commit_graph().expect("it can be looked for");
-    assert!(repository.take_notices_of(Severity::Error).is_empty());
+    assert!(notices.take_of(Severity::Error).is_empty());
     found.is_some()
 }
 
@@ -225,9 +225,9 @@ fn a_graph_does_not_count_where_history_is_not_as_written() {
     // It is read-only.
     std::fs::remove_file(&graph).expect("it is there");
     std::fs::write(&graph, "no graph").expect("written");
-    let repository = sandbox.open("r");
+    let (repository, notices) = sandbox.open_noticing("r");
     assert!(repository.commit_graph().expect("looked for").is_none());
-    let notices = repository.take_notices_of(Severity::Error);
+    let notices = notices.take_of(Severity::Error);
     assert!(
         matches!(notices.as_slice(), [Notice::CommitGraph(Remark::TooSmall)]),
         "{notices:?}"

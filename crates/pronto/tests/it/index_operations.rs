@@ -5,7 +5,7 @@ use bstr::BStr;
 use gix_object::Kind as ObjectKind;
 use pronto::Watch;
 use pronto::read_tree::{Mode, ReadTrees};
-use pronto::update_index::{Action, Allowed};
+use pronto::update_index::{Action, Allowed, Event, Stop};
 use pronto::{checkout_index, hash_object, merge, read_tree, update_index};
 
 use crate::support::Sandbox;
@@ -68,7 +68,10 @@ fn a_path_that_may_not_be_added_changes_nothing() {
     options.actions = vec![Action::Update("new".into(), Allowed::default())];
     let repository = sandbox.open("r");
     let events = update_index::update_index(&repository, &options, &Watch::none());
-    assert!(!events.expect("a refusal is an event").is_empty());
+    let failure = events.expect_err("a refused path ends the update");
+    assert!(matches!(&failure.error, Stop::NotUpdated(path) if path == "new"));
+    let events = failure.report.expect("it was refused on the way");
+    assert!(matches!(events[..], [Event::Refused(_)]));
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "?? new");
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use pronto::ErrorKind;
 use pronto::Severity;
 use pronto::Watch;
 use pronto::bitmaps::{self, Settings};
-use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
 
 use crate::support::Sandbox;
@@ -77,7 +77,7 @@ const QUESTIONS: &[(&[&str], &[&str])] = &[
 
 /// Returns the number of objects that were found by bitmaps.
 fn check(sandbox: &Sandbox) -> usize {
-    let repository: Repository = sandbox.open("r");
+    let (repository, notices) = sandbox.open_noticing("r");
     let mut packed = 0;
     for (wants, haves) in QUESTIONS {
         let found = repository
@@ -92,7 +92,7 @@ fn check(sandbox: &Sandbox) -> usize {
         assert_eq!(all.count(), expected.len(), "each once");
         packed += found.packed.len();
     }
-    assert!(repository.take_notices_of(Severity::Error).is_empty());
+    assert!(notices.take_of(Severity::Error).is_empty());
     packed
 }
 
@@ -145,12 +145,12 @@ fn what_is_broken_or_missing() {
         .expect("git wrote one");
     std::fs::remove_file(&bitmap).expect("it is there");
     std::fs::write(&bitmap, "no bitmaps").expect("it can be written");
-    let repository = sandbox.open("r");
+    let (repository, notices) = sandbox.open_noticing("r");
     let wants = ids(&sandbox, &["main"]);
     let found = repository.reachable(&wants, &[], &Watch::none());
     let found = found.expect("the walk does without");
     assert_eq!(found.others.len(), told(&sandbox, &["main"]).len());
-    let notices = repository.take_notices_of(Severity::Error);
+    let notices = notices.take_of(Severity::Error);
     let first = notices[0].to_string();
     assert!(
         first.contains("corrupted bitmap index (too small)"),

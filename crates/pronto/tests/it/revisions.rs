@@ -155,7 +155,7 @@ fn every_way_of_naming_leads_where_git_goes() {
 #[test]
 fn what_cannot_be_is_explained() {
     let sandbox = history();
-    let repository = sandbox.open("r/dir");
+    let (repository, notices) = sandbox.open_noticing("r/dir");
     let reason = |spec: &str| -> Option<String> {
         match repository.try_resolve(spec, Want::Anything) {
             Ok(Some(id)) => panic!("{spec} is {id}"),
@@ -199,7 +199,7 @@ fn what_cannot_be_is_explained() {
             .len(),
         40
     );
-    let notices = repository.take_notices();
+    let notices = notices.take();
     assert!(
         matches!(notices.last(), Some(pronto::Notice::AmbiguousName(name)) if name == "light"),
         "{notices:?}"

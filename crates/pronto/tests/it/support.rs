@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
-use pronto::{Environment, Repository};
+use pronto::{Environment, NoticeQueue, Repository};
 
 /// A temporary directory, its path without symbolic links.
 pub(crate) struct Sandbox {
@@ -103,6 +104,13 @@ impl Sandbox {
     pub(crate) fn open(&self, directory: &str) -> Repository {
         let environment = self.environment(directory);
         Repository::discover(Path::new("."), &environment).expect("a repository")
+    }
+
+    /// Opens a repository, with a queue of its notices.
+    pub(crate) fn open_noticing(&self, directory: &str) -> (Repository, Arc<NoticeQueue>) {
+        let notices = Arc::new(NoticeQueue::default());
+        let repository = self.open(directory).with_notices(Arc::clone(&notices));
+        (repository, notices)
     }
 }
 

@@ -342,3 +342,80 @@ fn a_bare_repository_has_no_files_to_work_on() {
     let error = repository.require_work_tree().expect_err("it is bare");
     assert_eq!(*error.kind(), ErrorKind::NoWorkTree);
 }
+
+#[test]
+fn failures_after_a_change_have_the_report_of_what_was_done() {
+    let sandbox = Sandbox::with_files();
+    sandbox.git("r", &["branch", "side"]);
+    let first = sandbox.git("r", &["rev-parse", "HEAD"]);
+    sandbox.write("a", "changed");
+    sandbox.git("r", &["commit", "-qam", "two"]);
+    let repository = sandbox.open("r");
+    let lock = |name: &str| sandbox.root.join("r/.git").join(format!("{name}.lock"));
+    // Files and index move before `HEAD`, which is locked.
+    std::fs::write(lock("HEAD"), "").expect("a lock");
+    let mut options = switch::Options::default();
+    options.to = switch::start_at(&repository, "side").expect("it can be read");
+    let failure = switch::switch(&repository, &options, &Watch::none());
+    let failure = failure.expect_err("HEAD is locked");
+    assert_eq!(*failure.kind(), ErrorKind::Locked, "{failure}");
+    let report = failure.report.expect("files have moved");
+    assert_eq!(report.new_head, switch::NewHead::Stayed);
+    assert!(report.failed.is_empty());
+    assert_eq!(sandbox.read("a").as_deref(), Some("a"));
+    // The same call completes it.
+    std::fs::remove_file(lock("HEAD")).expect("it is there");
+    let outcome = switch::switch(&repository, &options, &Watch::none());
+    assert!(matches!(outcome, Ok(switch::Outcome::Done(_))));
+    sandbox.git("r", &["checkout", "-q", "main"]);
+    std::fs::write(lock("refs/heads/main"), "").expect("a lock");
+    let repository = sandbox.open("r");
+    let to = reset::target(&repository, BStr::new(&first), false).expect("a commit");
+    let mut options = reset::Options::new(to);
+    options.mode = Mode::Hard;
+    options.pathspec = repository.pathspec([]).expect("it matches all");
+    let failure = reset::reset(&repository, &options, &Watch::none());
+    let failure = failure.expect_err("the branch is locked");
+    assert_eq!(*failure.kind(), ErrorKind::Locked, "{failure}");
+    assert!(failure.report.expect("files have moved").head.is_none());
+    // A failure before any change has no report, and is an error of the library for `?`.
+    let mut options = switch::Options::default();
+    options.create = Some(NewBranch::default());
+    let failure = switch::switch(&repository, &options, &Watch::none());
+    let failure = failure.expect_err("a branch needs a name");
+    assert!(failure.report.is_none());
+    let kind = *failure.kind();
+    assert_eq!(*pronto::Error::from(failure).kind(), kind);
+}
+
+#[test]
+fn an_addition_that_fails_has_its_events_and_changes_nothing() {
+    let sandbox = Sandbox::with_files();
+    sandbox.write("new", "new");
+    let repository = sandbox.open("r");
+    let mut options = add::Options::default();
+    options.pathspec = repository
+        .pathspec([BStr::new("new"), BStr::new("missing")])
+        .expect("a pathspec");
+    let failure = add::add(&repository, &options, &Watch::none());
+    let failure = failure.expect_err("a path is missing");
+    assert!(failure.report.is_some());
+    assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "?? new");
+}
+
+#[test]
+fn the_record_of_a_lock_is_that_of_its_repository() {
+    let sandbox = Sandbox::with_files();
+    sandbox.git("r", &["config", "core.lockfilePid", "true"]);
+    let recording = sandbox.open("r");
+    sandbox.git("r", &["config", "core.lockfilePid", "false"]);
+    // Opening another repository changes nothing for the first one.
+    let silent = sandbox.open("r");
+    let record = sandbox.root.join("r/.git/gc.log~pid.lock");
+    let log = pronto::maintenance::begin_gc_log(&recording).expect("it is free");
+    assert!(record.exists());
+    log.end(false).expect("it can be removed");
+    let log = pronto::maintenance::begin_gc_log(&silent).expect("it is free");
+    assert!(!record.exists());
+    log.end(false).expect("it can be removed");
+}

@@ -2,8 +2,8 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::edit::{self, Document, Refusal};
-use pronto::config::{EntryRef, Origin, OriginKind, Scope, canonical};
-use pronto::{Error, ErrorKind};
+use pronto::config::{Config, EntryRef, Origin, OriginKind, Scope, canonical};
+use pronto::{Error, ErrorKind, Repository};
 
 use super::arguments::{Action, Request};
 use super::read::value_test;
@@ -29,14 +29,10 @@ pub(super) fn run(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let (file, spoken) = source.target()?;
+    let outside = Config::default();
+    let config = (source.repository.as_ref()).map_or(&outside, Repository::config);
     let edit = |change: &dyn Fn(&mut Document) -> Result<Option<Refusal>, Error>| {
-        edit::edit_file(&file, spoken.as_bstr(), change).map_err(|error| match error.kind() {
-            ErrorKind::Locked => CliError::error(error.message()).with_code(NO_LOCK),
-            ErrorKind::Config => CliError::fatal(error.to_string()).with_code(INVALID_FILE),
-            ErrorKind::InvalidInput => CliError::error(error.message()).with_code(NO_LOCK),
-            ErrorKind::UnknownRevision => CliError::fatal(error.message()),
-            _ => CliError::error(error.to_string()).with_code(NO_WRITE),
-        })
+        edit::edit_file(&file, spoken.as_bstr(), config, change).map_err(not_edited)
     };
     let name = request.values[0].as_bstr();
     if matches!(
@@ -90,6 +86,16 @@ pub(super) fn run(
         Ok(result.err())
     })?;
     finish(request, key.as_bstr(), refusal, context)
+}
+
+fn not_edited(error: Error) -> CliError {
+    match error.kind() {
+        ErrorKind::Locked => CliError::error(error.message()).with_code(NO_LOCK),
+        ErrorKind::Config => CliError::fatal(error.to_string()).with_code(INVALID_FILE),
+        ErrorKind::InvalidInput => CliError::error(error.message()).with_code(NO_LOCK),
+        ErrorKind::UnknownRevision => CliError::fatal(error.message()),
+        _ => CliError::error(error.to_string()).with_code(NO_WRITE),
+    }
 }
 
 fn finish(

@@ -107,7 +107,7 @@ pub(super) fn rename(
                  If that is the case, you can address this by first renaming the\n\
                  remote to a different name.",
             ),
-        ErrorKind::Reference | ErrorKind::Moved | ErrorKind::Locked => {
+        ErrorKind::Reference | ErrorKind::Corrupt | ErrorKind::Moved | ErrorKind::Locked => {
             CliError::error(error.message()).with_code(ExitCode::FATAL)
         }
         ErrorKind::Config => CliError::error(error.message()),
@@ -129,7 +129,9 @@ pub(super) fn remove(name: &BStr, context: &mut Context) -> Result<ExitCode, Cli
     let remote = configured(&repository, name, ":")?;
     let removed =
         configured_remotes::remove(&repository, &remote).map_err(|error| match error.kind() {
-            ErrorKind::Config | ErrorKind::Reference => CliError::error(error.message()),
+            ErrorKind::Config | ErrorKind::Reference | ErrorKind::Corrupt => {
+                CliError::error(error.message())
+            }
             _ => error.into(),
         })?;
     context.report();

@@ -33,7 +33,7 @@ pub(crate) fn code_of_failures(failed: &[Failure]) -> ExitCode {
     let is_fatal = |one: &Failure| {
         matches!(
             one.error.kind(),
-            ErrorKind::Filter | ErrorKind::CorruptObject
+            ErrorKind::Filter | ErrorKind::CorruptObject | ErrorKind::UnreadableObject
         )
     };
     if failed.is_empty() {

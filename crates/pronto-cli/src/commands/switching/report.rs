@@ -31,7 +31,7 @@ pub(super) fn tell(
         }
         let follows = match &report.new_head {
             NewHead::Branch(..) => true,
-            NewHead::Stayed => !options.detach,
+            NewHead::Stayed | NewHead::NotRenamed => !options.detach,
             NewHead::Detached(_) => false,
         };
         if follows {
@@ -117,7 +117,7 @@ fn tell_arrival(
     detach: bool,
 ) -> Result<(), CliError> {
     match &report.new_head {
-        NewHead::Stayed => {}
+        NewHead::Stayed | NewHead::NotRenamed => {}
         NewHead::Detached(name) => {
             if report.left_branch && !detach && advises(repository, "detachedHead")? {
                 context.remark(&detached_advice(name.as_bstr()));

@@ -9,8 +9,8 @@ use pronto::config::Config;
 use pronto::path;
 use pronto::reset::{Outcome, Report};
 use pronto::switch::{Tracking, UpstreamSetup};
-use pronto::worktrees::{AddOptions, AddOutcome, Added, Branching, Carry, Preparation, Sharing};
-use pronto::{Repository, Watch};
+use pronto::worktrees::{AddOptions, Added, Branching, Carry, Preparation, Sharing};
+use pronto::{ErrorKind, PartialFailure, Repository, Watch};
 
 use super::Args;
 use crate::commands::shared::submodules;
@@ -69,7 +69,7 @@ pub(super) fn run(
     let outcome = pronto::worktrees::add(&repository, &addition, &watch);
     context.report();
     match outcome {
-        Ok(AddOutcome::Added(added)) => {
+        Ok(added) => {
             let code = tell(&added, args.quiet, context)?;
             match added.has_submodules {
                 true => update_submodules(args, &repository, place, context)
@@ -77,15 +77,31 @@ pub(super) fn run(
                 false => Ok(code),
             }
         }
-        // Git's exit code is -1.
-        Ok(AddOutcome::NoBranch(error)) => Err(CliError::from(error).with_code(ExitCode::new(255))),
-        Ok(other) => Err(CliError::unknown_outcome(&other)),
-        // The worktree exists, so the call cannot be handed to git any more.
-        Err(error) if *error.kind() == pronto::ErrorKind::Unsupported => {
-            Err(CliError::fatal(error.to_string()))
-        }
-        Err(error) => Err(CliError::of(error)),
+        Err(failure) => Err(failed(failure, args.quiet, context)?),
     }
+}
+
+/// Returns the error of a failed addition, after a report of what was done before.
+fn failed(
+    failure: PartialFailure<Added>,
+    quiet: bool,
+    context: &mut Context,
+) -> Result<CliError, CliError> {
+    let error = failure.error;
+    Ok(match failure.report {
+        // Git's exit code is -1.
+        Some(added) if added.lacks_branch => CliError::from(error).with_code(ExitCode::new(255)),
+        Some(added) => {
+            tell_upstream(&added, quiet, context)?;
+            match error.kind() {
+                ErrorKind::Hook => CliError::fatal(error.to_string()),
+                _ => CliError::error(error.to_string()),
+            }
+        }
+        // Handing over is no longer possible.
+        None if *error.kind() == ErrorKind::Unsupported => CliError::fatal(error.to_string()),
+        None => CliError::of(error),
+    })
 }
 
 /// Returns the untracked files to copy into the new worktree, from options and configuration.
@@ -195,12 +211,17 @@ fn branching(args: &Args, has_commit: bool) -> Result<Branching, CliError> {
     })
 }
 
-fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, CliError> {
+fn tell_upstream(added: &Added, quiet: bool, context: &mut Context) -> Result<(), CliError> {
     match &added.set_up {
         Some(own @ UpstreamSetup::OwnUpstream { .. }) => context.warn(&own.to_string()),
         Some(upstream) if !quiet => writeln!(context.out, "{upstream}")?,
         _ => {}
     }
+    Ok(())
+}
+
+fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, CliError> {
+    tell_upstream(added, quiet, context)?;
     let name = "HEAD";
     let not_reset = || CliError::fatal(format!("Could not reset index file to revision '{name}'."));
     match &added.reset {
@@ -219,10 +240,6 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
                 tell_head(report, context)?;
             }
         }
-        Some(Outcome::Stopped(_, error)) if *error.kind() == pronto::ErrorKind::Hook => {
-            return Err(CliError::fatal(error.to_string()));
-        }
-        Some(Outcome::Stopped(_, error)) => return Err(CliError::error(error.to_string())),
         Some(other) => return Err(CliError::unknown_outcome(other)),
     }
     let code = added.hook.unwrap_or(0);

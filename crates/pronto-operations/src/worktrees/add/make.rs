@@ -8,6 +8,7 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::{IoContext, OsReason};
 
 use super::base_name_of;
+use crate::config::Config;
 use crate::config::edit::{self, Refusal};
 use crate::linked::canonical;
 use crate::refs::tables;
@@ -91,6 +92,7 @@ pub(super) fn open_new(
     environment.set("GIT_DIR", canonical(own_dir)?);
     environment.set("GIT_WORK_TREE", place);
     let inside = Repository::discover(environment.current_dir(), &environment)?;
+    let inside = inside.with_notices(repository.notices().clone());
     Ok((inside, guard))
 }
 
@@ -128,7 +130,7 @@ fn pass_on_sparse_checkout(repository: &Repository, own_dir: &Path) -> Result<()
     let to = own_dir.join("config.worktree");
     match copy(&from, &to) {
         Ok(false) => Ok(()),
-        Ok(true) => leave_out_place(&to),
+        Ok(true) => leave_out_place(&to, repository.config()),
         Err(_) => {
             let (from, to) = (repository.spoken(&from), repository.spoken(&to));
             let (from, to) = (from.display(), to.display());
@@ -169,8 +171,8 @@ fn line(parts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// Removes keys that apply to only one worktree from a copied configuration.
-pub(super) fn leave_out_place(file: &Path) -> Result<()> {
-    edit::edit_file(file, path::as_bytes(file), |document| {
+pub(super) fn leave_out_place(file: &Path, config: &Config) -> Result<()> {
+    edit::edit_file(file, path::as_bytes(file), config, |document| {
         let gone = |set| match set {
             Ok(()) | Err(Refusal::NothingSet) => Ok(()),
             Err(_) => {

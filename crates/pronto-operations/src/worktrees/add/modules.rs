@@ -15,6 +15,7 @@ use pronto_io::watch::Watch;
 use pronto_storage::local::{copy_file, link_objects, objects_of};
 
 use super::make::leave_out_place;
+use crate::config::Config;
 use crate::gitmodules::Gitmodules;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -48,6 +49,7 @@ pub(super) fn share_submodules(
             let share = Share {
                 may_link: true,
                 watch,
+                config: repository.config(),
             };
             share.repository(&place.join(MODULES).join(relative), &target, 0)?;
         }
@@ -75,6 +77,7 @@ fn is_repository(place: &Path) -> bool {
 struct Share<'a> {
     may_link: bool,
     watch: &'a Watch<'a>,
+    config: &'a Config,
 }
 
 impl Share<'_> {
@@ -97,7 +100,7 @@ impl Share<'_> {
         for name in ["packed-refs", "shallow", "config", "HEAD"] {
             copy_if_there(&source.join(name), &target.join(name))?;
         }
-        leave_out_place(&target.join("config"))?;
+        leave_out_place(&target.join("config"), self.config)?;
         link_objects(&objects, &target.join("objects"), self.may_link)?;
         self.nested(&source.join(MODULES), &target.join(MODULES), depth)
     }

@@ -21,7 +21,7 @@ pub(super) struct ListLock(LockFile);
 impl ListLock {
     pub(super) fn acquire(stack: &Stack) -> Result<ListLock> {
         let timeout = stack.options.lock_timeout;
-        let mut lock = acquire(&stack.list_path, Marking::Marked, timeout)?;
+        let mut lock = acquire(stack, &stack.list_path, Marking::Marked, timeout)?;
         lock.wait_for(stack.options.sync);
         Ok(ListLock(lock))
     }
@@ -58,14 +58,18 @@ impl TableLock {
         } else {
             Marking::Plain
         };
-        let mut lock = acquire(&stack.path_of(name), marking, Duration::ZERO)?;
+        let mut lock = acquire(stack, &stack.path_of(name), marking, Duration::ZERO)?;
         lock.close();
         Ok(TableLock { _file: lock })
     }
 }
 
-fn acquire(target: &Path, marking: Marking, patience: Duration) -> Result<LockFile> {
-    LockFile::acquire(target, marking, patience).map_err(from_lock)
+fn acquire(stack: &Stack, target: &Path, marking: Marking, patience: Duration) -> Result<LockFile> {
+    let mut lock = LockFile::acquire(target, marking, patience).map_err(from_lock)?;
+    if stack.options.records_process {
+        lock.record_process();
+    }
+    Ok(lock)
 }
 
 fn from_lock(error: lock_file::Error) -> Error {

@@ -263,6 +263,7 @@ impl Preparation<'_> {
                 Ok(()) => cannot_lock(edit, &error.to_string()),
             }
         })?;
+        let lock = lock.recorded(self.repository.config());
         let lock = lock.waits(self.repository.fsync()?.of(Component::Reference));
         let hash = refs.object_hash();
         let found =

@@ -49,7 +49,7 @@ impl Repository {
                 for line in text.lines().filter(|line| !line.is_empty()) {
                     let Ok(id) = pronto_hash::parse_hex(line) else {
                         let message = format!("bad shallow line: {}", line.as_bstr());
-                        return Err(Error::new(ErrorKind::Object, message));
+                        return Err(Error::new(ErrorKind::Corrupt, message));
                     };
                     ids.push(id);
                 }

@@ -218,7 +218,7 @@ impl Repository {
                         .map_err(from_odb)?;
                     let target = TagRef::new(&buffer).target();
                     current = target.ok_or_else(|| {
-                        Error::new(ErrorKind::Object, "malformed tag").on_object(current)
+                        Error::new(ErrorKind::Corrupt, "malformed tag").on_object(current)
                     })?;
                 }
                 ObjectKind::Commit if kind == ObjectKind::Tree => {

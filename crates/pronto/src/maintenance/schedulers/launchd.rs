@@ -65,7 +65,7 @@ fn schedule(schedules: &Schedules<'_>, frequency: &str) -> Result<()> {
     }
     let config = schedules.repository.config();
     let patience = config.u64("gc.launchctlplistlocktimeoutms")?.unwrap_or(150);
-    let mut lock = Lock::acquire(&file, Duration::from_millis(patience))?;
+    let mut lock = Lock::acquire(&file, Duration::from_millis(patience))?.recorded(config);
     let is_same = std::fs::read(&file).is_ok_and(|old| old == list);
     if is_same && is_known(schedules, frequency)? {
         return Ok(());

@@ -1,0 +1,83 @@
+//! The receiver of notices, which the caller gives to a repository.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Notice, Severity};
+
+/// Receives the notices of repositories. A repository gets its receiver with
+/// [`with_notices`](crate::Repository::with_notices), and shares it with all threads that use it.
+///
+/// ```
+/// use pronto_repository::{Notice, Notices};
+/// struct Log;
+/// impl Notices for Log {
+///     fn notice(&self, notice: Notice) {
+///         eprintln!("{notice}");
+///     }
+/// }
+/// ```
+pub trait Notices: Send + Sync {
+    /// Receives a notice, on the thread of the operation that reports it.
+    fn notice(&self, notice: Notice);
+}
+
+/// A shared receiver of notices. The default discards them.
+#[derive(Clone, Default)]
+pub struct NoticeReceiver(Option<Arc<dyn Notices>>);
+
+impl NoticeReceiver {
+    /// Passes a notice to the receiver.
+    pub fn notice(&self, notice: Notice) {
+        if let Some(receiver) = &self.0 {
+            receiver.notice(notice);
+        }
+    }
+}
+
+impl<N: Notices + 'static> From<Arc<N>> for NoticeReceiver {
+    fn from(receiver: Arc<N>) -> Self {
+        NoticeReceiver(Some(receiver))
+    }
+}
+
+impl fmt::Debug for NoticeReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.0 {
+            Some(_) => "NoticeReceiver(..)",
+            None => "NoticeReceiver(discards)",
+        };
+        f.write_str(name)
+    }
+}
+
+/// A receiver that collects notices until its owner takes them.
+#[derive(Debug, Default)]
+pub struct NoticeQueue(Mutex<Vec<Notice>>);
+
+impl Notices for NoticeQueue {
+    fn notice(&self, notice: Notice) {
+        self.lock(|notices| notices.push(notice));
+    }
+}
+
+impl NoticeQueue {
+    /// Takes the collected notices.
+    pub fn take(&self) -> Vec<Notice> {
+        self.lock(std::mem::take)
+    }
+
+    /// Takes the collected notices of one severity, and leaves the others.
+    pub fn take_of(&self, severity: Severity) -> Vec<Notice> {
+        self.take_where(|notice| notice.severity() == severity)
+    }
+
+    /// Takes the collected notices that `is_wanted` selects, and leaves the others.
+    pub fn take_where(&self, is_wanted: impl Fn(&Notice) -> bool) -> Vec<Notice> {
+        self.lock(|notices| notices.extract_if(.., |notice| is_wanted(notice)).collect())
+    }
+
+    fn lock<T>(&self, change: impl FnOnce(&mut Vec<Notice>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
