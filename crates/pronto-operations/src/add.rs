@@ -23,6 +23,7 @@ use pronto_worktree::status::{Change, Job, Outcome, Unconverted, Untracked, walk
 use crate::errors::from_worktree;
 use crate::session::WorktreeSession;
 use crate::status::{Heads, ignore_patterns, read_ignore_file, walk_options};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, attributes};
 
 pub use failure::Failure;
@@ -133,6 +134,7 @@ impl Report {
 /// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
 /// `core.ignoreCase`. Refusals are in the report.
 pub fn add(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
+    support::require(Operation::Add, repository)?;
     let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message));
     if repository.ignores_case()? {
         return lacking("pronto does not have add with core.ignoreCase");

@@ -17,6 +17,7 @@ use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
 use crate::errors::{from_index, from_worktree};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// Data for the filters of files.
@@ -78,6 +79,7 @@ pub fn checkout_tree(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
+    support::require(Operation::CheckOutTree, repository)?;
     let path = repository.require_work_tree()?;
     let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
     let mut settings = repository.filter_settings()?;

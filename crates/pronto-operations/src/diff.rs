@@ -7,6 +7,7 @@ mod walk;
 
 use crate::errors::{from_index, from_worktree};
 use crate::status::{IgnoreSubmodules, Pathspec, Renames, read_tree};
+use crate::support::{self, Operation};
 use crate::{Repository, Result};
 use bstr::BString;
 use pronto_hash::{ObjectId, oid};
@@ -72,6 +73,7 @@ pub fn files(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Found> {
+    support::require(Operation::ReadAttributes, repository)?;
     let index = repository.index_for_looking()?;
     let null = repository.object_hash().null();
     let files = walk::changed(repository, &index, options, watch)?;
@@ -122,6 +124,7 @@ pub fn index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Found> {
+    support::require(Operation::ReadAttributes, repository)?;
     let index = repository.index_for_looking()?;
     let staged = staged(repository, tree, &index, options)?;
     if against == Against::Index {
@@ -173,6 +176,7 @@ pub fn trees(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Found> {
+    support::require(Operation::ReadAttributes, repository)?;
     let store = repository.objects()?;
     let found = engine::trees(store, old, new, depth, &options.pathspec, watch.interrupt());
     let found = found.map_err(from_worktree)?;

@@ -22,6 +22,7 @@ use crate::refs::{Expected, update_failed};
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, in_progress, index, read_tree, switch};
 use pronto_repository::Notice;
 
@@ -180,6 +181,7 @@ pub(crate) fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
 /// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. A loss of content is
 /// no error: see [`Outcome`].
 pub fn reset(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
+    support::require(Operation::Reset, repository)?;
     let moves = options.pathspec.is_empty();
     if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
         let message = "pronto does not have reset while changes of a merge are stashed";

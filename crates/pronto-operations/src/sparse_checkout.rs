@@ -19,6 +19,7 @@ use crate::errors::{from_index, from_worktree};
 use crate::lock::{Lock, PATIENCE};
 use crate::session::WorktreeSession;
 use crate::status::{self, Search, ignore_patterns};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use pronto_worktree::sparse;
@@ -50,6 +51,11 @@ pub struct Applied {
 /// # Errors
 /// Configuration cannot be read or written.
 pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
+    support::require(Operation::SparseCheckout, repository)?;
+    write_modes(repository, modes)
+}
+
+fn write_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
     let is_sparse = repository.is_sparse_checkout()?;
     if modes.cone.is_some() || !is_sparse {
         set_for_work_tree(repository, "core.sparseCheckout", true)?;
@@ -70,7 +76,7 @@ pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
 /// # Errors
 /// Configuration or patterns cannot be written.
 pub fn begin(repository: &mut Repository) -> Result<()> {
-    record_modes(repository, Modes::default())?;
+    write_modes(repository, Modes::default())?;
     let mut lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;
     lock.write_and_close(&Definition::Directories(BTreeSet::new()).to_text())?;
     lock.commit()
@@ -113,6 +119,7 @@ fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
 /// Index or patterns are locked, or cannot be read or written; a tree is missing; it is
 /// interrupted.
 pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) -> Result<Applied> {
+    support::require(Operation::SparseCheckout, repository)?;
     let file = repository.git_path("info/sparse-checkout");
     let mut lock = Lock::acquire(file, PATIENCE)?;
     let sparse = definition.to_sparse(repository.ignores_case()?);
@@ -132,6 +139,7 @@ pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) 
 /// # Errors
 /// As for [`set`].
 pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
+    support::require(Operation::SparseCheckout, repository)?;
     match repository.sparse_definition()? {
         Some(definition) => {
             let sparse = definition.to_sparse(repository.ignores_case()?);
@@ -147,6 +155,7 @@ pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
 /// # Errors
 /// As for [`set`].
 pub fn disable(repository: &mut Repository, watch: &Watch<'_>) -> Result<Applied> {
+    support::require(Operation::SparseCheckout, repository)?;
     let everything = Definition::Patterns(vec!["/*".into()]);
     let everything = everything.to_sparse(repository.ignores_case()?);
     let applied = apply_sparsity(repository, everything, watch)?;

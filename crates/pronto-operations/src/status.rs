@@ -20,6 +20,7 @@ mod untracked_list;
 mod write_back;
 
 use crate::refs::Head;
+use crate::support;
 use crate::{Repository, Result};
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -209,5 +210,6 @@ impl Report {
 /// There is no worktree; the index or an object cannot be read;
 /// [`Interrupted`](crate::ErrorKind::Interrupted).
 pub fn status(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
+    support::require(support::Operation::Status, repository)?;
     collect::collect(repository, options, watch, None)
 }

@@ -17,6 +17,7 @@ use pronto_worktree::unpack::Refusals;
 
 use crate::refs::{Expected, Head, RefName, bad_name, update_failed};
 use crate::status::{self, Upstream};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress};
 
 pub(crate) use branch::invalid_name;
@@ -139,6 +140,7 @@ pub enum BranchChange {
 /// the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything has
 /// been done. A loss of local changes is no error: see [`Outcome`].
 pub fn switch(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
+    support::require(Operation::Switch, repository)?;
     let head = repository.head()?;
     check_branches(repository, options, &head)?;
     if let (None, Some(create), true) = (&options.to, &options.create, is_unborn(&head)) {

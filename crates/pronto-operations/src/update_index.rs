@@ -17,6 +17,7 @@ use crate::errors::from_index;
 use crate::refresh::Options as Refresh;
 use crate::session::WorktreeSession;
 use crate::status::Pathspec;
+use crate::support::{self, Operation};
 use crate::{ErrorKind, Repository, Result, add, index, split_index};
 
 use apply::Apply;
@@ -139,6 +140,7 @@ pub fn update_index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Vec<Event>> {
+    support::require(Operation::UpdateIndex, repository)?;
     let read = || repository.index_near(&mut |directory| options.is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let plain = add::Options::default();

@@ -14,6 +14,7 @@ use pronto_wire::archive::read_arguments;
 use pronto_wire::reader::PacketReader;
 
 use crate::archive::{self, Arguments, Event, Format, Formats, Subject, USAGE};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 use bands::Bands;
 use pronto_repository::{Notice, Severity};
@@ -93,7 +94,10 @@ pub fn serve(
                 options,
                 bands: &bands,
             };
-            request.answer(input, watch)
+            let supported = support::require(Operation::UploadArchive, repository);
+            supported
+                .map_err(Failure::Error)
+                .and_then(|()| request.answer(input, watch))
         }
         Err(error) => Err(Failure::Error(error)),
     };

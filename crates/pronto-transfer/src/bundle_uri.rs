@@ -26,6 +26,7 @@ use pronto_io::watch::Watch;
 use pronto_pack::bundle::Header;
 use pronto_wire::url::{Origin, Url};
 
+use crate::support::{self, Operation};
 use crate::{Repository, Result};
 pub use list::{BadList, Entry, Heuristic, List, Mode};
 use spool::{Section, Spool};
@@ -59,6 +60,7 @@ pub struct Outcome {
 /// The operation was interrupted, or a setting is malformed. All other failures cost bundles, and are reported
 /// to the progress of `watch` in Git's words.
 pub fn fetch(repository: &Repository, uri: &BStr, watch: &Watch<'_>) -> Result<Outcome> {
+    support::require(Operation::Connect, repository)?;
     let mut outcome = Outcome::default();
     if uri.is_empty() {
         outcome.succeeded = true;
@@ -90,6 +92,7 @@ pub fn fetch_list(
     url: &BStr,
     watch: &Watch<'_>,
 ) -> Result<bool> {
+    support::require(Operation::Connect, repository)?;
     let _region = pronto_io::region!("bundle-uri", "fetch_list");
     let mut taking = Taking::new(repository, watch);
     let from = Provenance::of_server(url);

@@ -9,6 +9,7 @@ use pronto_io::error::OsReason;
 use super::locks;
 use super::prune;
 use super::{WorkTree, exists, refused};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::read_git_file;
 use pronto_repository::Notice;
@@ -24,6 +25,7 @@ use pronto_repository::Notice;
 /// There is no such worktree, it is the main one, it is locked, has submodules or is broken, or
 /// the place is taken; or it cannot be moved.
 pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) -> Result<()> {
+    support::require(Operation::Worktrees, repository)?;
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
     let mut spoken = super::spoken_argument(repository, to);

@@ -10,6 +10,7 @@ use super::file::{self, Set};
 use super::{branches, key, server};
 use crate::refs::{Expected, Target};
 use crate::remote::{FollowHead, Remote};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The effect of setting the ref.
@@ -34,6 +35,7 @@ pub enum HeadChange {
 /// # Errors
 /// The remote cannot be reached.
 pub fn heads(repository: &Repository, remote: &Remote, watch: &Watch<'_>) -> Result<Vec<BString>> {
+    support::require(Operation::ManageRemotes, repository)?;
     let refs = server::refs(repository, remote, watch)?;
     Ok(of_refs(&refs))
 }
@@ -61,6 +63,7 @@ pub(super) fn of_refs(refs: &[RemoteRef]) -> Vec<BString> {
 /// # Errors
 /// The branch is not known here, or the ref cannot be written.
 pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Result<HeadChange> {
+    support::require(Operation::ManageRemotes, repository)?;
     let name = remote.name.as_bstr();
     let head = tracking_ref(name, "HEAD".into());
     let wanted = tracking_ref(name, branch);
@@ -117,6 +120,7 @@ fn warn_only(repository: &Repository, name: &BStr) -> Result<()> {
 /// # Errors
 /// The ref cannot be removed.
 pub fn delete_head(repository: &Repository, name: &BStr) -> Result<()> {
+    support::require(Operation::ManageRemotes, repository)?;
     let head = tracking_ref(name, "HEAD".into());
     let mut transaction = repository.transaction();
     transaction.delete(&head, Expected::Anything);

@@ -6,6 +6,7 @@ use pronto_io::watch::Watch;
 use super::branches::short;
 use super::{server, state};
 use crate::remote::{Dangling, Remote, dangling_refs};
+use crate::support::{self, Operation};
 use crate::{Error, Repository, Result};
 
 /// The tracking refs that were removed, or would be.
@@ -30,6 +31,7 @@ pub fn prune(
     dry_run: bool,
     watch: &Watch<'_>,
 ) -> Result<Pruned> {
+    support::require(Operation::ManageRemotes, repository)?;
     let refs = server::refs(repository, remote, watch)?;
     let mapped = state::mapped(remote, &refs);
     let mut pruned = Pruned {

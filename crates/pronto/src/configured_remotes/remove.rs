@@ -6,6 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::{StaleDefault, branches, file};
 use crate::remote::Remote;
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The result of removing a remote: the refs and settings that stay.
@@ -24,6 +25,7 @@ pub struct Removed {
 /// # Errors
 /// A ref cannot be removed, the configuration file cannot be changed, or a file describes the remote.
 pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
+    support::require(Operation::ManageRemotes, repository)?;
     let name = remote.name.as_bstr();
     let mut removed = Removed::default();
     let gone = tracking_refs(repository, remote, &mut removed)?;
