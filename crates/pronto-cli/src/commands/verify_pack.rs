@@ -35,7 +35,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     // As in Git, which looks for a repository only when it checks a pack.
     let environment = context.environment()?;
-    context.check_config(&pronto::config::without_repository(&environment)?)?;
+    let config = pronto::config::without_repository(&environment)?;
+    context.check_config(&config, &environment)?;
     if let Err(error) = context.repository_if_any()
         && error.kind() == crate::error::Kind::Unsupported
     {

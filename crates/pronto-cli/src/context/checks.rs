@@ -1,21 +1,35 @@
 //! Checks of the settings that the running command reads.
 
-use pronto::Repository;
 use pronto::config::Config;
+use pronto::{Environment, Repository};
 
 use super::Context;
 use crate::error::CliError;
 use crate::settings;
 
 impl Context {
-    /// Checks that the command supports the whole configuration, and that the values which Git
-    /// reads for this command are of their types.
+    /// Checks that the command, which runs without a repository or makes one, supports the whole configuration and
+    /// all variables, and that the values which Git reads for this command are of their types.
     ///
     /// # Errors
     /// A setting is in effect that it does not support: the call goes to git. Or a value is
     /// malformed.
-    pub(crate) fn check_config(&self, config: &Config) -> Result<(), CliError> {
+    pub(crate) fn check_config(
+        &self,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<(), CliError> {
+        settings::check_support_without_repository(self.command, config, environment)?;
         self.check_settings(config, || false)
+    }
+
+    /// Does the same as [`check_config`](Self::check_config) for a repository that the command has opened itself.
+    ///
+    /// # Errors
+    /// As for [`check_config`](Self::check_config).
+    pub(crate) fn check_found(&self, found: &Repository) -> Result<(), CliError> {
+        settings::check_support(self.command, found)?;
+        self.check_settings(found.config(), || false)
     }
 
     /// Checks the settings of remotes and of branches that follow them, where Git reads them first.
@@ -50,19 +64,19 @@ impl Context {
     /// # Errors
     /// As for [`check_config`](Self::check_config).
     pub(super) fn check(&self, found: &mut Repository) -> Result<(), CliError> {
+        settings::check_support(self.command, found)?;
         let has_index = || found.git_dir().join("index").exists();
         self.check_settings(found.config(), has_index)?;
-        settings::check_hooks(self.command, found)?;
         self.ignore_unread(found);
         Ok(())
     }
 
-    /// Does the same as [`check`](Self::check) for a repository that the command has opened itself, without its hooks.
+    /// Does the same as [`check`](Self::check) for a repository that the command has opened itself.
     ///
     /// # Errors
     /// As for [`check_config`](Self::check_config).
     pub(crate) fn check_opened(&self, found: &mut Repository) -> Result<(), CliError> {
-        self.check_config(found.config())?;
+        self.check_found(found)?;
         self.ignore_unread(found);
         Ok(())
     }
