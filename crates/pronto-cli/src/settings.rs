@@ -1,234 +1,129 @@
-//! The settings that native commands lack. If such a setting is in effect, git runs the whole call.
+//! Settings that a call lacks. If one of them is in effect, the whole call goes to git.
 //!
-//! `docs/settings.tsv` lists every setting of Git. Settings with the status `handed over` are in
-//! the tables here, unless the code that would need them checks them. The tables are compared with
-//! configuration and environment that are loaded anyway.
+//! `docs/settings.tsv` lists every setting of Git. Those with the status `handed over` are in the tables of
+//! [`pronto::support`] if an operation of the library would have to obey them, in [`KEYS`] and [`VARIABLES`] if they
+//! concern the command line alone, or else checked by the code that needs them.
 
-mod hooks;
+mod operations;
 mod table;
-mod transport;
 mod values;
 
 use std::ffi::OsString;
 
-use bstr::{BStr, ByteSlice};
-use pronto::Repository;
-use pronto::config::{Config, Key, value};
+use pronto::config::Config;
+use pronto::support::{self, When};
+use pronto::{Environment, Repository};
 
 use crate::error::CliError;
 
-pub use hooks::EVENTS;
-pub use table::{GUARDED, KEYS, VARIABLES};
-pub use transport::{TRANSPORT_KEYS, TRANSPORT_VARIABLES};
+pub use operations::operations_of;
+pub use table::{KEYS, VARIABLES};
 pub use values::{
     ADVICE, COLORS, Colors, KEYS as TYPED_KEYS, KEYS_OF_EACH, Kind, Readers, TypedKey, readers_of,
 };
 pub(crate) use values::{check as check_values, unread};
 
-/// Checks that `command` runs the hooks of `repository`: native commands do not run
-/// `post-index-change`.
-///
-/// # Errors
-/// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if the command may write the
-/// index and the hook exists.
-pub(crate) fn check_hooks(command: &str, repository: &Repository) -> Result<(), CliError> {
-    if table::INDEX_WRITERS.contains(&command)
-        && pronto::hooks::exists(repository, "post-index-change")
-    {
-        return Err(CliError::unsupported("the hook 'post-index-change'"));
-    }
-    Ok(())
-}
-
-/// A setting that some native commands lack.
+/// A setting that the native form of some commands lacks.
 #[derive(Clone, Copy, Debug)]
-pub struct Lacking {
-    /// The name: an environment variable, or `section.variable` in lower case.
+pub struct CommandSetting {
+    /// The environment variable, or `section.variable` in lower case.
     pub name: &'static str,
-    /// The form of the key of a configured variable.
-    pub place: Place,
-    /// The commands that lack the setting; an empty list means all commands.
+    /// The commands that lack it; all if empty.
     pub commands: &'static [&'static str],
     /// The values that put the setting into effect.
     pub when: When,
 }
 
-/// The form of a key: whether it has a subsection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A key without a subsection: `section.variable`.
-    Section,
-    /// A key with a subsection: `section.NAME.variable`.
-    Subsection,
-    /// A key with or without a subsection, such as a setting that may be limited to a URL.
-    Either,
-}
-
-/// The values that put a setting into effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// Any value.
-    Set,
-    /// Any value that is not empty.
-    NotEmpty,
-    /// Any value except a false boolean.
-    True,
-    /// A false boolean.
-    False,
-    /// Any value except these.
-    Not(&'static [&'static str]),
-}
-
-impl When {
-    /// Returns whether `value` puts the setting into effect. `None` is a key without a value.
-    fn holds(self, value: Option<&BStr>) -> bool {
-        let is_false = || value::parse_bool(value) == Some(false);
-        match self {
-            When::Set => true,
-            When::NotEmpty => value.is_none_or(|value| !value.is_empty()),
-            When::True => !is_false(),
-            When::False => is_false(),
-            When::Not(harmless) => {
-                let value = value.unwrap_or_default();
-                !harmless
-                    .iter()
-                    .any(|known| value.eq_ignore_ascii_case(known.as_bytes()))
-            }
-        }
-    }
-}
-
-impl Lacking {
-    /// Returns whether `command` lacks the setting. Settings of traces concern only commands that
-    /// Git has.
-    fn concerns(&self, command: &str) -> bool {
+impl CommandSetting {
+    /// Returns whether `command` lacks it. Traces concern Git's commands.
+    pub fn concerns(&self, command: &str) -> bool {
         let is_trace = self.name.starts_with("GIT_TRACE") || self.name.starts_with("trace2.");
-        concerns(self.commands, command) && !(is_trace && OWN_COMMANDS.contains(&command))
+        let is_listed = match self.commands {
+            [] => !operations_of(command).is_empty(),
+            commands => commands.contains(&command),
+        };
+        is_listed && !(is_trace && OWN_COMMANDS.contains(&command))
     }
 }
 
-/// A configuration section that protects the user. An unknown variable in such a section is never
-/// ignored.
-#[derive(Clone, Copy, Debug)]
-pub struct Guarded {
-    /// The name of the section, in lower case.
-    pub section: &'static str,
-    /// The commands that obey the section; an empty list means all commands.
-    pub commands: &'static [&'static str],
-    /// The variables that pronto supports, in lower case and sorted.
-    pub known: &'static [&'static str],
-}
-
-/// Commands that only pronto has, so that git cannot run their calls.
+/// Commands that git does not have, so it cannot receive their calls.
 const OWN_COMMANDS: &[&str] = &["netsync", "serve", "store", "sync"];
 
-/// Refuses to run `command` with an environment variable that the command lacks. `get` returns the
-/// value of a variable, and is called only for variables that the command lacks.
+/// No key of the tables has a longer name.
+const LONGEST_NAME: usize = 64;
+
+/// Refuses to run `command` with an environment variable that the command line lacks. `get` returns the value of a
+/// variable, and is called only for those that the command lacks.
 ///
 /// # Errors
-/// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if such a variable is in
-/// effect. git runs the call, if git has the command.
+/// There is one. The call goes to git.
 pub(crate) fn check_variables(
     command: &str,
     get: impl Fn(&str) -> Option<OsString>,
 ) -> Result<(), CliError> {
-    let rows = VARIABLES.iter().chain(TRANSPORT_VARIABLES);
-    for row in rows.filter(|row| row.concerns(command)) {
+    for row in VARIABLES.iter().filter(|row| row.concerns(command)) {
         let value = get(row.name);
         let value = value.as_ref().map(|value| value.as_encoded_bytes().into());
         if value.is_some() && row.when.holds(value) {
-            return Err(refusal(command, &format!("variable '{}'", row.name)));
+            return Err(lacking(&format!("variable '{}'", row.name)));
         }
     }
     Ok(())
 }
 
-/// Refuses to run `command` with a configured variable that the command lacks.
+/// Refuses to run `command` with a configured variable that the command line lacks.
 ///
 /// # Errors
-/// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if such a variable is in
-/// effect. git runs the call, if git has the command.
+/// There is one. The call goes to git.
 pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliError> {
-    for entry in config.iter() {
-        let key = Key::split(entry.key);
-        let lacks = match key.section.as_bytes() {
-            b"hook" => hooks::is_lacking(command, config, &key),
-            _ => is_lacking(command, &key, || {
-                let last = config.entry_of(entry.key);
-                last.and_then(|entry| entry.value)
-            }),
-        };
-        if lacks {
-            return Err(refusal(command, &format!("setting '{}'", entry.key)));
+    for row in KEYS.iter().filter(|row| row.concerns(command)) {
+        if let Some(entry) = config.entry_of(row.name)
+            && row.when.holds(entry.value)
+        {
+            return Err(lacking(&format!("setting '{}'", row.name)));
         }
     }
     Ok(())
 }
 
-/// An upper bound of the length of names in the tables.
-const LONGEST_NAME: usize = 64;
+/// Checks that the operations of `command` support the settings and hooks of `repository`.
+///
+/// # Errors
+/// One does not. The call goes to git, if git has the command.
+pub(crate) fn check_support(command: &str, repository: &Repository) -> Result<(), CliError> {
+    let mut operations = operations_of(command).iter();
+    operations
+        .try_for_each(|&operation| support::require(operation, repository).map_err(unsupported))
+}
 
-fn is_lacking<'a>(
+/// Does the same as [`check_support`] for a command that runs without a repository, or makes one.
+///
+/// # Errors
+/// As for [`check_support`].
+pub(crate) fn check_support_without_repository(
     command: &str,
-    key: &Key<'_>,
-    value: impl Fn() -> Option<&'a BStr> + Copy,
-) -> bool {
-    let mut name = [0; LONGEST_NAME];
-    let (section, variable) = (key.section.as_bytes(), key.variable.as_bytes());
-    let mut row = || {
-        let name = name.get_mut(..section.len() + 1 + variable.len())?;
-        name[..section.len()].copy_from_slice(section);
-        name[section.len()] = b'.';
-        name[section.len() + 1..].copy_from_slice(variable);
-        find(KEYS, name).or_else(|| find(TRANSPORT_KEYS, name))
-    };
-    let lacks = row().is_some_and(|row| {
-        let is_there = match row.place {
-            Place::Section => key.subsection.is_none(),
-            Place::Subsection => key.subsection.is_some(),
-            Place::Either => true,
-        };
-        is_there && row.concerns(command) && row.when.holds(value())
-    });
-    lacks || is_unknown(command, key)
-}
-
-fn find<'a>(rows: &'a [Lacking], name: &[u8]) -> Option<&'a Lacking> {
-    let at = rows
-        .binary_search_by(|row| row.name.as_bytes().cmp(name))
-        .ok()?;
-    Some(&rows[at])
-}
-
-fn is_unknown(command: &str, key: &Key<'_>) -> bool {
-    let guarded = GUARDED
-        .iter()
-        .find(|guarded| guarded.section.as_bytes() == key.section.as_bytes());
-    guarded.is_some_and(|guarded| {
-        let variable = key.variable.as_bytes();
-        concerns(guarded.commands, command)
-            && guarded
-                .known
-                .binary_search_by(|known| known.as_bytes().cmp(variable))
-                .is_err()
+    config: &Config,
+    environment: &Environment,
+) -> Result<(), CliError> {
+    let mut operations = operations_of(command).iter();
+    operations.try_for_each(|&operation| {
+        support::require_settings(operation, config, environment).map_err(unsupported)
     })
 }
 
-/// Returns whether `commands` contains `command`. An empty list contains all commands that read a
-/// repository.
-fn concerns(commands: &[&str], command: &str) -> bool {
-    match commands {
-        [] => !["", "help", "version"].contains(&command),
-        commands => commands.contains(&command),
+/// The error of an operation that does not support a setting.
+fn unsupported(error: pronto::Error) -> CliError {
+    let hint = error.hint().map(ToOwned::to_owned);
+    let lacking = CliError::of(error);
+    match hint {
+        Some(hint) => lacking.with_hint(hint),
+        None => lacking,
     }
 }
 
-fn refusal(command: &str, what: &str) -> CliError {
-    match OWN_COMMANDS.contains(&command) {
-        true => CliError::fatal(format!("'{command}' does not obey {what}"))
-            .with_hint("unset it for this call, or use commands of git"),
-        false => CliError::unsupported(what),
-    }
+fn lacking(setting: &str) -> CliError {
+    CliError::lacking(format!("{setting} is not implemented natively"))
+        .with_hint("unset it, or use git for this call")
 }
 
 #[cfg(test)]
@@ -236,36 +131,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_are_sorted_and_in_lower_case() {
-        for rows in [VARIABLES, TRANSPORT_VARIABLES] {
-            assert!(rows.is_sorted_by_key(|row| row.name));
+    fn the_tables_are_sorted() {
+        assert!(VARIABLES.is_sorted_by_key(|row| row.name));
+        assert!(KEYS.is_sorted_by_key(|row| row.name));
+        for row in KEYS {
+            assert_eq!(row.name, row.name.to_ascii_lowercase());
         }
-        for rows in [KEYS, TRANSPORT_KEYS] {
-            assert!(rows.is_sorted_by_key(|row| row.name));
-            for row in rows {
-                assert_eq!(row.name, row.name.to_ascii_lowercase());
-                assert!(row.name.len() <= LONGEST_NAME, "{}", row.name);
-                let (section, variable) =
-                    row.name.split_once('.').expect("a section and a variable");
-                assert!(
-                    !section.is_empty() && !variable.contains('.'),
-                    "{}",
-                    row.name
-                );
-            }
-        }
-        for guarded in GUARDED {
-            assert!(guarded.known.is_sorted(), "{}", guarded.section);
-        }
-    }
-
-    #[test]
-    fn values_put_settings_in_force() {
-        let holds = |when: When, value: &str| when.holds(Some(value.into()));
-        assert!(When::True.holds(None) && holds(When::True, "nonsense"));
-        assert!(!holds(When::True, "off") && holds(When::False, "no"));
-        assert!(!holds(When::False, "nonsense") && !When::False.holds(None));
-        assert!(!holds(When::NotEmpty, "") && holds(When::Set, ""));
-        assert!(!holds(When::Not(&["a"]), "A") && holds(When::Not(&["a"]), "b"));
     }
 }

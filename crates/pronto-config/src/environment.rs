@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -232,8 +233,19 @@ impl Environment {
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// Handles `--bare`: there is no worktree, and the repository is the current directory unless
-    /// `GIT_DIR` is set.
+    /// Returns the variables whose names begin with `prefix`, sorted by name.
+    pub fn with_prefix<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + 'a {
+        let bounds = (Bound::Included(OsStr::new(prefix)), Bound::Unbounded);
+        let from = self.variables.range::<OsStr, _>(bounds);
+        from.map(|(name, value)| (name.as_encoded_bytes(), value.as_encoded_bytes()))
+            .take_while(move |(name, _)| name.starts_with(prefix.as_bytes()))
+    }
+
+    /// Handles `--bare`: the current directory is the repository unless `GIT_DIR` names another,
+    /// and it has no worktree.
     pub fn treat_as_bare(&mut self) {
         if self.get("GIT_DIR").is_none() {
             let here = self.current_dir.clone();

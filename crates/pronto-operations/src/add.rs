@@ -23,6 +23,7 @@ use pronto_worktree::status::{Change, Job, Outcome, Unconverted, Untracked, walk
 use crate::errors::from_worktree;
 use crate::session::WorktreeSession;
 use crate::status::{Heads, ignore_patterns, read_ignore_file, walk_options};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, PartialFailure, Repository, Result, attributes};
 
 pub use failure::Failure;
@@ -144,6 +145,7 @@ pub fn add(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Report, PartialFailure<Report>> {
+    support::require(Operation::Add, repository)?;
     let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message).into());
     if repository.ignores_case()? {
         return lacking("pronto does not have add with core.ignoreCase");

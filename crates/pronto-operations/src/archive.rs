@@ -29,6 +29,7 @@ use pronto_io::watch::Watch;
 use pronto_worktree::filter::{Conversion, Settings};
 
 use crate::remote::Exact;
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub use arguments::{Added, Arguments, ArgumentsError, USAGE};
@@ -197,9 +198,8 @@ pub fn prepare<'r>(
     options: Options,
     watch: &Watch<'_>,
 ) -> Result<Archive<'r>> {
-    if let Some(level) = options.level {
-        options.format.check_level(level)?;
-    }
+    let checked = options.level.map(|level| options.format.check_level(level));
+    checked.transpose()?;
     let subject = Subject::named(repository, treeish)?;
     prepare_subject(repository, subject, options, watch)
 }
@@ -215,6 +215,7 @@ pub(crate) fn prepare_subject<'r>(
     options: Options,
     watch: &Watch<'_>,
 ) -> Result<Archive<'r>> {
+    support::require(Operation::Archive, repository)?;
     let Subject { id, reference } = subject;
     let commit = repository.peel_to(id, Kind::Commit)?;
     let tree = repository.peel_to(id, Kind::Tree)?;

@@ -17,6 +17,7 @@ use pronto_worktree::attributes::{
 use pronto_worktree::filter::ATTRIBUTES;
 
 use crate::errors::from_worktree;
+use crate::support::{self, Operation};
 use crate::{ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 
@@ -153,6 +154,7 @@ pub fn check(
     selection: Selection,
     cached: bool,
 ) -> Result<AttributeCheck<'_>> {
+    support::require(Operation::ReadAttributes, repository)?;
     let place = match (cached, repository.work_tree()) {
         (true, _) => Place::Index,
         (false, Some(_)) => Place::Worktree,

@@ -16,6 +16,7 @@ use pronto_worktree::unpack::Checker;
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
 use crate::status::Heads;
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, PartialFailure, Repository, Result, index};
 
 mod temporary;
@@ -147,6 +148,7 @@ pub fn checkout_index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Report, PartialFailure<Report>> {
+    support::require(Operation::CheckoutFiles, repository)?;
     let updates = options.update_index && options.directory.is_none() && !options.temporary;
     let lock = match updates {
         true => Some(index::lock(repository)?),

@@ -16,6 +16,7 @@ use crate::checkout_index::writes_attributes;
 use crate::errors::{from_index, from_worktree};
 use crate::merge::{Remaking, Style};
 use crate::session::WorktreeSession;
+use crate::support::{self, Operation};
 use crate::switch::{self, Start};
 use crate::{Repository, Result};
 
@@ -111,6 +112,7 @@ pub fn checkout_paths(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Report> {
+    support::require(Operation::CheckoutFiles, repository)?;
     let read = || {
         repository.index_near(&mut |directory| {
             let directory = directory.strip_suffix(b"/").unwrap_or(directory);

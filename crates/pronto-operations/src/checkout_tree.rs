@@ -16,6 +16,7 @@ use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan, Warn
 use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
+use crate::support::{self, Operation};
 use crate::errors::{from_index, from_odb, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result, index};
 
@@ -79,6 +80,7 @@ pub fn checkout_tree(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
+    support::require(Operation::CheckOutTree, repository)?;
     let path = repository.require_work_tree()?;
     let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
     let mut settings = repository.filter_settings()?;

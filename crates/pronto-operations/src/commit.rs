@@ -13,7 +13,7 @@ use pronto_index::{Edit, Flags, mode};
 use pronto_io::watch::Watch;
 use pronto_object::commit::NewCommit;
 use pronto_object::message::{self, Cleanup};
-use pronto_odb::{PACKED_FROM, Sharing};
+use pronto_odb::PACKED_FROM;
 
 use crate::errors::from_index;
 use crate::identity::{self, Care, Role};
@@ -21,8 +21,9 @@ use crate::objects::from_odb;
 use crate::refs::Expected;
 use crate::reset::report_kind;
 use crate::session::WorktreeSession;
+use crate::support::{self, Operation};
 use crate::write_tree::{self, Made};
-use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress, refresh, shared};
+use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress, refresh};
 use pronto_repository::Notice;
 
 /// Options of `git commit`.
@@ -51,35 +52,24 @@ pub enum Outcome {
     Done(ObjectId),
     /// The message is empty, and no commit was created.
     EmptyMessage,
+    /// The tree is that of `HEAD`, and [`Options::allow_empty`] is not set: nothing was changed.
+    NothingToCommit,
 }
 
 /// The number of trees from which on a root commit stores them as a pack. Each loose object would
 /// also need a new fan-out directory.
 const PACKED_FROM_AT_FIRST: usize = 16;
 
-/// Settings that require git.
-const FOR_GIT: [&str; 4] = [
-    "commit.template",
-    "i18n.commitencoding",
-    "core.commentchar",
-    "core.commentstring",
-];
-
-/// Settings that require git unless they are false.
-const FOR_GIT_IF_SET: [&str; 2] = ["commit.gpgsign", "rerere.enabled"];
-
-/// Records the index as a commit with `HEAD` as parent, and updates the branch. Refreshes stat data
-/// in the index first.
+/// Records the index as a commit on top of `HEAD`, and moves the branch there. Refreshes stat
+/// data in the index first.
 ///
 /// # Errors
-/// - [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for cases that need Git
-///   (see the module), and if there is nothing to commit, which Git reports.
-/// - [`ErrorKind::Identity`] if the author or committer is unknown.
-/// - [`ErrorKind::Object`] or [`ErrorKind::Io`] if an object or file cannot be written.
-/// - `ErrorKind::Locked` if the index or the branch is locked, and `ErrorKind::Moved` if the branch
-///   has changed in the meantime.
+/// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for cases that need
+/// Git (see the module). Otherwise: the index is locked or cannot be written, an object cannot be
+/// written, or the branch has moved meanwhile.
 pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
-    refuse_what_is_for_git(repository, options)?;
+    support::require(Operation::Commit, repository)?;
+    refuse_other_commits(repository, options)?;
     let cleanup = message_cleanup(repository, options.cleanup)?;
     let head = current_commit(repository)?;
     let now = identity::now();
@@ -102,7 +92,9 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
         _ => message::stripped(options.message.as_bstr(), false),
     };
     let text = message::cleaned(written.as_bstr(), cleanup);
-    let tree = stage_tree(repository, head, options, watch)?;
+    let Some(tree) = stage_tree(repository, head, options, watch)? else {
+        return Ok(Outcome::NothingToCommit);
+    };
     write_edit_message(repository, written.as_bstr())?;
     let committer = committer?;
     if message::is_empty(text.as_bstr(), cleanup) && !options.allow_empty_message {
@@ -140,21 +132,13 @@ fn current_commit(repository: &Repository) -> Result<Option<ObjectId>> {
     Ok(Some(commit))
 }
 
-fn refuse_what_is_for_git(repository: &Repository, options: &Options) -> Result<()> {
+/// Refuses commits that end an operation, hooks, and messages that are not UTF-8.
+fn refuse_other_commits(repository: &Repository, options: &Options) -> Result<()> {
     if repository.in_progress().concerns_commit() {
         return Err(lacks("commits that end an operation"));
     }
-    let config = repository.config();
-    let is_set = |key: &&&str| config.bool_or(key, false).unwrap_or(true);
-    let plain = FOR_GIT.iter().find(|key| config.contains(key));
-    if let Some(key) = plain.or(FOR_GIT_IF_SET.iter().find(is_set)) {
-        return Err(lacks(&format!("commits with {key}")));
-    }
-    if shared::configured(config)? != Sharing::Umask {
-        return Err(lacks("commits with core.sharedRepository"));
-    }
     let refusing = ["pre-commit", "commit-msg"];
-    let telling = ["prepare-commit-msg", "post-commit", "post-index-change"];
+    let telling = ["prepare-commit-msg", "post-commit"];
     let refusing = refusing.iter().filter(|_| !options.no_verify);
     if refusing
         .chain(&telling)
@@ -177,13 +161,13 @@ fn message_cleanup(repository: &Repository, wanted: Option<Cleanup>) -> Result<C
     Cleanup::named(configured).ok_or_else(|| lacks("this cleanup of messages"))
 }
 
-/// Writes the trees of the refreshed index. Returns the root tree.
+/// Writes the trees of the refreshed index. Returns the top one, or `None` if there is nothing to commit.
 fn stage_tree(
     repository: &Repository,
     head: Option<ObjectId>,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<ObjectId> {
+) -> Result<Option<ObjectId>> {
     let (prepared, lock) = WorktreeSession::as_it_lies(repository)?;
     let index = &prepared.index;
     let is_for_git = |entry: pronto_index::EntryRef<'_>| {
@@ -211,7 +195,7 @@ fn stage_tree(
         None => Some(ObjectId::empty_tree(repository.object_hash())),
     };
     if before == Some(id) && !(options.allow_empty && head.is_some()) {
-        return Err(lacks("an answer where there is nothing to commit"));
+        return Ok(None);
     }
     let mut edit = Edit::new(index);
     let how = refresh::Options::default();
@@ -223,7 +207,7 @@ fn stage_tree(
         let bytes = prepared.encode(edit.content(), watch)?;
         lock.commit(&bytes).map_err(from_index)?;
     }
-    Ok(id)
+    Ok(Some(id))
 }
 
 /// Writes `COMMIT_EDITMSG`, the file that an editor would open, because other programs read it.

@@ -8,6 +8,7 @@ mod walk;
 use crate::errors::{from_index, from_worktree};
 use crate::status::Problem;
 use crate::status::{IgnoreSubmodules, Pathspec, Renames, read_tree};
+use crate::support::{self, Operation};
 use crate::{Repository, Result};
 use bstr::BString;
 use pronto_hash::{ObjectId, oid};
@@ -75,6 +76,7 @@ pub fn files(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Found> {
+    support::require(Operation::ReadAttributes, repository)?;
     let index = repository.index_for_looking()?;
     let null = repository.object_hash().null();
     let files = walk::changed(repository, &index, options, watch)?;
@@ -125,6 +127,7 @@ pub fn index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Found> {
+    support::require(Operation::ReadAttributes, repository)?;
     let index = repository.index_for_looking()?;
     let staged = staged(repository, tree, &index, options)?;
     if against == Against::Index {
@@ -177,6 +180,7 @@ pub fn trees(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Found> {
+    support::require(Operation::ReadAttributes, repository)?;
     let store = repository.objects()?;
     let found = engine::trees(store, old, new, depth, &options.pathspec, watch.interrupt());
     let found = found.map_err(from_worktree)?;

@@ -13,6 +13,7 @@ use pronto_worktree::filter::{SafeCrlf, ToGit};
 
 use crate::errors::from_worktree;
 use crate::objects::from_odb;
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, attributes};
 use pronto_repository::Notice;
 
@@ -41,6 +42,7 @@ pub fn content_hasher(
     kind: ObjectKind,
     writes: bool,
 ) -> Result<ContentHasher<'_>> {
+    support::require(Operation::ReadAttributes, repository)?;
     let files = crate::packs::indexer_options(repository.config(), repository.object_hash())?;
     Ok(ContentHasher {
         repository,

@@ -32,6 +32,6 @@ pub mod write_tree;
 use pronto_repository::{
     Environment, Error, ErrorKind, PartialFailure, Repository, Result, config, durability,
     environment, errors, expiry, gitmodules, history, hooks, identity, in_progress, linked, lock,
-    objects, packs, path, refs, revision, shared, siblings,
+    objects, packs, path, refs, revision, shared, siblings, support,
 };
 use pronto_transfer::remote;

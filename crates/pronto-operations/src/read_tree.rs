@@ -17,6 +17,7 @@ use pronto_worktree::unpack::{self, Refusals, Side};
 
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, index, sparse_checkout};
 
 /// The mode of combining the trees with the current index.
@@ -82,6 +83,7 @@ pub fn read_trees(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<ReadTrees> {
+    support::require(Operation::ReadTree, repository)?;
     if options.mode == Mode::Replace {
         return replace_index(repository, trees, options);
     }

@@ -12,6 +12,7 @@ use pronto_worktree::status::{Change, Job, Untracked};
 use crate::errors::from_index;
 use crate::session::WorktreeSession;
 use crate::status::{Converter, Heads, walk_options};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Options of a refresh.
@@ -60,6 +61,7 @@ pub fn refresh_index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Refreshed> {
+    support::require(Operation::WriteIndex, repository)?;
     let (prepared, lock) = WorktreeSession::as_it_lies(repository)?;
     let pathspec = &options.pathspec;
     let mut entries = prepared.index.iter();

@@ -23,6 +23,7 @@ use crate::refs::{Expected, update_failed};
 use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
+use crate::support::{self, Operation};
 use crate::{
     Error, ErrorKind, PartialFailure, Repository, Result, in_progress, index, read_tree,
 };
@@ -190,6 +191,7 @@ pub fn reset(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome, PartialFailure<Report>> {
+    support::require(Operation::Reset, repository)?;
     let moves = options.pathspec.is_empty();
     if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
         let message = "pronto does not have reset while changes of a merge are stashed";

@@ -20,6 +20,7 @@ use crate::errors::{from_index, from_worktree};
 use crate::lock::{Lock, PATIENCE};
 use crate::session::WorktreeSession;
 use crate::status::{self, Search, ignore_patterns};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use pronto_worktree::sparse;
@@ -53,6 +54,11 @@ pub struct Applied {
 /// # Errors
 /// Fails if the configuration cannot be read or written.
 pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
+    support::require(Operation::SparseCheckout, repository)?;
+    write_modes(repository, modes)
+}
+
+fn write_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
     let is_sparse = repository.is_sparse_checkout()?;
     if modes.cone.is_some() || !is_sparse {
         set_for_work_tree(repository, "core.sparseCheckout", true)?;
@@ -74,7 +80,7 @@ pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
 /// # Errors
 /// Fails if the configuration or the patterns cannot be written.
 pub fn begin(repository: &mut Repository) -> Result<()> {
-    record_modes(repository, Modes::default())?;
+    write_modes(repository, Modes::default())?;
     let lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;
     let mut lock = lock.recorded(repository.config());
     lock.write_and_close(&Definition::Directories(BTreeSet::new()).to_text())?;
@@ -120,6 +126,7 @@ fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
 /// `ErrorKind::Interrupted` if the operation is interrupted, and with other kinds if the index, the
 /// patterns or a tree cannot be read or written.
 pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) -> Result<Applied> {
+    support::require(Operation::SparseCheckout, repository)?;
     let file = repository.git_path("info/sparse-checkout");
     let mut lock = Lock::acquire(file, PATIENCE)?.recorded(repository.config());
     let sparse = definition.to_sparse(repository.ignores_case()?);
@@ -140,6 +147,7 @@ pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) 
 /// # Errors
 /// The same as for [`set`].
 pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
+    support::require(Operation::SparseCheckout, repository)?;
     match repository.sparse_definition()? {
         Some(definition) => {
             let sparse = definition.to_sparse(repository.ignores_case()?);
@@ -155,6 +163,7 @@ pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
 /// # Errors
 /// The same as for [`set`].
 pub fn disable(repository: &mut Repository, watch: &Watch<'_>) -> Result<Applied> {
+    support::require(Operation::SparseCheckout, repository)?;
     let everything = Definition::Patterns(vec!["/*".into()]);
     let everything = everything.to_sparse(repository.ignores_case()?);
     let applied = apply_sparsity(repository, everything, watch)?;

@@ -20,6 +20,7 @@ mod untracked_list;
 mod write_back;
 
 use crate::refs::Head;
+use crate::support;
 use crate::{Repository, Result};
 use bstr::BString;
 use pronto_hash::ObjectId;
@@ -231,5 +232,6 @@ impl Report {
 /// `ErrorKind::NoWorkTree` if there is no worktree, with `ErrorKind::Worktree` or `ErrorKind::Io`
 /// if the index cannot be read, and with `ErrorKind::Object` if an object cannot be read.
 pub fn status(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
+    support::require(support::Operation::Status, repository)?;
     collect::collect(repository, options, watch, None)
 }

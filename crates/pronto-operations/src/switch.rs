@@ -18,6 +18,7 @@ use pronto_worktree::unpack::Refusals;
 
 use crate::refs::{Expected, Head, RefName, bad_name, update_failed};
 use crate::status::{self, Upstream};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, PartialFailure, Repository, Result, hooks, in_progress};
 
 pub(crate) use branch::invalid_name;
@@ -153,6 +154,7 @@ pub fn switch(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome, PartialFailure<Report>> {
+    support::require(Operation::Switch, repository)?;
     let head = repository.head()?;
     check_branches(repository, options, &head)?;
     if let (None, Some(create), true) = (&options.to, &options.create, is_unborn(&head)) {

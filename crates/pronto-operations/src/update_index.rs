@@ -17,6 +17,7 @@ use crate::errors::from_index;
 use crate::refresh::Options as Refresh;
 use crate::session::WorktreeSession;
 use crate::status::Pathspec;
+use crate::support::{self, Operation};
 use crate::{ErrorKind, PartialFailure, Repository, Result, add, index, split_index};
 
 use apply::{Applied, Apply};
@@ -142,6 +143,7 @@ pub fn update_index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Vec<Event>, PartialFailure<Vec<Event>, Stop>> {
+    support::require(Operation::UpdateIndex, repository)?;
     let read = || repository.index_near(&mut |directory| options.is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let plain = add::Options::default();

@@ -15,6 +15,7 @@ use pronto_wire::archive::read_arguments;
 use pronto_wire::reader::PacketReader;
 
 use crate::archive::{self, Arguments, Event, Format, Formats, Subject, USAGE};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 use bands::Bands;
 use pronto_repository::{Notice, NoticeQueue, Severity};
@@ -90,7 +91,9 @@ pub fn serve(
     let bands = Bands::new(output);
     bands.confirm().map_err(broken)?;
     let served = match repository {
-        Ok(repository) => answer(repository, options, &bands, input, watch),
+        Ok(repository) => support::require(Operation::UploadArchive, repository)
+            .map_err(Failure::Error)
+            .and_then(|()| answer(repository, options, &bands, input, watch)),
         Err(error) => Err(Failure::Error(error)),
     };
     let failure = match served {

@@ -11,6 +11,7 @@ use pronto_worktree::trees::{self, Fault};
 use crate::errors::from_worktree;
 use crate::index;
 use crate::session::WorktreeSession;
+use crate::support::{self, Operation};
 use crate::tree_objects::{contains, new_trees};
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
@@ -42,6 +43,7 @@ pub fn write_tree(
     missing_ok: bool,
     watch: &Watch<'_>,
 ) -> Result<WrittenTree> {
+    support::require(Operation::WriteTree, repository)?;
     if repository.work_tree().is_some() {
         let read = || {
             repository.index_near(&mut |directory| {

@@ -45,7 +45,7 @@ use pronto_netsync::{Error, ErrorKind};
 
 use pronto::objects::from_odb;
 use pronto::upload_pack::hidden::Hidden;
-use pronto::{Result, refs, refs::Target};
+use pronto::{Result, refs, refs::Target, support};
 use pronto_object::TagRef;
 
 pub use address::{DEFAULT_PORT, NetsyncAddress};
@@ -142,14 +142,14 @@ impl PeerRepository {
         options: Options,
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
+        let unfit = |message: &str| Error::new(ErrorKind::NoRepository, message);
+        support::require(support::Operation::WriteRefs, &repository).map_err(failed)?;
         if !repository.has_plain_history().map_err(failed)? {
-            let message = "a shallow repository cannot take part";
             let hint = "bring the whole history first: git fetch --unshallow";
-            return Err(Error::new(ErrorKind::NoRepository, message).with_hint(hint));
+            return Err(unfit("a shallow repository cannot take part").with_hint(hint));
         }
         if repository.has_promisor().map_err(failed)? {
-            let message = "a partial clone cannot take part";
-            return Err(Error::new(ErrorKind::NoRepository, message));
+            return Err(unfit("a partial clone cannot take part"));
         }
         let repository = without_replacements(repository).map_err(failed)?;
         Ok(PeerRepository {

@@ -16,6 +16,6 @@ pub use repository::{
 };
 pub use repository::{
     errors, expiry, gitmodules, hooks, identity, in_progress, init, links, objects, packs, refs,
-    shallow,
+    shallow, support,
 };
 pub use worktree::{index, linked, siblings};

@@ -16,6 +16,7 @@ mod grafts;
 mod partial_failure;
 pub mod refs;
 pub mod shallow;
+pub mod support;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -53,6 +54,9 @@ pub struct Repository {
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
     pub(crate) grafts: OnceLock<Grafts>,
     pub(crate) commit_graph: OnceLock<Option<Box<pronto_pack::commit_graph::CommitGraph>>>,
+    /// The operations that do not implement a setting or variable which is in effect.
+    lacking: OnceLock<support::Operations>,
+    has_index_hook: OnceLock<bool>,
 }
 
 impl Repository {
@@ -173,6 +177,8 @@ impl Repository {
             shallow: OnceLock::new(),
             grafts: OnceLock::new(),
             commit_graph: OnceLock::new(),
+            lacking: OnceLock::new(),
+            has_index_hook: OnceLock::new(),
         })
     }
 
@@ -231,6 +237,8 @@ impl Repository {
             shallow: OnceLock::from(cut),
             grafts: OnceLock::from(Grafts::default()),
             commit_graph: OnceLock::new(),
+            lacking: self.lacking.clone(),
+            has_index_hook: self.has_index_hook.clone(),
         })
     }
 
@@ -338,6 +346,8 @@ impl Repository {
         self.config = load_config(&self.layout, None, &self.environment)?;
         self.refs = References::new(&self.layout, &self.config, &self.environment)?;
         self.fsync = OnceLock::new();
+        self.lacking = OnceLock::new();
+        self.has_index_hook = OnceLock::new();
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use pronto_odb::Store;
 use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, bloom};
 use pronto_repository::Notice;
 use pronto_repository::history::from_graph;
+use pronto_repository::support::{self, Operation};
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use crate::object_directory;
@@ -118,6 +119,7 @@ struct Work<'a> {
 /// pack or commit does not exist, [`ErrorKind::Io`] if the file cannot be written, or
 /// [`ErrorKind::Locked`] if another process writes it.
 pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
+    support::require(Operation::WriteCommitGraph, repository)?;
     let (objects_dir, directory) = object_directory::find(repository, options.object_dir.as_ref())?;
     if !repository.config().bool_or("core.commitgraph", true)? {
         repository.notify(Notice::CommitGraphDisabled);

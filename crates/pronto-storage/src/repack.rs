@@ -25,6 +25,7 @@ use pronto_odb::packing::{self, Contents, Counts};
 use pronto_repository::expiry::Expiry;
 use pronto_repository::objects::from_odb;
 use pronto_repository::packs::writer_options;
+use pronto_repository::support::{self, Operation};
 use pronto_repository::{ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PackNotice};
 
@@ -155,7 +156,8 @@ pub fn repack(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Option<Counts>> {
-    // The packs are listed before objects are selected, so that later packs are kept.
+    support::require(Operation::Repack, repository)?;
+    // What packs there are before anything is selected: those that come later stay.
     let directory = repository.objects()?.path().join("pack");
     let mut work = Work {
         repository,

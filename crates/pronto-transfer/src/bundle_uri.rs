@@ -28,6 +28,7 @@ use pronto_io::watch::Watch;
 use pronto_pack::bundle::Header;
 use pronto_wire::url::{Origin, Url};
 
+use crate::support::{self, Operation};
 use crate::{Repository, Result};
 pub use list::{BadList, Entry, Heuristic, List, Mode};
 use spool::{Section, Spool};
@@ -64,6 +65,7 @@ pub struct Outcome {
 /// setting is malformed. All other failures only make bundles unusable, and are reported to the
 /// progress of `watch` in Git's words.
 pub fn fetch(repository: &Repository, uri: &BStr, watch: &Watch<'_>) -> Result<Outcome> {
+    support::require(Operation::Connect, repository)?;
     let mut outcome = Outcome::default();
     if uri.is_empty() {
         outcome.succeeded = true;
@@ -96,6 +98,7 @@ pub fn fetch_list(
     url: &BStr,
     watch: &Watch<'_>,
 ) -> Result<bool> {
+    support::require(Operation::Connect, repository)?;
     let _region = pronto_io::region!("bundle-uri", "fetch_list");
     let mut taking = Taking::new(repository, watch);
     let from = Provenance::of_server(url);

@@ -33,6 +33,7 @@ use crate::remote::connection::{self, Settings, from_wire};
 use crate::remote::{
     INFINITE_DEPTH, Offer, OfferOptions, Refspec, Remote, Tags, register_promisor, shallow,
 };
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 pub use download::ReceivedPack;
 pub use map::pretty;
@@ -205,6 +206,7 @@ pub fn fetch(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
+    support::require(Operation::Fetch, repository)?;
     check(repository, remote, options)?;
     let of_address = prune::tags_of_address(repository, remote, options)?;
     let options = of_address.as_ref().unwrap_or(options);

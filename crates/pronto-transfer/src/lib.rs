@@ -15,7 +15,8 @@ pub mod upload_pack;
 
 use pronto_repository::{
     Environment, Error, ErrorKind, Repository, Result, config, environment, history, hooks, init,
-    linked, links, lock, objects, packs, path, quote, refs, revision, shallow, shared, walk,
+    linked, links, lock, objects, packs, path, quote, refs, revision, shallow, shared, support,
+    walk,
 };
 
 /// Returns the error for a request that exceeds a memory budget.

@@ -22,6 +22,7 @@ use pronto_wire::push::Pusher;
 
 use crate::config::Config;
 use crate::remote::connection::{self, Settings};
+use crate::support::{self, Operation};
 use crate::{ErrorKind, Repository, Result, hooks};
 
 pub use certificate::Signed;
@@ -344,6 +345,7 @@ pub fn push_after(
     prepare: &mut dyn FnMut(&[ObjectId]) -> Result<Next>,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
+    support::require(Operation::Push, repository)?;
     let mut outcome = Outcome::default();
     let (local, specs) = (matching::local_refs(repository)?, options.specs()?);
     let mut matching = Matching::new(repository, &local, Vec::new());

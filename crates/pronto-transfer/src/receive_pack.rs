@@ -46,6 +46,7 @@ use pronto_wire::receive::{Features, Offer, OptionsParser, Request, RequestParse
 
 use super::enter::{enter, from_client};
 use crate::shared::{self, Sharing};
+use crate::support::{self, Operation};
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 
 use bands::{Bands, Mode};
@@ -211,10 +212,11 @@ pub fn can_serve_view(repository: &Repository) -> Result<bool> {
 
 /// Fails if [`serve`] does not support the repository, so that callers need not check that.
 fn check_support(repository: &Repository, options: &Options) -> Result<()> {
-    let is_supported = match options.landing {
-        Some(_) => can_serve_view(repository)?,
-        None => can_serve(repository)?,
+    let (operation, is_supported) = match options.landing {
+        Some(_) => (Operation::ReceivePackIntoView, can_serve_view(repository)?),
+        None => (Operation::ReceivePack, can_serve(repository)?),
     };
+    support::require(operation, repository)?;
     match is_supported {
         true => Ok(()),
         false => {

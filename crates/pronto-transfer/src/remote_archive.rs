@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::remote::Remote;
 use crate::remote::connection::{self, Settings, from_wire};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Result};
 
 /// The result of a transfer.
@@ -66,6 +67,7 @@ pub fn fetch_archive(
     watch: &Watch<'_>,
 ) -> Result<Ended> {
     let (config, environment) = (call.config, call.environment);
+    support::require_settings(Operation::Connect, config, environment)?;
     let url = remote.url()?;
     let mut settings = Settings::default().for_remote(remote, config)?;
     settings.upload_pack = call.program.cloned();

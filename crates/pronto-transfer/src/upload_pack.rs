@@ -42,6 +42,7 @@ use pronto_wire::pktline::Packet;
 use pronto_wire::reader::PacketReader;
 
 use crate::enter::from_client;
+use crate::support::{self, Operation};
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
 
@@ -277,6 +278,7 @@ impl Search {
 /// # Errors
 /// Fails if refs or the configuration cannot be read, or `output` fails.
 pub fn advertise(repository: &Repository, options: &Options, output: &mut dyn Write) -> Result<()> {
+    support::require(Operation::UploadPack, repository)?;
     let settings = Settings::read(repository.config())?;
     let bytes = advertisement(repository, options, &settings)?;
     output
@@ -309,6 +311,7 @@ pub fn answer(
     streams: Streams<'_>,
     watch: &Watch<'_>,
 ) -> Result<Ended> {
+    support::require(Operation::UploadPack, repository)?;
     let Streams { input, output } = streams;
     let version = match options.version {
         Version::V0 => "0",

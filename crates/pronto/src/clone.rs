@@ -34,6 +34,7 @@ use crate::environment::Environment;
 use crate::init::StorageChoice;
 use crate::remote::connection;
 use crate::repository::Notice;
+use crate::support::{self, Operation};
 use crate::{
     Error, ErrorKind, Repository, Result, checkout_tree, gitmodules, path, remote, sparse_checkout,
 };
@@ -84,6 +85,7 @@ pub fn clone(
     environment: &Environment,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
+    let given_environment = environment;
     let mut environment = environment.clone();
     for variable in setup::REPOSITORY_VARIABLES {
         environment.remove(variable);
@@ -97,6 +99,7 @@ pub fn clone(
     let announcement = Announcement::new(watch, line);
     let announced = announcement.watch(watch);
     let work = Work::prepare(name, options, &environment, &announced, &announcement)?;
+    support::require_settings(Operation::Clone, &work.config, given_environment)?;
     let place = Place::check(directory, options, &environment)?;
     work.check_address()?;
     if !remote::is_valid_name(work.origin.as_bstr()) {

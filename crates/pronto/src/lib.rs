@@ -117,7 +117,7 @@ pub use pronto_repository::{
 };
 pub use pronto_repository::{
     expiry, gitmodules, history, hooks, identity, in_progress, init, links, objects, packs,
-    reachable, reflog, refs, repository, revision, shallow, walk,
+    reachable, reflog, refs, repository, revision, shallow, support, walk,
 };
 pub use pronto_storage::{
     bitmaps, commit_graph, fsck, multi_pack_index, pack_objects, prune, repack,

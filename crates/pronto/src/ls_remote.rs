@@ -18,6 +18,7 @@ use crate::refs::RefName;
 use crate::refs::name::{self, Form};
 use crate::remote::Remote;
 use crate::remote::connection::{self, Settings, from_wire};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Result};
 
 pub use order::{Field, SortKey, sort};
@@ -67,6 +68,7 @@ pub fn ls_remote(
     environment: &Environment,
     watch: &Watch<'_>,
 ) -> Result<Vec<Listed>> {
+    support::require_settings(Operation::ListRemote, config, environment)?;
     let settings = options.settings.for_remote(remote, config)?;
     let mut client = connection::connect(remote.url()?, &settings, config, environment, watch)?;
     let server_options = match options.server_options.is_empty() {

@@ -239,7 +239,8 @@ fn check_settings(
             environment.add_config_parameter(&key.to_str_lossy(), value);
         }
     }
-    context.check_config(&pronto::config::without_repository(&environment)?)
+    let config = pronto::config::without_repository(&environment)?;
+    context.check_config(&config, &environment)
 }
 
 /// Returns the path without trailing slashes.

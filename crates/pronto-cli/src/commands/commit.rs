@@ -64,6 +64,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             context.remark("Aborting commit due to empty commit message.");
             Ok(ExitCode::FAILURE)
         }
+        Outcome::NothingToCommit => Err(CliError::unsupported(
+            "a report of the status where there is nothing to commit",
+        )),
         other => Err(CliError::unknown_outcome(&other)),
     }
 }

@@ -100,7 +100,8 @@ impl Args {
             pronto::revision::parse_expiry(date.as_str().into())
                 .ok_or_else(|| CliError::fatal(message()))
         });
-        let configured = repository.config().i64("commitgraph.maxnewfilters")?;
+        let config = repository.config();
+        let configured = config.i64("commitgraph.maxnewfilters")?;
         let limit = number(self.max_new_filters.as_deref())?.or(configured);
         let size_multiple = number(self.size_multiple.as_deref())?;
         let defaults = WriteOptions::default();
@@ -117,7 +118,9 @@ impl Args {
             .and_then(|number| u64::try_from(number).ok())
             .unwrap_or(defaults.max_commits);
         options.expire_before = expire_before.transpose()?;
-        options.changed_paths = self.changed_paths;
+        // False means the same as unset.
+        let by_default = config.bool_or("commitgraph.changedpaths", false)?;
+        options.changed_paths = self.changed_paths.or(by_default.then_some(true));
         options.max_new_filters = limit.and_then(|limit| usize::try_from(limit).ok());
         Ok(options)
     }

@@ -181,6 +181,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.offer = negotiation::offer(args);
     let several = are_several(args, fetch_all, remotes.len());
     check_combinations(args, several)?;
+    let writes_graph = graph::is_wanted(args, &repository)?;
     for remote in &remotes {
         // Calls for git are handed over before anything changes.
         if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
@@ -202,7 +203,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         options.append = true;
     }
     let mut code = ExitCode::SUCCESS;
-    let writes_graph = graph::is_wanted(args, &repository)?;
     for remote in &remotes {
         if several && !args.quiet && !args.porcelain {
             writeln!(context.out, "Fetching {}", remote.name)?;

@@ -45,7 +45,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let mut environment = context.environment()?;
-    context.check_config(&pronto::config::without_repository(&environment)?)?;
+    let config = pronto::config::without_repository(&environment)?;
+    context.check_config(&config, &environment)?;
     let is_bare = args.bare || environment.is_treated_as_bare();
     if args.separate_git_dir.is_some() && is_bare {
         let message = "options '--separate-git-dir' and '--bare' cannot be used together";
@@ -119,7 +120,7 @@ fn check_existing(
     context: &Context,
 ) -> Result<(), CliError> {
     match Repository::open(git_dir, environment) {
-        Ok(found) => context.check_config(found.config()),
+        Ok(found) => context.check_found(&found),
         Err(_) => Ok(()),
     }
 }

@@ -74,7 +74,7 @@ impl Place {
             None => {
                 let environment = context.environment()?;
                 let config = config::without_repository(&environment)?;
-                context.check_config(&config)?;
+                context.check_config(&config, &environment)?;
                 (environment, config)
             }
         };

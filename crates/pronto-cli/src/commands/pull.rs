@@ -64,9 +64,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         [] => return Err(CliError::misuse("whom to pull from is missing")),
         _ => return Err(CliError::misuse("one branch can be pulled from a peer")),
     };
-    // The availability of git is checked before anything changes.
-    let git = fallback::git(&context.globals)?;
     let repository = context.repository()?;
+    // Find out before anything changes whether git is available.
+    let git = fallback::git(&context.globals)?;
     let branch = match named {
         Some(branch) => branch.as_encoded_bytes().to_vec(),
         None => match repository.head()?.branch() {

@@ -120,7 +120,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    checks::refuse_what_is_for_git(&repository)?;
+    checks::refuse_malformed_settings(&repository)?;
     checks::check_settings(repository.config(), context)?;
     let recursion = submodules::choose(&args.recurse_submodules, repository.config(), context)?;
     checks::refuse_submodules(&repository, recursion)?;

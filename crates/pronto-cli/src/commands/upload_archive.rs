@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(CliError::of(error)),
         Err(error) => Err(error),
         Ok(repository) => {
-            context.check_config(repository.config())?;
+            context.check_found(&repository)?;
             // Paths in settings are relative to the repository.
             std::env::set_current_dir(repository.git_dir()).map_err(|error| {
                 CliError::fatal(format!("cannot enter the repository: {error}"))

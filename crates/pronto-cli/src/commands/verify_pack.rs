@@ -35,7 +35,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     // As in Git, a repository is discovered only when a pack is verified.
     let environment = context.environment()?;
-    context.check_config(&pronto::config::without_repository(&environment)?)?;
+    let config = pronto::config::without_repository(&environment)?;
+    context.check_config(&config, &environment)?;
     if let Err(error) = context.repository_if_any()
         && error.kind() == crate::error::Kind::Unsupported
     {

@@ -1,26 +1,39 @@
 //! Checks of the settings that the running command reads.
 
-use pronto::Repository;
 use pronto::config::Config;
+use pronto::{Environment, Repository};
 
 use super::Context;
 use crate::error::CliError;
 use crate::settings;
 
 impl Context {
-    /// Checks that the command supports the whole configuration, and that the values which Git
-    /// reads for this command have valid types.
+    /// Checks that the command, which runs without a repository or makes one, supports the whole configuration and
+    /// all variables, and that the values which Git reads for this command are of their types.
     ///
     /// # Errors
     /// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if a setting is in effect
     /// that the command does not support; git runs the call. Fails with a fatal error if a value is
     /// malformed.
-    pub(crate) fn check_config(&self, config: &Config) -> Result<(), CliError> {
+    pub(crate) fn check_config(
+        &self,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<(), CliError> {
+        settings::check_support_without_repository(self.command, config, environment)?;
         self.check_settings(config, || false)
     }
 
-    /// Checks the settings of remotes and of branches with an upstream, for commands in which Git
-    /// reads these settings first.
+    /// Does the same as [`check_config`](Self::check_config) for a repository that the command has opened itself.
+    ///
+    /// # Errors
+    /// As for [`check_config`](Self::check_config).
+    pub(crate) fn check_found(&self, found: &Repository) -> Result<(), CliError> {
+        settings::check_support(self.command, found)?;
+        self.check_settings(found.config(), || false)
+    }
+
+    /// Checks the settings of remotes and of branches that follow them, where Git reads them first.
     ///
     /// # Errors
     /// Fails with a fatal error if a value is malformed.
@@ -53,20 +66,19 @@ impl Context {
     /// # Errors
     /// Fails with the errors of [`check_config`](Self::check_config).
     pub(super) fn check(&self, found: &mut Repository) -> Result<(), CliError> {
+        settings::check_support(self.command, found)?;
         let has_index = || found.git_dir().join("index").exists();
         self.check_settings(found.config(), has_index)?;
-        settings::check_hooks(self.command, found)?;
         self.ignore_unread(found);
         Ok(())
     }
 
     /// Does the same as [`check`](Self::check) for a repository that the command has opened itself.
-    /// The hooks of that repository are not checked.
     ///
     /// # Errors
     /// Fails with the errors of [`check_config`](Self::check_config).
     pub(crate) fn check_opened(&self, found: &mut Repository) -> Result<(), CliError> {
-        self.check_config(found.config())?;
+        self.check_found(found)?;
         self.ignore_unread(found);
         Ok(())
     }

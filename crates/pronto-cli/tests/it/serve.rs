@@ -24,6 +24,8 @@ in_a_directory_only!(
     a_log_that_nobody_reads_does_not_stop_the_server,
     /// No repository is served.
     a_configuration_is_checked_and_printed,
+    /// A store accepts known settings only, and its views have no configuration of their own.
+    a_repository_with_a_setting_that_is_lacking_is_refused_and_logged,
 );
 
 /// A server that ended before it was ready.
@@ -266,6 +268,50 @@ fn pushes_need_no_git_and_hooks_learn_the_client(place: Place) {
     git_succeeds(&scratch, &work, &["push", "-q", &url, ":refs/tags/t"]);
     let checked = git(&scratch, &root.served("r"), &["fsck", "--full", "--strict"]);
     assert!(checked.status.success(), "{}", stderr(&checked));
+}
+
+fn a_repository_with_a_setting_that_is_lacking_is_refused_and_logged() {
+    let scratch = Scratch::new();
+    let work = repository(&scratch);
+    let clone = ["clone", "-q", "--bare", "work", "root/r.git"];
+    let root = Root::new(scratch.path(), Place::Directory);
+    git_succeeds(&scratch, scratch.path(), &clone);
+    let served = scratch.join("root/r.git");
+    let commit = ["commit", "-q", "--allow-empty", "-m", "two"];
+    git_succeeds(&scratch, &work, &commit);
+    let state = || {
+        let mut objects = git_succeeds(&scratch, &served, &["count-objects", "-v"]);
+        objects.push_str(&git_succeeds(&scratch, &served, &["for-each-ref"]));
+        objects
+    };
+    let server = Server::start_root(&scratch, &root, &[]);
+    let url = server.owner_url("r");
+    for (key, value) in [
+        ("transfer.onlySigned", "true"),
+        ("safe.invented", "1"),
+        ("core.maxTreeDepth", "5"),
+    ] {
+        git_succeeds(&scratch, &served, &["config", key, value]);
+        let before = state();
+        for arguments in [
+            &["push", &url, "main:new"][..],
+            &["fetch", "-q", &url, "main"],
+        ] {
+            let output = git(&scratch, &work, arguments);
+            let said = stderr(&output);
+            assert!(!output.status.success(), "{key}, {arguments:?}: {said}");
+            assert!(!said.contains("not implemented"), "{said}");
+        }
+        assert_eq!(state(), before, "{key}");
+        git_succeeds(&scratch, &served, &["config", "--unset", key]);
+    }
+    git_succeeds(&scratch, &work, &["push", "-q", &url, "main:new"]);
+    server.signal(Signal::TERM);
+    let log = server.end();
+    for key in ["transfer.onlysigned", "safe.invented", "core.maxtreedepth"] {
+        let named = format!("setting '{key}' is not implemented natively");
+        assert!(log.matches(&named).count() >= 2, "{key}: {log}");
+    }
 }
 
 fn a_log_that_nobody_reads_does_not_stop_the_server() {

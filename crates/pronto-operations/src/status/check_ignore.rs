@@ -1,6 +1,7 @@
 //! Finds the ignore pattern that decides about a path: `git check-ignore`.
 
 use crate::ignores::{ignore_patterns, read_ignore_file};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
@@ -46,6 +47,7 @@ pub fn check_ignored<T>(
     use_index: bool,
     work: impl FnOnce(&mut IgnoreCheck<'_>) -> T,
 ) -> Result<T> {
+    support::require(Operation::CheckIgnore, repository)?;
     let top = repository.require_work_tree()?;
     let index = match use_index {
         true => repository.index()?,

@@ -20,6 +20,7 @@ use super::refused;
 use super::relocate;
 use crate::refs::name;
 use crate::revision::Want;
+use crate::support::{self, Operation};
 use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup, invalid_name};
 use crate::{Error, ErrorKind, PartialFailure, Repository, Result, reset};
 use start::Start;
@@ -145,6 +146,7 @@ impl Added {
 /// branch is checked out in another worktree or a name is invalid, and with
 /// [`Unsupported`](ErrorKind::Unsupported) for cases that pronto lacks.
 pub fn plan(repository: &Repository, options: AddOptions) -> Result<Addition> {
+    support::require(Operation::Worktrees, repository)?;
     switch::check_tracking(repository, options.tracking.unwrap_or_default())?;
     let spoken = super::spoken_argument(repository, options.place.as_bstr());
     let Start {

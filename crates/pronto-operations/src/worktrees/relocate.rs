@@ -9,6 +9,7 @@ use pronto_io::error::OsReason;
 use super::locks;
 use super::prune;
 use super::{WorkTree, exists, refused};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::read_git_file;
 use pronto_repository::Notice;
@@ -25,6 +26,7 @@ use pronto_repository::Notice;
 /// locked, has submodules or is broken, or the new path is in use, and with [`ErrorKind::Io`] if
 /// the directory cannot be moved.
 pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) -> Result<()> {
+    support::require(Operation::Worktrees, repository)?;
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
     let mut spoken = super::spoken_argument(repository, to);

@@ -10,6 +10,7 @@ use super::prune;
 use super::relocate;
 use super::{WorkTree, exists, refused};
 use crate::status::{self, IgnoreSubmodules, Untracked};
+use crate::support::{self, Operation};
 use crate::{Environment, Error, ErrorKind, Repository, Result, path};
 
 /// The result of removing a worktree.
@@ -37,6 +38,7 @@ pub fn remove(
     force: u8,
     watch: &Watch<'_>,
 ) -> Result<Removed> {
+    support::require(Operation::Worktrees, repository)?;
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
     if force < 2 {

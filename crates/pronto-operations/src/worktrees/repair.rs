@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{DIRECTORY, exists};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::{Flaw, read_git_file};
 
@@ -91,6 +92,7 @@ impl Repair {
 /// # Errors
 /// Fails if a file cannot be written.
 pub fn repair(repository: &Repository, places: &[BString]) -> Result<Vec<Repair>> {
+    support::require(Operation::Worktrees, repository)?;
     let mut told = Vec::new();
     let here = [BString::from(".")];
     let places = match places {

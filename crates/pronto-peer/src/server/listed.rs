@@ -15,6 +15,7 @@ use crate::keys::PublicKey;
 use crate::known::{KnownPeer, KnownPeers};
 use crate::{Options, PeerRepository, failed};
 use pronto::environment::Environment;
+use pronto::support::{self, Operation};
 use pronto::{Repository, upload_pack};
 
 /// A policy that serves a repository, or a directory of repositories, to known peers. The list is
@@ -107,6 +108,7 @@ impl Visit for Guest {
     fn open(&self, hello: &Hello, interrupt: &Interrupt) -> Result<Opened, Error> {
         let peer = self.peer()?;
         let found = self.host.find(&hello.repository)?;
+        support::require(Operation::ServePeer, &found).map_err(failed)?;
         let mut options = Options::new(peer.name, self.host.budget_bytes);
         options.fast_forward = self.host.fast_forward;
         options.threads = 1;

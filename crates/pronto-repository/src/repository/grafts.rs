@@ -75,6 +75,8 @@ impl Repository {
             shallow: OnceLock::new(),
             grafts: OnceLock::from(Grafts::default()),
             commit_graph: OnceLock::new(),
+            lacking: self.lacking.clone(),
+            has_index_hook: self.has_index_hook.clone(),
         })))
     }
 

@@ -22,6 +22,7 @@ use crate::config::{Config, Loader, Place, edit};
 use crate::environment::Environment;
 use crate::lock::{Lock, Marking, PATIENCE};
 use crate::refs::{name, tables};
+use crate::repository::support::{self, Operation};
 use crate::repository::{Format, RefStorage, hash_name, hash_named};
 use crate::repository::{Notice, NoticeReceiver};
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -82,9 +83,11 @@ impl Repository {
         let common_dir = git_dir::common_dir(&git_dir, environment)?;
         let format = existing_format(&common_dir, environment)?;
         let object_hash = choose_hash(&format, options, environment)?;
-        make_directory(&git_dir)?;
-        // The existing configuration also determines the permissions of the files of the template.
-        let sharing = options.sharing(&load_config(&common_dir, environment)?)?;
+        let is_new = make_directory(&git_dir)?;
+        // The configuration that is there counts for the template, too.
+        let config = load_config(&common_dir, environment)?;
+        require_support(&config, environment, is_new.then_some(&git_dir))?;
+        let sharing = options.sharing(&config)?;
         template::copy(&options.template, &common_dir, environment, sharing)?;
         let config = load_config(&common_dir, environment)?;
         let sharing = options.sharing(&config)?;
@@ -287,7 +290,7 @@ impl Plan<'_> {
 /// Fails with [`ErrorKind::Io`] if a directory cannot be created.
 pub fn make_reference_directories(git_dir: &Path) -> Result<()> {
     let mut names = ["refs", "refs/heads", "refs/tags"].iter();
-    names.try_for_each(|name| make_directory(&git_dir.join(name)))
+    names.try_for_each(|name| make_directory(&git_dir.join(name)).map(|_| ()))
 }
 
 /// Creates the directory `objects` and its standard subdirectories.
@@ -297,7 +300,7 @@ pub fn make_reference_directories(git_dir: &Path) -> Result<()> {
 pub fn make_object_directories(objects: &Path) -> Result<()> {
     make_directory(objects)?;
     make_directory(&objects.join("pack"))?;
-    make_directory(&objects.join("info"))
+    make_directory(&objects.join("info")).map(|_| ())
 }
 
 /// Returns the default name of the initial branch (`init.defaultBranch`, or `master`), and whether it
@@ -384,12 +387,26 @@ fn load_config(git_dir: &Path, environment: &Environment) -> Result<Config> {
     loader.system()?.global().local().command().load()
 }
 
-fn make_directory(path: &Path) -> Result<()> {
-    match std::fs::create_dir(path) {
-        Err(error) if error.kind() != Io::AlreadyExists => {
-            Err(error).context(ErrorKind::Io, "cannot mkdir", path)
+/// Checks that the settings are supported. If not, removes the directory `new`, which is still empty.
+fn require_support(
+    config: &Config,
+    environment: &Environment,
+    new: Option<&PathBuf>,
+) -> Result<()> {
+    let supported = support::require_settings(Operation::Init, config, environment);
+    supported.inspect_err(|_| {
+        if let Some(new) = new {
+            let _ = std::fs::remove_dir(new);
         }
-        _ => Ok(()),
+    })
+}
+
+/// Returns whether the directory is new.
+fn make_directory(path: &Path) -> Result<bool> {
+    match std::fs::create_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == Io::AlreadyExists => Ok(false),
+        Err(error) => Err(error).context(ErrorKind::Io, "cannot mkdir", path),
     }
 }
 

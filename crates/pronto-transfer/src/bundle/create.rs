@@ -15,6 +15,7 @@ use pronto_storage::pack_objects::{
 use super::limited::{self, Limited, boundary, only_ref};
 use super::{Header, Prerequisite, Reference, Version};
 use crate::revision::{RevisionSet, SetMember};
+use crate::support::{self, Operation};
 use crate::walk::WalkOptions;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::Original;
@@ -51,6 +52,7 @@ pub fn create<'a>(
     options: &CreateOptions,
     watch: &Watch<'_>,
 ) -> Result<Created<'a>> {
+    support::require(Operation::CreateBundle, repository)?;
     let original = repository.original()?;
     let repository: &Repository = &original;
     let hash = repository.object_hash();

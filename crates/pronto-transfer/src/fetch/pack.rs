@@ -15,6 +15,7 @@ use super::{Options, Outcome, ReceivedPack, Work, download};
 use crate::refs::name::{self, Form};
 use crate::remote::Remote;
 use crate::remote::connection::from_wire;
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A requested ref or object.
@@ -122,6 +123,7 @@ pub fn fetch_pack(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Packed> {
+    support::require(Operation::FetchPack, repository)?;
     let work = Work::prepare(repository, remote, options, watch)?;
     let mut client = work.connect()?;
     let request = LsRefs {

@@ -10,6 +10,7 @@ use pronto_wire::fetch::{Nothing, Request};
 
 use super::connection::{self, Settings, from_wire};
 use super::{Links, Receive, Remote, from_store, keep_linked_objects, receive_pack, shallow};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A fetch of exactly the requested objects, without those reachable from them.
@@ -153,6 +154,7 @@ impl Exact<'_> {
 
     fn fetch_from(&self, name: &BStr, ids: &[ObjectId]) -> Result<()> {
         let repository = self.repository;
+        support::require(Operation::Connect, repository)?;
         let (config, environment) = (repository.config(), repository.environment());
         let remote = Remote::known(repository, name)?;
         let settings = Settings::default().for_remote(&remote, config)?;
@@ -176,7 +178,11 @@ impl Exact<'_> {
 /// Fails with [`ErrorKind::Unsupported`] if only git supports a setting.
 pub fn check_promisors(repository: &Repository) -> Result<()> {
     let (config, environment) = (repository.config(), repository.environment());
+    let fetches = !environment.boolean("GIT_NO_LAZY_FETCH", false)?;
     for name in promisors(repository) {
+        if fetches {
+            support::require(Operation::Connect, repository)?;
+        }
         let check = || {
             let remote = Remote::known(repository, name.as_bstr())?;
             let settings = Settings::default().for_remote(&remote, config)?;

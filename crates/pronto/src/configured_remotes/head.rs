@@ -10,6 +10,7 @@ use super::file::{self, Set};
 use super::{branches, key, server};
 use crate::refs::{Expected, Target};
 use crate::remote::{FollowHead, Remote};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The change of `refs/remotes/NAME/HEAD`.
@@ -35,6 +36,7 @@ pub enum HeadChange {
 /// # Errors
 /// Fails if the remote cannot be reached.
 pub fn heads(repository: &Repository, remote: &Remote, watch: &Watch<'_>) -> Result<Vec<BString>> {
+    support::require(Operation::ManageRemotes, repository)?;
     let refs = server::refs(repository, remote, watch)?;
     Ok(of_refs(&refs))
 }
@@ -64,6 +66,7 @@ pub(super) fn of_refs(refs: &[RemoteRef]) -> Vec<BString> {
 /// [`ErrorKind::Hook`] if a hook refuses the change, and with `ErrorKind::Reference` if the ref
 /// cannot be written.
 pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Result<HeadChange> {
+    support::require(Operation::ManageRemotes, repository)?;
     let name = remote.name.as_bstr();
     let head = tracking_ref(name, "HEAD".into());
     let wanted = tracking_ref(name, branch);
@@ -122,6 +125,7 @@ fn warn_only(repository: &Repository, name: &BStr) -> Result<()> {
 /// Fails with [`ErrorKind::Hook`] if a hook refuses the deletion, or with `ErrorKind::Reference` if
 /// the ref cannot be deleted.
 pub fn delete_head(repository: &Repository, name: &BStr) -> Result<()> {
+    support::require(Operation::ManageRemotes, repository)?;
     let head = tracking_ref(name, "HEAD".into());
     let mut transaction = repository.transaction();
     transaction.delete(&head, Expected::Anything);

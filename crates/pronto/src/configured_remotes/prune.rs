@@ -6,6 +6,7 @@ use pronto_io::watch::Watch;
 use super::branches::short;
 use super::{server, state};
 use crate::remote::{Dangling, Remote, dangling_refs};
+use crate::support::{self, Operation};
 use crate::{Error, Repository, Result};
 
 /// The stale remote-tracking refs that were deleted, or would be with `--dry-run`.
@@ -32,6 +33,7 @@ pub fn prune(
     dry_run: bool,
     watch: &Watch<'_>,
 ) -> Result<Pruned> {
+    support::require(Operation::ManageRemotes, repository)?;
     let refs = server::refs(repository, remote, watch)?;
     let mapped = state::mapped(remote, &refs);
     let mut pruned = Pruned {

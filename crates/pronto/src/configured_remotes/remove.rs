@@ -6,6 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::{StaleDefault, branches, file};
 use crate::remote::Remote;
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The refs and settings that remain after a remote was removed.
@@ -27,6 +28,7 @@ pub struct Removed {
 /// if the configuration file cannot be changed or the remote is configured in a file below
 /// `remotes/` or `branches/`.
 pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
+    support::require(Operation::ManageRemotes, repository)?;
     let name = remote.name.as_bstr();
     let mut removed = Removed::default();
     let gone = tracking_refs(repository, remote, &mut removed)?;

@@ -10,6 +10,7 @@ use super::{StaleDefault, branches, key};
 use crate::config::edit::Document;
 use crate::refs::{Broken, Prepared, RefName, Reference, Rename, Target};
 use crate::remote::{Remote, is_valid_name};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The settings that still have the old name after a remote was renamed.
@@ -39,6 +40,7 @@ pub fn rename(
     new: &BStr,
     watch: &Watch<'_>,
 ) -> Result<Renamed> {
+    support::require(Operation::ManageRemotes, repository)?;
     if remote.name == new && remote.file.is_some() {
         return migrate(repository, remote);
     }

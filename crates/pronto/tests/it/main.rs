@@ -7,6 +7,7 @@ mod discovery;
 mod fsck;
 mod index_operations;
 mod init;
+mod lacking;
 mod packing;
 mod reachability;
 mod references;

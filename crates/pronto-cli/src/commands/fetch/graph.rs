@@ -1,20 +1,24 @@
 //! Writes the commit-graph after a fetch.
 
 use pronto::commit_graph::{self, Source, Split, WriteOptions};
+use pronto::support::{self, Operation};
 use pronto::{ErrorKind, Repository, Watch};
 
 use super::Args;
 use crate::{CliError, Context};
 
-/// Returns whether a commit-graph is written, by `--write-commit-graph` or
-/// `fetch.writeCommitGraph`.
+/// Returns whether a commit-graph is written, as the options or `fetch.writeCommitGraph` say, after a check that it can be.
 pub(super) fn is_wanted(args: &Args, repository: &Repository) -> Result<bool, CliError> {
-    match args.write_commit_graph {
-        Some(decided) => Ok(decided),
-        None => Ok(repository
+    let is_wanted = match args.write_commit_graph {
+        Some(decided) => decided,
+        None => repository
             .config()
-            .bool_or("fetch.writecommitgraph", false)?),
+            .bool_or("fetch.writecommitgraph", false)?,
+    };
+    if is_wanted {
+        support::require(Operation::WriteCommitGraph, repository).map_err(CliError::of)?;
     }
+    Ok(is_wanted)
 }
 
 /// Adds a layer with the commits that are reachable from refs. As in Git, a failure does not change

@@ -9,8 +9,8 @@ use super::submodules::Recursion;
 use crate::terminal::colors::{ADVICE, PUSH, RemoteWords};
 use crate::{CliError, Context};
 
-/// Hands calls to git that need something which pronto lacks.
-pub(super) fn refuse_what_is_for_git(repository: &Repository) -> Result<(), CliError> {
+/// Leaves calls of `push` to git whose settings are malformed, or concern what pronto lacks: git prints warnings.
+pub(super) fn refuse_malformed_settings(repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
     for key in ["hook.jobs", "hook.pre-push.jobs"] {
         // Git warns about other values when it looks for the first hook.

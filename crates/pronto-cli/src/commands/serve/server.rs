@@ -96,6 +96,6 @@ pub(super) fn find(
     };
     let environment = context.environment()?;
     let found = upload_pack::find(Path::new(directory), &environment)?;
-    context.check_config(found.config())?;
+    context.check_found(&found)?;
     Ok(Arc::new(found))
 }

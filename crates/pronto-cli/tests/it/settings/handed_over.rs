@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use pronto_cli::settings::{
-    EVENTS, GUARDED, KEYS, Lacking, Place, TRANSPORT_KEYS, TRANSPORT_VARIABLES, VARIABLES, When,
-};
+use pronto::support::{self, GUARDED, Operation, Operations, Place, Row, SETTINGS, When};
+use pronto_cli::settings::{CommandSetting, KEYS, VARIABLES, operations_of};
 
 use super::super::support::{Scratch, git, pronto, stderr, stdout};
 use super::source::{normal, texts};
@@ -70,12 +69,6 @@ const CALLS: &[(&str, &[&str])] = &[
 
 /// Settings that the code of a command hands over, each with a call that reaches the code.
 const IN_CODE: &[(&str, &str, &[&str])] = &[
-    ("commit.gpgSign", "true", COMMIT),
-    ("commit.template", "file", COMMIT),
-    ("core.commentChar", ";", COMMIT),
-    ("core.commentString", ";;", COMMIT),
-    ("i18n.commitEncoding", "latin1", COMMIT),
-    ("rerere.enabled", "true", COMMIT),
     ("pack.packSizeLimit", "1m", &["repack", "-a"]),
     ("repack.useDeltaIslands", "true", &["repack", "-a"]),
     ("status.submoduleSummary", "true", &["status"]),
@@ -144,10 +137,6 @@ const SEEN_ELSEWHERE: &[(&str, &str)] = &[
         "extensions.preciousObjects",
         "stands in the repository: below",
     ),
-    ("hook.<event>.enabled", "by event: below"),
-    ("hook.<friendly-name>.command", "by event: below"),
-    ("hook.<friendly-name>.enabled", "by event: below"),
-    ("hook.<friendly-name>.event", "by event: below"),
 ];
 
 fn repository(scratch: &Scratch) -> PathBuf {
@@ -182,9 +171,9 @@ fn run(
 /// Asserts that a call failed because of the setting `name`.
 fn check(output: &Output, name: &str, arguments: &[&str]) {
     let said = stderr(output);
-    let is_named = said.contains(&format!("'{name}'"));
+    let is_named = said.contains(&format!("'{name}' is not implemented natively"));
     assert!(
-        output.status.code() == Some(128) && is_named && said.contains("does not"),
+        output.status.code() == Some(128) && is_named,
         "{name}, {arguments:?}: {:?} {said}",
         output.status
     );
@@ -199,28 +188,33 @@ fn value(when: When) -> &'static str {
     }
 }
 
-/// Returns the calls of the commands that lack `lacking`.
-fn calls_of(lacking: &Lacking) -> Vec<Vec<&'static str>> {
-    let is_trace = lacking.name.to_ascii_lowercase().contains("trace");
-    let mut calls = calls(lacking.commands);
-    // Traces exist for commands that git also has.
-    calls.retain(|call| !is_trace || !["serve", "sync"].contains(&call[0]));
+/// Returns the calls of the commands that lack `setting`.
+fn calls_of(setting: &CommandSetting) -> Vec<Vec<&'static str>> {
+    for command in setting.commands {
+        assert!(CALLS.iter().any(|(name, _)| name == command), "{command}");
+    }
+    calls(|command| setting.concerns(command))
+}
+
+/// Returns the calls of the commands that call one of `operations`.
+fn calls_of_operations(operations: Operations) -> Vec<Vec<&'static str>> {
+    let calls = calls(|command| {
+        let mut called = operations_of(command).iter();
+        called.any(|operation| operations.intersects(operation.with_implied()))
+    });
+    assert!(!calls.is_empty(), "{operations:?}");
     calls
 }
 
-/// Returns the calls of `commands`.
-fn calls(commands: &[&str]) -> Vec<Vec<&'static str>> {
-    let concerned = |name: &str| commands.is_empty() || commands.contains(&name);
-    for command in commands {
-        assert!(CALLS.iter().any(|(name, _)| name == command), "{command}");
-    }
-    let calls = CALLS.iter().filter(|(name, _)| concerned(name));
+/// Returns the calls of the commands that `is_meant` is true of.
+fn calls(is_meant: impl Fn(&str) -> bool) -> Vec<Vec<&'static str>> {
+    let calls = CALLS.iter().filter(|(name, _)| is_meant(name));
     calls
         .map(|(name, arguments)| [&[*name], *arguments].concat())
         .collect()
 }
 
-fn keys(lacking: &Lacking) -> Vec<String> {
+fn keys(lacking: &Row) -> Vec<String> {
     let (section, variable) = lacking.name.split_once('.').expect("a key");
     let plain = lacking.name.to_owned();
     let inner = format!("{section}.https://example.com/.{variable}");
@@ -235,12 +229,23 @@ fn keys(lacking: &Lacking) -> Vec<String> {
 fn every_unsupported_configuration_variable_is_refused() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
-    for lacking in KEYS.iter().chain(TRANSPORT_KEYS) {
+    for lacking in SETTINGS {
         for key in keys(lacking) {
-            for arguments in calls_of(lacking) {
+            for arguments in calls_of_operations(lacking.operations) {
                 let output = run(&top, &[(&key, value(lacking.when))], &[], &arguments);
                 check(&output, &key, &arguments);
             }
+        }
+    }
+    for lacking in KEYS {
+        for arguments in calls_of(lacking) {
+            let output = run(
+                &top,
+                &[(lacking.name, value(lacking.when))],
+                &[],
+                &arguments,
+            );
+            check(&output, lacking.name, &arguments);
         }
     }
 }
@@ -249,7 +254,14 @@ fn every_unsupported_configuration_variable_is_refused() {
 fn every_unsupported_environment_variable_is_refused() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
-    for lacking in VARIABLES.iter().chain(TRANSPORT_VARIABLES) {
+    for lacking in support::VARIABLES {
+        for arguments in calls_of_operations(lacking.operations) {
+            let variables = [(lacking.name, value(lacking.when))];
+            let output = run(&top, &[], &variables, &arguments);
+            check(&output, lacking.name, &arguments);
+        }
+    }
+    for lacking in VARIABLES {
         for arguments in calls_of(lacking) {
             let variables = [(lacking.name, value(lacking.when))];
             let output = run(&top, &[], &variables, &arguments);
@@ -266,7 +278,7 @@ fn unknown_settings_of_guarded_sections_are_refused() {
         let plain = format!("{}.invented", guarded.section);
         let inner = format!("{}.https://example.com/.invented", guarded.section);
         for key in [&plain, &inner] {
-            for arguments in calls(guarded.commands) {
+            for arguments in calls_of_operations(guarded.operations) {
                 let output = run(&top, &[(key, "true")], &[], &arguments);
                 check(&output, key, &arguments);
             }
@@ -323,18 +335,20 @@ fn disabled_settings_change_nothing() {
 }
 
 #[test]
-fn configured_hooks_are_refused_where_they_would_run() {
+fn the_hook_of_the_index_is_refused_where_it_would_run() {
     let scratch = Scratch::new();
     let top = repository(&scratch);
-    for (event, commands) in EVENTS {
-        for arguments in calls(commands) {
-            let configured = [("hook.mine.command", "true"), ("hook.mine.event", event)];
-            let output = run(&top, &configured, &[], &arguments);
-            check(&output, "hook.mine.command", &arguments);
-            let key = format!("hook.{event}.enabled");
-            let output = run(&top, &[(&key, "false")], &[], &arguments);
-            check(&output, &key, &arguments);
-        }
+    let event = "post-index-change";
+    let configured = [("hook.mine.command", "true"), ("hook.mine.event", event)];
+    for arguments in calls(|command| {
+        let mut called = operations_of(command).iter();
+        called.any(|operation| operation.with_implied().contains(Operation::RefreshIndex))
+    }) {
+        let output = run(&top, &configured, &[], &arguments);
+        check(&output, event, &arguments);
+        let enabled = [&configured[..], &[("hook.mine.enabled", "false")]].concat();
+        let output = run(&top, &enabled, &[], &arguments);
+        assert!(!stderr(&output).contains(event), "{}", stderr(&output));
     }
 }
 
@@ -440,16 +454,16 @@ fn every_handed_over_setting_is_tested() {
     let texts = texts();
     for row in table().iter().filter(|row| row.status == "handed over") {
         let name = normal(&row.name);
-        let mut tables = [KEYS, TRANSPORT_KEYS, VARIABLES, TRANSPORT_VARIABLES]
-            .into_iter()
-            .flatten();
+        let rows = SETTINGS.iter().chain(support::VARIABLES);
+        let own = KEYS.iter().chain(VARIABLES);
+        let mut tables = (rows.map(|row| row.name)).chain(own.map(|row| row.name));
         let in_code = IN_CODE.iter().any(|(key, ..)| *key == row.name);
         let by_url = BY_URL
             .iter()
             .any(|(key, ..)| key.replace("remote.origin", "remote.<name>") == row.name);
         let elsewhere = SEEN_ELSEWHERE.iter().any(|(key, _)| *key == row.name);
         assert!(
-            tables.any(|lacking| lacking.name == name) || in_code || by_url || elsewhere,
+            tables.any(|lacking| lacking == name) || in_code || by_url || elsewhere,
             "nothing shows that '{}' is handed over",
             row.name
         );

@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use pronto_cli::settings::{
-    ADVICE, GUARDED, KEYS, KEYS_OF_EACH, Lacking, TRANSPORT_KEYS, TRANSPORT_VARIABLES, TYPED_KEYS,
-    VARIABLES,
-};
+use pronto::support::{self, GUARDED, SETTINGS};
+use pronto_cli::settings::{ADVICE, KEYS, KEYS_OF_EACH, TYPED_KEYS, VARIABLES};
 
 use super::{Row, table, top};
 
@@ -153,18 +151,20 @@ fn every_native_setting_is_read() {
 #[test]
 fn the_lists_of_unsupported_settings_agree_with_the_table() {
     let rows = table();
-    let find = |lacking: &Lacking, is_config: bool| {
-        let same = |row: &&Row| row.is_config() == is_config && normal(&row.name) == lacking.name;
+    let find = |lacking: &str, is_config: bool| {
+        let same = |row: &&Row| row.is_config() == is_config && normal(&row.name) == lacking;
         let found: Vec<&Row> = rows.iter().filter(same).collect();
-        assert!(!found.is_empty(), "{} is not in the table", lacking.name);
+        assert!(!found.is_empty(), "{lacking} is not in the table");
         found
     };
-    for lacking in KEYS.iter().chain(TRANSPORT_KEYS) {
+    let own = KEYS.iter().map(|row| row.name);
+    for lacking in SETTINGS.iter().map(|row| row.name).chain(own) {
         for row in find(lacking, true) {
             assert_eq!(row.status, "handed over", "{}", row.name);
         }
     }
-    for lacking in VARIABLES.iter().chain(TRANSPORT_VARIABLES) {
+    let own = VARIABLES.iter().map(|row| row.name);
+    for lacking in (support::VARIABLES.iter().map(|row| row.name)).chain(own) {
         for row in find(lacking, false) {
             // Some commands support settings that others lack.
             let is_fine = row.status == "handed over" || row.name.ends_with("_PATHSPECS");
@@ -207,8 +207,8 @@ fn is_dotted(text: &str) -> bool {
     text.contains('.') && text.split('.').all(is_part)
 }
 
-/// Returns the string literals in the source of all crates except for tests and this table, each
-/// with a file.
+/// Returns the string literals in the source of all crates except for tests and the tables of what is lacking,
+/// each with a file.
 pub(super) fn texts() -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     let crates = std::fs::read_dir(top().join("crates")).expect("the crates");
@@ -226,12 +226,13 @@ fn collect(directory: &Path, texts: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(directory).expect("a directory of source") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Modules of tests, and this table.
+        // Modules of tests, and the tables of what is lacking.
         let is_apart = name.starts_with("tests")
             || path
                 .with_extension("")
                 .ends_with("pronto-store/src/simulation")
-            || path.ends_with("pronto-cli/src/settings");
+            || path.ends_with("pronto-cli/src/settings")
+            || path.ends_with("pronto-repository/src/repository/support");
         if is_apart {
             continue;
         }
