@@ -1,5 +1,5 @@
 //! Checks that clippy cannot do: layers, groups, knots, sizes, signatures, documents, dependencies,
-//! messages, banned phrases and large files.
+//! messages, banned phrases, repeated names and large files.
 
 mod dependencies;
 mod exemptions;
@@ -8,6 +8,7 @@ mod links;
 mod messages;
 mod metadata;
 mod modules;
+mod names;
 mod rooms;
 mod signatures;
 mod source;
@@ -79,6 +80,7 @@ fn findings(
                 .chain(messages::findings(source))
         })
         .chain(rooms::findings(sources))
+        .chain(names::findings(sources))
         .chain(signatures::findings(sources))
         .chain(words.findings(root, sources))
         .collect()
