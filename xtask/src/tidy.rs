@@ -1,5 +1,5 @@
 //! Checks rules that clippy cannot check: layers, module groups, import cycles, sizes, signatures,
-//! the library's API, documents, dependencies, messages, banned phrases and large files.
+//! the library's API, documents, dependencies, messages, banned phrases, repeated type names and large files.
 
 mod api;
 mod dependencies;
@@ -9,6 +9,7 @@ mod links;
 mod messages;
 mod metadata;
 mod modules;
+mod names;
 mod rooms;
 mod signatures;
 mod source;
@@ -81,6 +82,7 @@ fn findings(
                 .chain(messages::findings(source))
         })
         .chain(rooms::findings(sources))
+        .chain(names::findings(sources))
         .chain(signatures::findings(sources))
         .chain(words.findings(root, sources))
         .collect()
