@@ -16,8 +16,8 @@ use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan, Warn
 use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
-use crate::support::{self, Operation};
 use crate::errors::{from_index, from_odb, from_worktree};
+use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, index};
 
 /// The metadata that filters of files receive.

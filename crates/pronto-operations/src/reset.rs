@@ -24,9 +24,7 @@ use crate::revision::Want;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
 use crate::support::{self, Operation};
-use crate::{
-    Error, ErrorKind, PartialFailure, Repository, Result, in_progress, index, read_tree,
-};
+use crate::{Error, ErrorKind, PartialFailure, Repository, Result, in_progress, index, read_tree};
 use pronto_repository::Notice;
 
 mod files;

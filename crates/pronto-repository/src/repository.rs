@@ -209,6 +209,8 @@ impl Repository {
             shallow: self.shallow.clone(),
             grafts: OnceLock::new(),
             commit_graph: OnceLock::new(),
+            lacking: self.lacking.clone(),
+            has_index_hook: self.has_index_hook.clone(),
         };
         Ok(opened.with_notices(notices))
     }

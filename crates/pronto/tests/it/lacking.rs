@@ -42,7 +42,8 @@ fn origin(repository: &Repository) -> Remote {
 /// Calls that would change or send something, and readers of attributes.
 const CALLS: &[Call] = &[
     call(Operation::Add, |repository, _| {
-        add::add(repository, &add::Options::default(), &watch()).map(drop)
+        _ = add::add(repository, &add::Options::default(), &watch())?;
+        Ok(())
     }),
     call(Operation::Archive, |repository, _| {
         let options = archive::Options::default();
@@ -54,7 +55,8 @@ const CALLS: &[Call] = &[
     call(Operation::CheckoutFiles, |repository, _| {
         let mut options = checkout_index::Options::default();
         options.all_below = Some("".into());
-        checkout_index::checkout_index(repository, &options, &watch()).map(drop)
+        _ = checkout_index::checkout_index(repository, &options, &watch())?;
+        Ok(())
     }),
     call(Operation::CheckoutFiles, |repository, _| {
         let options = checkout_paths::Options::new(repository.pathspec([BStr::new("a")])?);
@@ -129,8 +131,7 @@ const CALLS: &[Call] = &[
             output: &mut output,
         };
         let options = receive_pack::Options::new("git");
-        let served =
-            receive_pack::serve(repository, &options, streams, &pronto::Interrupt::new()).map(drop);
+        let served = receive_pack::serve(repository, &options, streams, &watch()).map(drop);
         assert_eq!(served.is_err(), output.is_empty(), "nothing is advertised");
         served
     }),
@@ -141,7 +142,8 @@ const CALLS: &[Call] = &[
         let target = reset::target(repository, "HEAD".into(), false)?;
         let mut options = reset::Options::new(target);
         options.mode = reset::Mode::Hard;
-        reset::reset(repository, &options, &watch()).map(drop)
+        _ = reset::reset(repository, &options, &watch())?;
+        Ok(())
     }),
     call(Operation::SparseCheckout, |repository, _| {
         sparse_checkout::reapply(repository, &watch()).map(drop)
@@ -152,11 +154,12 @@ const CALLS: &[Call] = &[
     call(Operation::Switch, |repository, _| {
         let mut options = switch::Options::default();
         options.to = switch::start_at(repository, "other")?;
-        switch::switch(repository, &options, &watch()).map(drop)
+        _ = switch::switch(repository, &options, &watch())?;
+        Ok(())
     }),
     call(Operation::UpdateIndex, |repository, _| {
-        update_index::update_index(repository, &update_index::Options::default(), &watch())
-            .map(drop)
+        update_index::update_index(repository, &update_index::Options::default(), &watch())?;
+        Ok(())
     }),
     call(Operation::UploadArchive, |repository, _| {
         let (mut input, mut output) = (&b"0012argument HEAD\n0000"[..], Vec::new());
