@@ -23,7 +23,7 @@ pub use transport::{TRANSPORT_KEYS, TRANSPORT_VARIABLES};
 pub use values::{
     ADVICE, COLORS, Colors, KEYS as TYPED_KEYS, KEYS_OF_EACH, Kind, Readers, TypedKey, readers_of,
 };
-pub(crate) use values::{check as check_values, unread};
+pub(crate) use values::{check as check_values, unread, warn_again};
 
 /// Checks that `command` runs the hooks of `repository`: native commands do not run
 /// `post-index-change`.

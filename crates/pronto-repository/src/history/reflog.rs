@@ -206,7 +206,7 @@ impl Repository {
 
     /// Takes the lock of a reference, which is that of its log, too.
     fn lock_log(&self, name: RefNameRef<'_>) -> Result<Lock> {
-        let patience = crate::refs::patience(self.config());
+        let patience = crate::refs::patience(self.config())?;
         Lock::acquire_as(self.refs().file_of(name), Marking::Marked, patience).map_err(|error| {
             let message = format!("cannot lock ref '{name}': {}", error.message());
             Error::new(*error.kind(), message)

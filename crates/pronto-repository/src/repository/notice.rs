@@ -69,8 +69,6 @@ pub enum Notice {
     PrunedInReflog(String),
     /// There is no such directory of templates.
     MissingTemplates(PathBuf),
-    /// `core.fsync` has a component that is unknown.
-    UnknownFsyncComponent(String),
     /// A commit-graph is written though `core.commitGraph` turns it off.
     CommitGraphDisabled,
     /// The file of this hook cannot be executed.
@@ -235,9 +233,6 @@ impl fmt::Display for Notice {
             }
             Notice::MissingTemplates(path) => {
                 return write!(f, "templates not found in {}", path.display());
-            }
-            Notice::UnknownFsyncComponent(name) => {
-                return write!(f, "ignoring unknown core.fsync component '{name}'");
             }
             Notice::UnknownRefStorage(name) => return f.write_str(&unknown_storage(name.as_ref())),
             Notice::UnknownFsckCheck(name) => return write!(f, "Skipping unknown msg id '{name}'"),

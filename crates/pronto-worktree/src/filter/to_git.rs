@@ -59,8 +59,9 @@ impl ToGit {
     /// Returns the conversion of `path`.
     ///
     /// # Errors
-    /// When an attributes file cannot be read.
+    /// When an attributes file cannot be read, or a setting is malformed.
     pub fn conversion(&mut self, path: &BStr) -> Result<Conversion, Error> {
+        self.settings.check_towards_git()?;
         let states = self.attributes.states(path)?;
         Ok(self.settings.conversion(states))
     }

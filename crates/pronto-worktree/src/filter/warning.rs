@@ -61,6 +61,13 @@ pub enum Warning {
         /// The command of the program.
         command: BString,
     },
+    /// The program of a filter does not exist.
+    ProgramMissing {
+        /// The command of the program.
+        command: BString,
+        /// Whether it would have been a process for many files.
+        is_process: bool,
+    },
     /// A checkout would not restore the present line endings (`core.safecrlf`).
     LineEndings {
         /// The path from the top of the worktree.
@@ -139,6 +146,20 @@ impl fmt::Display for Warning {
             }
             Warning::ProgramFailed { command } => {
                 write!(f, "external filter '{command}' failed")
+            }
+            Warning::ProgramMissing {
+                command,
+                is_process,
+            } => {
+                let what = match is_process {
+                    true => "subprocess",
+                    false => "external filter",
+                };
+                write!(
+                    f,
+                    "cannot run {command}: No such file or directory\n\
+                     error: cannot fork to run {what} '{command}'"
+                )
             }
             Warning::LineEndings { path, lost, kept } => write!(
                 f,

@@ -35,13 +35,21 @@ pub(super) fn check_out(
             outcome.checkout = done;
         }
         // The repository can be read, and something else can be checked out.
-        Err(error) if matches!(error.kind(), ErrorKind::Hostile | ErrorKind::Object) => {
+        Err(error) if is_of_checkout(*error.kind()) => {
             outcome.checkout_failed = true;
             outcome.checkout_error = Some(error);
         }
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// Returns whether an error of this kind ends the checkout, and not the clone.
+fn is_of_checkout(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Hostile | ErrorKind::Object | ErrorKind::ConfigValue
+    )
 }
 
 /// Fetches in one go the contents that were left out and are needed now.

@@ -60,7 +60,7 @@ impl Rewriting<'_> {
         }
         let new_log = match self.how.dry_run {
             true => None,
-            false => Some(Lock::acquire(&file, patience(repository.config()))?),
+            false => Some(Lock::acquire(&file, patience(repository.config())?)?),
         };
         let content = pronto_io::untrusted::content(&file).map_err(|error| {
             let message = format!("unable to read log '{}'", file.display());
