@@ -21,7 +21,7 @@ pub use table::{KEYS, VARIABLES};
 pub use values::{
     ADVICE, COLORS, Colors, KEYS as TYPED_KEYS, KEYS_OF_EACH, Kind, Readers, TypedKey, readers_of,
 };
-pub(crate) use values::{check as check_values, unread};
+pub(crate) use values::{check as check_values, unread, warn_again};
 
 /// A setting that the native form of some commands lacks.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! The files that are flushed to disk: `core.fsync` and `core.fsyncMethod`.
 
-use bstr::BString;
+use bstr::{BStr, BString};
 use pronto_io::sync::SyncMethod;
 
 use crate::Result;
@@ -69,15 +69,14 @@ impl Default for Fsync {
 }
 
 impl Fsync {
-    /// Returns the configured components and method, and the unknown names in `core.fsync`.
+    /// Returns the configuration. Unknown names in `core.fsync` have no effect.
     ///
     /// # Errors
-    /// Fails with `ErrorKind::ConfigValue` if a value has the wrong type.
-    pub fn configured(config: &Config) -> Result<(Fsync, Vec<BString>)> {
+    /// A configured value is not of its type.
+    pub fn configured(config: &Config) -> Result<Fsync> {
         let mut fsync = Fsync::default();
-        let mut unknown = Vec::new();
         if let Some(list) = config.string("core.fsync")? {
-            (fsync.components, unknown) = parse(list);
+            fsync.components = parse(list).0;
         }
         if config.bool_or("core.fsyncobjectfiles", false)? {
             fsync.components |= Component::LooseObject.bit();
@@ -89,7 +88,12 @@ impl Fsync {
         {
             fsync.method = SyncMethod::WriteOut;
         }
-        Ok((fsync, unknown))
+        Ok(fsync)
+    }
+
+    /// Returns the names of a value of `core.fsync` that are unknown.
+    pub fn unknown_components(list: &BStr) -> Vec<BString> {
+        parse(list).1
     }
 
     /// Returns the flush method for files of `component`.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bstr::ByteSlice;
 
-use crate::config::{Config, Loader};
+use crate::config::{Config, EntryRef, Loader};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
@@ -59,17 +59,23 @@ pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
 /// explicitly.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Unsafe`] if `safe.bareRepository` is `explicit`.
+/// [`ErrorKind::Unsafe`] when nobody named it and `safe.bareRepository` demands that; [`ErrorKind::ConfigValue`] when a
+/// value of that setting is unknown.
 pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     pronto_io::data!("setup", "implicit-bare-repository", git_dir.display());
     let config = protected_config(environment)?;
-    let Some(value) = config.raw("safe.barerepository") else {
-        return Ok(());
+    let mut entries = config.entries("safe.barerepository");
+    let is_known = |entry: &EntryRef<'_>| {
+        let value = entry.value.unwrap_or_default();
+        value == "all" || value == "explicit"
     };
-    if value == "all" || is_inside_ordinary(git_dir) {
-        return Ok(());
+    if let Some(malformed) = entries.find(|entry| !is_known(entry)) {
+        return Err(malformed.bad_variable());
     }
-    if value != "explicit" {
+    let is_explicit = config
+        .raw("safe.barerepository")
+        .is_some_and(|value| value == "explicit");
+    if !is_explicit || is_inside_ordinary(git_dir) {
         return Ok(());
     }
     let message = format!(

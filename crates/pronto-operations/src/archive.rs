@@ -28,6 +28,7 @@ use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_worktree::filter::{Conversion, Settings};
 
+use crate::errors::from_worktree;
 use crate::remote::Exact;
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -229,6 +230,7 @@ pub(crate) fn prepare_subject<'r>(
         (None, None) => crate::identity::now().seconds,
     };
     let mut settings = repository.filter_settings()?;
+    settings.check_drivers().map_err(from_worktree)?;
     settings.ref_name = reference;
     settings.treeish = commit.or(Some(tree));
     let big_file_bytes = repository.config().u64("core.bigfilethreshold")?;

@@ -114,6 +114,10 @@ pub fn checkout_tree(
         progress: watch.progress(),
         interrupt: watch.interrupt(),
     };
+    repository.check_parallel_checkout()?;
+    if !unpacked.plan.write.is_empty() {
+        settings.check_drivers().map_err(from_worktree)?;
+    }
     let mut options = repository.checkout_options()?;
     options.obstructions = Obstructions::Collide;
     let mut outcome = write_files(&unpacked.plan, objects, &context, &options);

@@ -110,7 +110,10 @@ pub fn read_trees(
         return Ok(ReadTrees::Done(checkout::Outcome::default()));
     }
     let entries = merged.entries(index);
-    let mut outcome = prepared.write_files(&merged.plan, entries, watch)?;
+    let mut outcome = match options.update {
+        true => prepared.write_files(&merged.plan, entries, watch)?,
+        false => checkout::Outcome::default(),
+    };
     if outcome.failed.is_empty() {
         merged.record(&outcome);
         let writer = tree_writer(repository, options)?;

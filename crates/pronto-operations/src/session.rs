@@ -170,6 +170,7 @@ impl<'r> WorktreeSession<'r> {
         watch: &Watch<'_>,
     ) -> Result<checkout::Outcome> {
         if plan.write.is_empty() && plan.remove.is_empty() {
+            self.repository.check_parallel_checkout()?;
             return Ok(checkout::Outcome::default());
         }
         let path = self.repository.require_work_tree()?;
@@ -203,12 +204,26 @@ impl<'r> WorktreeSession<'r> {
         attributes: &Attributes,
         watch: &Watch<'_>,
     ) -> Result<checkout::Outcome> {
-        let blobs = plan.write.iter().filter(|item| !item.is_submodule());
+        let mut settings = self.repository.check_parallel_checkout();
+        if blobs_of(plan).next().is_some() {
+            settings = settings.and_then(|()| self.settings.check_drivers().map_err(from_worktree));
+        }
+        let removals;
+        let plan = match settings {
+            Ok(()) => plan,
+            Err(_) => {
+                removals = Plan {
+                    remove: plan.remove.clone(),
+                    write: Vec::new(),
+                };
+                &removals
+            }
+        };
         let exact = Exact {
             repository: self.repository,
             watch,
         };
-        exact.fetch_promised(blobs.map(|item| item.id), self.objects)?;
+        exact.fetch_promised(blobs_of(plan).map(|item| item.id), self.objects)?;
         let context = Context {
             top: &self.top,
             objects: self.objects,
@@ -224,7 +239,7 @@ impl<'r> WorktreeSession<'r> {
         if outcome.interrupted {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }
-        Ok(outcome)
+        settings.map(|()| outcome)
     }
 
     /// Encodes an index with `content` in the configured format.
@@ -256,6 +271,11 @@ impl<'r> WorktreeSession<'r> {
         content.keep_caches(&self.index);
         self.encode(content, watch)
     }
+}
+
+/// Returns the files that are written.
+fn blobs_of(plan: &Plan) -> impl Iterator<Item = &checkout::Item> {
+    plan.write.iter().filter(|item| !item.is_submodule())
 }
 
 impl WorktreeSession<'_> {

@@ -51,7 +51,7 @@ pub const TLS_PROTOCOL: &str = "netsync";
 /// # Errors
 /// Fails if the transport is not allowed, or a setting is malformed.
 pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment) -> Result<()> {
-    let policy = connection::policy(config, environment)?;
+    let policy = connection::policy(config, environment, protocol)?;
     policy.check(protocol).map_err(connection::from_wire)
 }
 

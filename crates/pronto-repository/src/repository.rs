@@ -492,14 +492,8 @@ impl Repository {
         if let Some(known) = self.fsync.get() {
             return Ok(*known);
         }
-        let (fsync, unknown) = Fsync::configured(self.config())?;
-        if self.fsync.set(fsync).is_ok() {
-            for name in unknown {
-                let name = name.as_bstr();
-                self.notify(Notice::UnknownFsyncComponent(name.to_string()));
-            }
-        }
-        Ok(fsync)
+        let fsync = Fsync::configured(self.config())?;
+        Ok(*self.fsync.get_or_init(|| fsync))
     }
 }
 

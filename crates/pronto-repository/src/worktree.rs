@@ -15,7 +15,7 @@ use pronto_io::pool::Workers;
 use pronto_worktree::Protect;
 use pronto_worktree::attributes::Files;
 use pronto_worktree::checkout::{self, InPlace, ReflinkSources};
-use pronto_worktree::filter::{AutoCrlf, Driver, Eol, SafeCrlf, Settings};
+use pronto_worktree::filter::{AutoCrlf, Driver, Eol, Malformed, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
 use crate::config::EntryRef;
@@ -97,8 +97,8 @@ impl Repository {
         })
     }
 
-    /// Returns the settings for conversions between blobs and files (`core.autocrlf`, `core.eol`,
-    /// `core.safecrlf`, `filter.<driver>.*`).
+    /// Returns the settings for conversions between blobs and files. Malformed settings that Git reads when it converts the
+    /// first file are errors of the conversion.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::ConfigValue`] if a value is malformed.
@@ -111,7 +111,7 @@ impl Repository {
             _ => AutoCrlf::Disabled,
         };
         settings.eol = match config
-            .string("core.eol")?
+            .raw("core.eol")
             .map(|value| value.to_ascii_lowercase())
         {
             Some(value) if value == b"lf" => Some(Eol::Lf),
@@ -133,7 +133,16 @@ impl Repository {
             settings.check_roundtrip = names.map(BString::from).collect();
         }
         for name in config.subsections("filter") {
-            settings.drivers.push(self.driver(name)?);
+            match self.driver(name) {
+                Ok(driver) => settings.drivers.push(driver),
+                Err(error) => {
+                    let first = &mut settings.malformed_driver;
+                    first.get_or_insert_with(|| Malformed::new(&error));
+                }
+            }
+        }
+        if let Err(error) = config.u64("core.bigfilethreshold") {
+            settings.malformed_threshold = Some(Malformed::new(&error));
         }
         settings.worktree = self.work_tree().map(ToOwned::to_owned);
         let parameters = self.environment().bytes("GIT_CONFIG_PARAMETERS");
@@ -168,25 +177,19 @@ impl Repository {
 
     /// Returns the options for writing files to the worktree (`checkout.workers`,
     /// `checkout.thresholdForParallelism`, `core.symlinks`). The current directory of the caller is
-    /// never removed.
+    /// kept. Malformed settings of parallel checkouts have no effect, because Git reads them in the middle of a
+    /// checkout: see [`check_parallel_checkout`](Self::check_parallel_checkout).
     ///
     /// # Errors
     /// Fails with [`ErrorKind::ConfigValue`] or [`ErrorKind::InvalidInput`] if a value is malformed.
     pub fn checkout_options(&self) -> Result<checkout::Options> {
-        let threshold = self.config().entry_of(THRESHOLD);
-        // The message contains the spelling of the setting that Git prints.
-        let threshold = threshold.map(|entry| EntryRef {
-            key: THRESHOLD.into(),
-            ..entry
-        });
-        let threshold = threshold.map(|entry| entry.i32()).transpose()?;
         let mut options = checkout::Options::default();
-        options.workers = self.checkout_workers()?;
+        options.workers = self.checkout_workers().unwrap_or(Workers::ADAPTIVE);
         options.symlinks = self.config().bool_or("core.symlinks", true)?;
         options.keep_directory = self.directory_to_keep();
         options.reflink_sources = self.reflink_sources()?;
         options.in_place = self.in_place()?;
-        if let Some(threshold) = threshold {
+        if let Ok(Some(threshold)) = self.checkout_threshold() {
             options.threshold_for_parallelism = usize::try_from(threshold).unwrap_or(0);
         }
         if self
@@ -235,6 +238,27 @@ impl Repository {
                 Err(Error::new(ErrorKind::ConfigValue, message))
             }
         }
+    }
+
+    /// Checks the settings of parallel checkouts (`checkout.workers`, `checkout.thresholdForParallelism`), which Git reads
+    /// when the files to remove are gone.
+    ///
+    /// # Errors
+    /// A value is malformed.
+    pub fn check_parallel_checkout(&self) -> Result<()> {
+        self.checkout_workers()?;
+        self.checkout_threshold()?;
+        Ok(())
+    }
+
+    fn checkout_threshold(&self) -> Result<Option<i32>> {
+        let entry = self.config().entry_of(THRESHOLD);
+        // The message has the name as Git looks it up.
+        let entry = entry.map(|entry| EntryRef {
+            key: THRESHOLD.into(),
+            ..entry
+        });
+        entry.map(|entry| entry.i32()).transpose()
     }
 
     fn checkout_workers(&self) -> Result<Workers> {

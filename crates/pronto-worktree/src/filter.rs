@@ -113,6 +113,37 @@ pub struct Settings {
     /// Whether the content of a file that is not valid in its `working-tree-encoding` is used
     /// unchanged. This is for comparisons whose result is not stored.
     pub tolerates_encodings: bool,
+    /// A malformed setting of a driver. Git reads drivers when it converts the first file.
+    pub malformed_driver: Option<Malformed>,
+    /// A malformed `core.bigFileThreshold`. Git reads it when it makes a blob of the first file.
+    pub malformed_threshold: Option<Malformed>,
+}
+
+/// A setting that ends the first conversion that needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// The message that comes before, if there is one.
+    pub reported_before: Option<String>,
+    /// The message of the error.
+    pub message: String,
+}
+
+impl Malformed {
+    /// Returns the setting that `error` is about.
+    pub fn new<K>(error: &pronto_io::error::Error<K>) -> Self {
+        Malformed {
+            reported_before: error.reported_before().map(ToOwned::to_owned),
+            message: error.message().to_owned(),
+        }
+    }
+
+    fn to_error(&self) -> Error {
+        let error = Error::new(ErrorKind::Filter, self.message.as_str());
+        match &self.reported_before {
+            Some(earlier) => error.reported_after(earlier.as_str()),
+            None => error,
+        }
+    }
 }
 
 impl Settings {
@@ -131,7 +162,28 @@ impl Settings {
             treeish: None,
             tolerates_encodings: false,
             config_parameters: None,
+            malformed_driver: None,
+            malformed_threshold: None,
         }
+    }
+
+    /// Checks the settings of drivers.
+    ///
+    /// # Errors
+    /// One is malformed.
+    pub fn check_drivers(&self) -> Result<(), Error> {
+        let malformed = self.malformed_driver.as_ref();
+        malformed.map_or(Ok(()), |malformed| Err(malformed.to_error()))
+    }
+
+    /// Checks the settings that make blobs of files.
+    ///
+    /// # Errors
+    /// One is malformed.
+    fn check_towards_git(&self) -> Result<(), Error> {
+        self.check_drivers()?;
+        let malformed = self.malformed_threshold.as_ref();
+        malformed.map_or(Ok(()), |malformed| Err(malformed.to_error()))
     }
 
     fn eol_configuration(&self) -> gix_filter::eol::Configuration {

@@ -109,11 +109,10 @@ pub use pronto_operations::{
     hash_object, merge, monitor, read_tree, refresh, reset, sparse_checkout, status, switch,
     update_index, upload_archive, worktrees, write_tree,
 };
-use pronto_repository::durability;
 pub use pronto_repository::{
     Environment, Error, ErrorKind, Layout, Notice, NoticeQueue, NoticeReceiver, Notices,
-    PackNotice, PartialFailure, Repository, Result, Severity, config, environment, glob, lock,
-    path, quote,
+    PackNotice, PartialFailure, Repository, Result, Severity, config, durability, environment,
+    glob, lock, path, quote,
 };
 pub use pronto_repository::{
     expiry, gitmodules, history, hooks, identity, in_progress, init, links, objects, packs,

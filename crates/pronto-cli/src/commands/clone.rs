@@ -160,6 +160,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             })
         }
     };
+    check_remotes(args, &directory, &environment, context)?;
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_shared_progress(progress);
     let cloned = clone::clone(source.into(), &directory, &options, &environment, &watch);
@@ -241,6 +242,25 @@ fn check_settings(
     }
     let config = pronto::config::without_repository(&environment)?;
     context.check_config(&config, &environment)
+}
+
+/// Checks the settings of remotes, which Git reads when the new repository is there.
+fn check_remotes(
+    args: &Args,
+    directory: &Path,
+    environment: &Environment,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    let config = pronto::config::without_repository(environment)?;
+    let checked = context.check_remotes(&config);
+    if checked.is_err() && !args.quiet {
+        let what = match args.bare || args.mirror {
+            true => "bare repository ",
+            false => "",
+        };
+        context.remark(&format!("Cloning into {what}'{}'...", directory.display()));
+    }
+    checked
 }
 
 /// Returns the path without trailing slashes.

@@ -46,6 +46,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             .ok_or_else(|| CliError::unsupported("this cleanup of messages"))
     });
     let repository = context.repository()?;
+    context.repeat_warnings(repository.config(), 1, false);
     let mut options = Options::default();
     options.message = message(args, &repository)?;
     options.cleanup = cleanup.transpose()?;

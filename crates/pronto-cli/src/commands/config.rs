@@ -6,6 +6,7 @@ mod source;
 mod types;
 mod write;
 
+use bstr::BStr;
 use std::ffi::OsString;
 
 use crate::{CliError, Context, ExitCode};
@@ -28,6 +29,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("advice on an assignment"));
     }
     let request = arguments::parse(&args.arguments)?;
+    if matches!(
+        request.action,
+        arguments::Action::Get | arguments::Action::GetAll
+    ) {
+        // Git refuses a malformed key before it reads the configuration.
+        pronto::config::canonical(BStr::new(&request.values[0]))
+            .map_err(|error| CliError::error(error.message()))?;
+    }
     let source = source::Source::find(&request, context)?;
     if request.action.writes() {
         write::run(&request, &source, context)

@@ -121,7 +121,11 @@ fn check_existing(
 ) -> Result<(), CliError> {
     match Repository::open(git_dir, environment) {
         Ok(found) => context.check_found(&found),
-        Err(_) => Ok(()),
+        Err(_) => {
+            let config = pronto::config::without_repository(environment)?;
+            context.repeat_warnings(&config, 1, false);
+            Ok(())
+        }
     }
 }
 

@@ -96,6 +96,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut repository = context.receive_notices(found);
     context.check_opened(&mut repository)?;
     let options = options(args, &repository)?;
+    context.repeat_warnings(repository.config(), 1, true);
     let shown = context.shows_progress(None, args.quiet);
     let progress = context.prompt_progress(shown);
     let made = repack::repack(

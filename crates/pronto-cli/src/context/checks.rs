@@ -50,6 +50,15 @@ impl Context {
         settings::check_values(settings::readers_of(command, &[]), config, || false)
     }
 
+    /// Prints the warnings about settings of `config` `times` more: Git reads the configuration again, in other processes if
+    /// `is_of_children`.
+    pub(crate) fn repeat_warnings(&self, config: &Config, times: u8, is_of_children: bool) {
+        let readers = settings::readers_of(self.command, &self.arguments);
+        for _ in 0..times {
+            settings::warn_again(readers, config, is_of_children);
+        }
+    }
+
     fn check_settings(
         &self,
         config: &Config,

@@ -9,6 +9,7 @@ mod keys;
 mod kinds;
 mod names;
 mod readers;
+mod warnings;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::{Config, EntryRef, Key};
@@ -32,8 +33,8 @@ pub struct TypedKey {
     pub readers: Readers,
 }
 
-/// Checks the values in `config` that `readers` read. `has_index` is whether there is an index file
-/// to read.
+/// Checks the values in `config` that `readers` read, and prints Git's warnings about values without effect. `has_index` tells whether there is an index
+/// file to be read.
 ///
 /// # Errors
 /// Fails with Git's message about the first value that is not of its type.
@@ -43,10 +44,12 @@ pub(crate) fn check(
     has_index: impl Fn() -> bool,
 ) -> Result<(), CliError> {
     let mut later = None;
+    let mut warnings = warnings::Warnings::default();
     for entry in config.iter() {
         let Some(found) = find(&entry, readers) else {
             continue;
         };
+        warnings.print(&entry);
         let Err(error) = found.kind.check(&entry) else {
             continue;
         };
@@ -65,11 +68,26 @@ pub(crate) fn check(
     later.map_or(Ok(()), Err)
 }
 
+/// Prints the warnings of [`check`] once more, for a command that reads the configuration again. `is_of_child` tells
+/// whether another process of Git does that, which repeats all of them.
+pub(crate) fn warn_again(readers: Readers, config: &Config, is_of_child: bool) {
+    let mut warnings = match is_of_child {
+        true => warnings::Warnings::default(),
+        false => warnings::Warnings::repeated(),
+    };
+    for entry in config.iter() {
+        if find(&entry, readers).is_some() {
+            warnings.print_of_durability(&entry);
+        }
+    }
+}
+
 /// The readers of settings that pronto reads when it opens a repository and its objects.
 const OPENING: Readers = Readers::DEFAULT
     .or(Readers::CORE)
     .or(Readers::REPOSITORY)
-    .or(Readers::PROMISOR);
+    .or(Readers::PROMISOR)
+    .or(Readers::INDEX_PACK);
 
 /// Returns the keys in `config` with malformed values that pronto reads when it opens a repository,
 /// but that none of `readers` reads.

@@ -169,7 +169,7 @@ impl dyn Host + '_ {
         let packed = PackedLock::acquire(self)?;
         let names = refs.loose_names("refs/".into());
         let roots = content::root_names(refs)?;
-        let patience = patience(self.config());
+        let patience = patience(self.config())?;
         let mut locks = Vec::new();
         for name in roots.iter().chain(&names) {
             let Ok(safe) = RefNameRef::existing(name.as_ref()) else {

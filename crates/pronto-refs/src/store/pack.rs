@@ -268,7 +268,7 @@ impl dyn Host + '_ {
         let name = RefNameRef::new(candidate.name.as_bstr()).map_err(super::bad_name)?;
         let refs = self.refs();
         let file = refs.file_of(name);
-        let lock = Lock::acquire_as(&file, Marking::Marked, patience(self.config()));
+        let lock = Lock::acquire_as(&file, Marking::Marked, patience(self.config())?);
         let lock = lock.map_err(|error| {
             let reason = error.message();
             let message = format!("cannot lock ref '{}': {reason}", candidate.name);

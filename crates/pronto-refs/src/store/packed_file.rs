@@ -31,7 +31,7 @@ pub(super) struct PackedLock {
 impl PackedLock {
     /// Takes the lock. Waits up to `core.packedRefsTimeout`.
     pub(super) fn acquire(repository: &dyn Host) -> Result<Self> {
-        let patience = timeout(repository.config(), "core.packedrefstimeout", 1000);
+        let patience = timeout(repository.config(), "core.packedrefstimeout", 1000)?;
         let lock = Lock::acquire(repository.refs().common_dir.join("packed-refs"), patience)?;
         let mut lock = lock.recorded(repository.config());
         lock.close();

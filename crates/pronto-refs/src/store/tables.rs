@@ -306,7 +306,7 @@ pub(super) fn options(config: &Config, environment: &Environment) -> Result<Stac
     write.index_objects = config.bool_or("reftable.indexobjects", true)?;
     let mut options = StackOptions {
         write,
-        sync: Fsync::configured(config)?.0.of(Component::Reference),
+        sync: Fsync::configured(config)?.of(Component::Reference),
         records_process: config.records_lock_holders(),
         ..StackOptions::default()
     };

@@ -211,7 +211,7 @@ impl Repository {
 
     /// Takes the lock of a ref, which also protects its reflog.
     fn lock_log(&self, name: RefNameRef<'_>) -> Result<Lock> {
-        let patience = crate::refs::patience(self.config());
+        let patience = crate::refs::patience(self.config())?;
         let lock = Lock::acquire_as(self.refs().file_of(name), Marking::Marked, patience);
         let lock = lock.map_err(|error| {
             let message = format!("cannot lock ref '{name}': {}", error.message());

@@ -71,9 +71,7 @@ pub enum Notice {
     PrunedInReflog(String),
     /// This template directory does not exist.
     MissingTemplates(PathBuf),
-    /// The setting `core.fsync` names an unknown component.
-    UnknownFsyncComponent(String),
-    /// A commit-graph file is written although `core.commitGraph` is off.
+    /// A commit-graph is written though `core.commitGraph` turns it off.
     CommitGraphDisabled,
     /// This hook file is not executable and is ignored.
     IgnoredHook(PathBuf),
@@ -238,9 +236,6 @@ impl fmt::Display for Notice {
             }
             Notice::MissingTemplates(path) => {
                 return write!(f, "templates not found in {}", path.display());
-            }
-            Notice::UnknownFsyncComponent(name) => {
-                return write!(f, "ignoring unknown core.fsync component '{name}'");
             }
             Notice::UnknownRefStorage(name) => return f.write_str(&unknown_storage(name.as_ref())),
             Notice::UnknownFsckCheck(name) => return write!(f, "Skipping unknown msg id '{name}'"),

@@ -34,14 +34,15 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
             return Err(Error::new(ErrorKind::ConfigValue, message));
         }
     };
-    if let Some(bytes) = config.u64("core.bigfilethreshold")? {
+    // Git reads it when it meets a large object.
+    if let Ok(Some(bytes)) = config.u64("core.bigfilethreshold") {
         options.big_file_threshold_bytes = bytes;
     }
     if let Some(bytes) = config.u64("core.deltabasecachelimit")? {
         options.base_cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     }
     options.permissions = shared::configured(config)?.adjust(0o444, false);
-    let (fsync, _) = Fsync::configured(config)?;
+    let fsync = Fsync::configured(config)?;
     options.sync = fsync.of(Component::Pack);
     options.sync_indexes = fsync.of(Component::PackMetadata);
     Ok(options)

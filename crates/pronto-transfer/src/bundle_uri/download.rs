@@ -85,12 +85,12 @@ impl Taking<'_> {
 
     /// Requests the file at the HTTP URL `uri`.
     fn request(&self, uri: &BStr, from: &Provenance) -> Result<Box<dyn Read>> {
-        let policy = self.policy(from)?;
         if uri.iter().any(|byte| byte.is_ascii_whitespace()) {
             let message = format!("bundle-uri: URI is malformed: '{uri}'");
             return Err(Error::new(ErrorKind::Refused, message));
         }
         let url = Url::parse(uri).map_err(connection::from_wire)?;
+        let policy = self.policy(url.scheme(), from)?;
         if !from.is_trusted {
             policy.check(url.scheme()).map_err(refused)?;
         }
@@ -101,10 +101,10 @@ impl Taking<'_> {
         Ok(Box::new(download.map_err(connection::from_wire)?))
     }
 
-    /// Returns the protocol policy for a URL with this provenance.
-    fn policy(&self, from: &Provenance) -> Result<Policy> {
+    /// Returns which protocols are allowed for an address with `protocol` of this provenance.
+    fn policy(&self, protocol: &str, from: &Provenance) -> Result<Policy> {
         let (config, environment) = (self.repository.config(), self.repository.environment());
-        let mut policy = connection::policy(config, environment)?;
+        let mut policy = connection::policy(config, environment, protocol)?;
         policy.from_user &= from.is_trusted;
         Ok(policy)
     }

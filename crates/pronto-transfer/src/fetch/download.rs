@@ -15,7 +15,7 @@ use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request, WantedRef};
 use super::keep::{keep_from, keep_text};
 use super::map::Mapped;
 use super::{Outcome, Warning, Work};
-use crate::remote::connection::from_wire;
+use crate::remote::connection::{check_session_id, from_wire};
 use crate::remote::{
     Both, FROM_BUNDLE, FetchedTips, checks_objects, incomplete, keep_linked_objects, receive_pack,
     require, shallow, unpack_limit, unusable,
@@ -387,6 +387,7 @@ impl Fetched {
     fn unpack<'a>(&self, work: &Work<'a>, store: &'a Store) -> Result<Option<Unpack<'a>>> {
         let config = work.repository.config();
         let limit = unpack_limit(config)?;
+        check_session_id(config)?;
         if work.options.keep || checks_objects(config)? {
             return Ok(None);
         }

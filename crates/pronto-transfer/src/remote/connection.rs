@@ -217,8 +217,9 @@ fn options(
     options.directory = Some(environment.working_dir().to_owned());
     options.environment = changes.collect();
     options.family = settings.family;
-    options.session_id = session_id(config, environment)?;
-    options.policy = policy(config, environment)?;
+    // Git reads the setting when it asks for objects: see `check_session_id`.
+    options.session_id = session_id(config, environment).unwrap_or_default();
+    options.policy = policy(config, environment, address.protocol())?;
     if let Some(server) = settings.server.as_deref().or(environment.server()) {
         server.clone_into(&mut options.git);
         // The server decides itself whether it calls git.
@@ -271,11 +272,20 @@ fn version(config: &Config, environment: &Environment) -> Result<Version> {
     }
 }
 
-/// Returns the transports that the user allows (`protocol.allow`, `GIT_ALLOW_PROTOCOL`).
+/// Checks the value of `transfer.advertiseSID`, which Git reads when it asks for objects.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::ConfigValue`] if a setting has an unknown value.
-pub fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
+/// The setting is not a boolean.
+pub fn check_session_id(config: &Config) -> Result<()> {
+    config.bool("transfer.advertisesid").map(|_| ())
+}
+
+/// Returns which transports the user allows. The transport of `protocol` is about to be used: only its settings have to be
+/// well formed, and others that are malformed allow nothing.
+///
+/// # Errors
+/// A configured value about `protocol` is none that Git knows.
+pub fn policy(config: &Config, environment: &Environment, protocol: &str) -> Result<Policy> {
     let parse = |key: &str, value: &BStr| {
         Allow::from_name(&value.to_str_lossy()).ok_or_else(|| {
             let message = format!("unknown value for config '{key}': {value}");
@@ -289,15 +299,28 @@ pub fn policy(config: &Config, environment: &Environment) -> Result<Policy> {
         from_user: environment.boolean("GIT_PROTOCOL_FROM_USER", true)?,
         ..Policy::default()
     };
-    if let Some(value) = config.string("protocol.allow")? {
-        policy.default = Some(parse("protocol.allow", value)?);
-    }
+    let read = |key: &str| -> Result<Option<Allow>> {
+        let value = config.string(key)?;
+        value.map(|value| parse(key, value)).transpose()
+    };
+    let is_restricted = policy.only.is_some();
     for name in config.subsections("protocol") {
-        let key = format!("protocol.{name}.allow");
-        if let Some(value) = config.string(&key)? {
-            policy.by_name.insert(name.to_string(), parse(&key, value)?);
-        }
+        let allow = match read(&format!("protocol.{name}.allow")) {
+            Err(error) if name == protocol && !is_restricted => return Err(error),
+            Err(_) => Some(Allow::Never),
+            Ok(allow) => allow,
+        };
+        policy
+            .by_name
+            .extend(allow.map(|allow| (name.to_string(), allow)));
     }
+    policy.default = match read("protocol.allow") {
+        Err(error) if !policy.by_name.contains_key(protocol) && !is_restricted => {
+            return Err(error);
+        }
+        Err(_) => Some(Allow::Never),
+        Ok(allow) => allow,
+    };
     Ok(policy)
 }
 

@@ -87,7 +87,8 @@ impl Settings {
             sideband_all: flag("uploadpack.allowsidebandall")?,
             packfile_uris: config.raw("uploadpack.blobpackfileuri").is_some(),
             session_id: flag("transfer.advertisesid")?,
-            object_info: flag("transfer.advertiseobjectinfo")?,
+            // Git reads it for version 2 of the protocol alone.
+            object_info: flag("transfer.advertiseobjectinfo").unwrap_or(false),
             bundle_uris: config.bool("uploadpack.advertisebundleuris")?,
             hidden: Hidden::configured(config),
             hook: hook(config),

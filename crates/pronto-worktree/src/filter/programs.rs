@@ -167,10 +167,18 @@ impl Programs {
             // Any failure is returned as an error, which is interpreted below.
             required: true,
         };
-        let answer =
-            self.state
-                .apply_delayed(&program, &mut &content[..], operation, delay, context);
-        let failed = match receive(answer, driver.process.is_some(), out) {
+        let missing = missing_program(driver, direction);
+        let received = match &missing {
+            Some(_) => Received::Nothing,
+            None => {
+                let input = &mut &content[..];
+                let answer = self
+                    .state
+                    .apply_delayed(&program, input, operation, delay, context);
+                receive(answer, driver.process.is_some(), out)
+            }
+        };
+        let failed = match received {
             Received::Filtered => return Ok(Asked::Filtered),
             Received::Delayed(key) => {
                 let command = driver.process.clone().unwrap_or_default();
@@ -187,18 +195,9 @@ impl Programs {
         };
         out.clear();
         if let Some(code) = failed {
-            let command = driver.process.as_ref().or(match direction {
-                Direction::ToWorktree => driver.smudge.as_ref(),
-                Direction::ToGit => driver.clean.as_ref(),
-            });
-            let command = command.cloned().unwrap_or_default();
-            self.warnings
-                .extend(code.map(|code| Warning::ProgramExited {
-                    command: command.clone(),
-                    code,
-                }));
-            self.warnings.push(Warning::ProgramFailed { command });
+            self.warn_of_failure(driver, direction, code);
         }
+        self.warnings.extend(missing.into_iter().flatten());
         if driver.required {
             let message = match direction {
                 Direction::ToWorktree => format!("{path}: {verb} filter {} failed", driver.name),
@@ -209,8 +208,23 @@ impl Programs {
         Ok(Asked::Unfiltered)
     }
 
-    /// Removes the process of `program`, which ended in the middle of an answer, so that the next file
-    /// starts a new process.
+    /// Stores the warnings about a program that failed, with its exit code if it had one.
+    fn warn_of_failure(&mut self, driver: &Driver, direction: Direction, code: Option<i64>) {
+        let command = driver.process.as_ref().or(match direction {
+            Direction::ToWorktree => driver.smudge.as_ref(),
+            Direction::ToGit => driver.clean.as_ref(),
+        });
+        let command = command.cloned().unwrap_or_default();
+        self.warnings
+            .extend(code.map(|code| Warning::ProgramExited {
+                command: command.clone(),
+                code,
+            }));
+        self.warnings.push(Warning::ProgramFailed { command });
+    }
+
+    /// Forgets the process of `program`, which ended in the middle of an answer, so that the next
+    /// file starts another one.
     fn forget(&mut self, program: &gix_filter::Driver, operation: Operation, path: &BStr) {
         let process = self.state.maybe_launch_process(program, operation, path);
         if let Ok(Some(Process::MultiFile { key, .. })) = process {
@@ -265,7 +279,32 @@ impl Drop for Programs {
     }
 }
 
-/// The answer of a program after it was read.
+/// Returns the warnings about a program that does not exist; `None` if it exists, or if only a shell can tell.
+fn missing_program(driver: &Driver, direction: Direction) -> Option<Vec<Warning>> {
+    use std::os::unix::ffi::OsStrExt;
+    let given = |command: &'_ Option<BString>| command.clone().filter(|text| !text.is_empty());
+    let process = given(&driver.process);
+    let is_process = process.is_some();
+    let single = match direction {
+        Direction::ToWorktree => &driver.smudge,
+        Direction::ToGit => &driver.clean,
+    };
+    let command = process.or_else(|| given(single))?;
+    let is_elsewhere = command.contains(&b'/') || pronto_io::child::needs_shell(&command);
+    if is_elsewhere || pronto_io::child::find(std::ffi::OsStr::from_bytes(&command)).is_some() {
+        return None;
+    }
+    let mut warnings = vec![Warning::ProgramMissing {
+        command: command.clone(),
+        is_process,
+    }];
+    if !is_process {
+        warnings.push(Warning::ProgramFailed { command });
+    }
+    Some(warnings)
+}
+
+/// The answer of a program, as it was read.
 enum Received {
     /// The whole result.
     Filtered,

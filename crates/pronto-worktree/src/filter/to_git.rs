@@ -61,8 +61,9 @@ impl ToGit {
     /// Returns the conversion of `path`.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Patterns`] if an attributes file cannot be read.
+    /// When an attributes file cannot be read, or a setting is malformed.
     pub fn conversion(&mut self, path: &BStr) -> Result<Conversion, Error> {
+        self.settings.check_towards_git()?;
         let states = self.attributes.states(path)?;
         Ok(self.settings.conversion(states))
     }

@@ -62,7 +62,14 @@ pub enum Warning {
         /// The command of the program.
         command: BString,
     },
-    /// A checkout would not restore the line endings of the file (`core.safecrlf`).
+    /// The program of a filter does not exist.
+    ProgramMissing {
+        /// The command of the program.
+        command: BString,
+        /// Whether it would have been a process for many files.
+        is_process: bool,
+    },
+    /// A checkout would not restore the present line endings (`core.safecrlf`).
     LineEndings {
         /// The path from the top of the worktree.
         path: BString,
@@ -140,6 +147,20 @@ impl fmt::Display for Warning {
             }
             Warning::ProgramFailed { command } => {
                 write!(f, "external filter '{command}' failed")
+            }
+            Warning::ProgramMissing {
+                command,
+                is_process,
+            } => {
+                let what = match is_process {
+                    true => "subprocess",
+                    false => "external filter",
+                };
+                write!(
+                    f,
+                    "cannot run {command}: No such file or directory\n\
+                     error: cannot fork to run {what} '{command}'"
+                )
             }
             Warning::LineEndings { path, lost, kept } => write!(
                 f,

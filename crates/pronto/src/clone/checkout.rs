@@ -35,7 +35,7 @@ pub(super) fn check_out(
             outcome.checkout = done;
         }
         // The repository can be read, and something else can be checked out.
-        Err(error) if is_of_an_object(*error.kind()) => {
+        Err(error) if is_of_checkout(*error.kind()) => {
             outcome.checkout_failed = true;
             outcome.checkout_error = Some(error);
         }
@@ -44,10 +44,13 @@ pub(super) fn check_out(
     Ok(())
 }
 
-/// Returns whether an error concerns a path or an object of the tree, and not the operation.
-fn is_of_an_object(kind: ErrorKind) -> bool {
-    use ErrorKind::{Corrupt, Hostile, MissingObject, Object};
-    matches!(kind, Hostile | Object | MissingObject | Corrupt)
+/// Returns whether an error of this kind ends the checkout, and not the clone.
+fn is_of_checkout(kind: ErrorKind) -> bool {
+    use ErrorKind::{ConfigValue, Corrupt, Hostile, MissingObject, Object};
+    matches!(
+        kind,
+        Hostile | Object | MissingObject | Corrupt | ConfigValue
+    )
 }
 
 /// Fetches in one go the contents that were left out and are needed now.

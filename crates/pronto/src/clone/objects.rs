@@ -19,7 +19,7 @@ use pronto_wire::negotiate::Consecutive;
 use super::Work;
 use super::heads::Heads;
 use crate::durability::Component;
-use crate::remote::connection::from_wire;
+use crate::remote::connection::{check_session_id, from_wire};
 use crate::remote::{Cuts, FetchedTips, incomplete, require, unusable};
 use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -82,6 +82,7 @@ pub(super) fn fetch(
         client.close().map_err(from_wire)?;
         return Ok(None);
     }
+    check_session_id(repository.config())?;
     let filter = work.filter(&client);
     if work.options.filter.is_some() && filter.is_none() && client.bundle().is_none() {
         let message = "warning: filtering not recognized by server, ignoring";

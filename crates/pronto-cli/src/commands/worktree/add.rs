@@ -35,10 +35,8 @@ pub(super) fn run(
     };
     let tracking = tracking(args, context)?;
     let repository = context.repository()?;
-    let guess_remote = match args.guess_remote {
-        Some(guess) => guess,
-        None => repository.config().bool_or("worktree.guessremote", false)?,
-    };
+    let configured = || repository.config().bool_or("worktree.guessremote", false);
+    let guess_remote = args.guess_remote.map_or_else(configured, Ok)?;
     let mut options = AddOptions::default();
     options.place = place.clone();
     options.commit = commit.cloned();
@@ -63,6 +61,8 @@ pub(super) fn run(
         };
         context.remark(&format!("Preparing worktree ({what})"));
     }
+    let processes = processes_of(&addition.preparation);
+    context.repeat_warnings(repository.config(), processes, true);
     let progress = context.progress(None, args.quiet);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
@@ -104,7 +104,15 @@ fn failed(
     })
 }
 
-/// Returns the untracked files to copy into the new worktree, from options and configuration.
+/// Returns what is carried, from options and configuration.
+/// Returns how many processes Git starts to fill the worktree, each of which reads the settings.
+fn processes_of(preparation: &Preparation) -> u8 {
+    match preparation {
+        Preparation::Detached(_) => 1,
+        _ => 2,
+    }
+}
+
 fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
     if !args.carry.is_empty() && (args.no_checkout || args.orphan) {
         let other = if args.orphan { "orphan" } else { "no-checkout" };

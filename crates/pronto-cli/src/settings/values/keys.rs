@@ -45,7 +45,12 @@ const STYLES: Kind = Kind::ExactWords(
     &["merge", "diff3", "zdiff3"],
     "unknown style '{value}' given for '{key}'",
 );
-/// The values of `fetch.output`.
+/// The submodules that differences leave out.
+const IGNORED_SUBMODULES: Kind = Kind::FatalExactWords(
+    &["all", "untracked", "dirty", "none"],
+    "bad --ignore-submodules argument: {value}",
+);
+/// The output of `fetch`.
 const OUTPUTS: Kind = Kind::FatalWords(
     &["full", "compact"],
     "invalid value for 'fetch.output': '{value}'",
@@ -119,6 +124,7 @@ pub static KEYS: &[TypedKey] = &[
     key("core.attributesfile", Kind::Path, BASIC),
     key("core.autocrlf", Kind::BoolOr(&["input"]), BASIC),
     key("core.bare", Kind::Bool, BASIC),
+    key("core.bigfilethreshold", Kind::Size, R::CONTENTS),
     key("core.checkroundtripencoding", Kind::Text, BASIC),
     key("core.checkstat", STAT_CHECKS, BASIC),
     key("core.commentchar", Kind::Other(kinds::comment), BASIC),
@@ -185,7 +191,7 @@ pub static KEYS: &[TypedKey] = &[
     key("diff.external", Kind::Text, R::DIFF_UI),
     key(
         "diff.ignoresubmodules",
-        Kind::Text,
+        IGNORED_SUBMODULES,
         R::DIFF_UI.or(R::CHECKOUT),
     ),
     key("diff.indentheuristic", Kind::Bool, R::DIFF),
@@ -241,6 +247,7 @@ pub static KEYS: &[TypedKey] = &[
         R::MONITOR,
     ),
     key("gc.writecommitgraph", Kind::Bool, R::REPOSITORY),
+    key("hook.jobs", Kind::Any, R::HOOKS),
     key("i18n.commitencoding", Kind::Text, R::DEFAULT),
     key("i18n.logoutputencoding", Kind::Text, R::DEFAULT),
     key("index.skiphash", Kind::Bool, R::REPOSITORY),
@@ -298,6 +305,7 @@ pub static KEYS: &[TypedKey] = &[
         Kind::Other(kinds::push_recursion),
         R::PUSH,
     ),
+    key("push.usebitmaps", Kind::Bool, R::CONNECTION),
     key("push.useforceifincludes", Kind::Bool, R::PUSH),
     key("receive.advertiseatomic", Kind::Bool, R::RECEIVE),
     key("receive.advertisepushoptions", Kind::Bool, R::RECEIVE),
@@ -365,6 +373,7 @@ pub static KEYS: &[TypedKey] = &[
     key("transfer.fsckobjects", Kind::Bool, R::RECEIVE.or(R::UNPACK)),
     key("transfer.hiderefs", Kind::Text, R::RECEIVE.or(R::UPLOAD)),
     key("transfer.unpacklimit", Kind::Int, R::RECEIVE.or(R::UNPACK)),
+    key("uploadarchive.allowunreachable", Kind::Bool, R::ARCHIVE),
     key("uploadpack.allowanysha1inwant", Kind::Bool, R::UPLOAD),
     key("uploadpack.allowfilter", Kind::Bool, R::UPLOAD),
     key("uploadpack.allowreachablesha1inwant", Kind::Bool, R::UPLOAD),

@@ -39,6 +39,10 @@ pub enum Kind {
     ExactWords(&'static [&'static str], &'static str),
     /// One of these words, like [`Kind::Words`], but the command ends with the message alone.
     FatalWords(&'static [&'static str], &'static str),
+    /// As [`Kind::FatalWords`], but in exactly this case.
+    FatalExactWords(&'static [&'static str], &'static str),
+    /// Anything: other values than those expected have no effect.
+    Any,
     /// A colour. The key needs a value.
     Color,
     /// A compression level. The text names the kind of level in the message.
@@ -92,6 +96,13 @@ impl Kind {
                     return Err(CliError::fatal(filled(message, entry, value)));
                 }
             }
+            Kind::FatalExactWords(words, message) => {
+                let value = entry.string()?;
+                if !words.iter().any(|word| value == word) {
+                    return Err(CliError::fatal(filled(message, entry, value)));
+                }
+            }
+            Kind::Any => {}
             Kind::Color => {
                 let value = entry.string()?;
                 if color::parse(value).is_none() {

@@ -92,7 +92,11 @@ impl Readers {
     pub const CONNECTION: Readers = Readers(1 << 39);
     /// The settings of receiving objects.
     pub const UNPACK: Readers = Readers(1 << 41);
-    /// The setting `transfer.credentialsInUrl`, which is read with the URL of a remote.
+    /// `archive` alone.
+    pub const ARCHIVE: Readers = Readers(1 << 42);
+    /// Reading objects from a pack that may be large.
+    pub const CONTENTS: Readers = Readers(1 << 43);
+    /// Reading the URL of a remote (`transfer.credentialsInUrl`).
     pub const CREDENTIALS: Readers = Readers(1 << 40);
 
     /// The readers that look up a key by name, so that only its last value is checked.
@@ -106,6 +110,8 @@ impl Readers {
         Self::CONNECTION,
         Self::CREDENTIALS,
         Self::UNPACK,
+        Self::ARCHIVE,
+        Self::CONTENTS,
     ]);
 
     /// Returns whether all of these readers check only the last value of a key.
@@ -161,31 +167,57 @@ const MOVING: Readers = all(&[
     R::CONFLICTS,
     R::RECURSE,
     R::CHECKOUT,
-    R::INDEX,
     R::HOOKS,
 ]);
 
-/// Returns the readers that `command` calls with these `arguments`.
+/// Returns whether `arguments` of `switch` or `checkout` make a branch at `HEAD`.
+fn creates_at_head(arguments: &[OsString]) -> bool {
+    let creates = |argument: &OsString| {
+        ["-b", "-B", "-c", "-C", "--create", "--force-create"]
+            .iter()
+            .any(|option| argument == option)
+    };
+    let plain = |argument: &&OsString| !argument.as_bytes().starts_with(b"-");
+    arguments.iter().any(creates) && arguments.iter().filter(plain).count() == 1
+}
+
+/// Returns the readers that `command` calls, whatever it is asked to do.
 pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
     let plain = |argument: &&OsString| !argument.as_bytes().starts_with(b"-");
     let first = arguments.iter().find(plain);
     let action = first.map_or(&b""[..], |first| first.as_bytes());
     match command {
-        "add" => all(&[USUAL, R::ADD, R::COLOR, R::PATHS, R::INDEX, R::PROMISOR]),
-        "archive" => all(&[WITH_REFERENCES, R::NAMES, R::TAR]),
+        "add" => all(&[
+            USUAL,
+            R::ADD,
+            R::COLOR,
+            R::PATHS,
+            R::INDEX,
+            R::PROMISOR,
+            R::HOOKS,
+        ]),
+        "archive" => all(&[WITH_REFERENCES, R::NAMES, R::TAR, R::ARCHIVE, R::PROMISOR]),
         "bundle" if action == b"create" => all(&[WITH_REFERENCES, R::NAMES]),
-        "cat-file" => all(&[USUAL, R::USERDIFF]),
+        "cat-file" => all(&[USUAL, R::USERDIFF, R::REFERENCES]),
+        "check-ignore" if arguments.iter().any(|argument| argument == "--no-index") => {
+            all(&[R::DEFAULT, R::PATHS])
+        }
         "check-attr" | "check-ignore" => all(&[USUAL, R::PATHS, R::INDEX]),
-        "checkout" | "switch" => all(&[MOVING, R::PRELOAD]),
-        "restore" => all(&[MOVING, R::PRELOAD]),
-        "checkout-index" => all(&[USUAL, R::INDEX]),
+        "checkout" if arguments.iter().any(|argument| argument == "--") => {
+            all(&[MOVING, R::INDEX, R::PRELOAD])
+        }
+        // A branch that begins at `HEAD` moves no files.
+        "checkout" | "switch" if creates_at_head(arguments) => all(&[MOVING, R::NAMES]),
+        "checkout" | "switch" => all(&[MOVING, R::INDEX, R::PRELOAD, R::PROMISOR]),
+        "restore" => all(&[MOVING, R::INDEX, R::PRELOAD]),
+        "checkout-index" => all(&[WITH_REFERENCES, R::INDEX]),
         "clean" => all(&[USUAL, R::COLOR, R::CLEAN, R::PATHS, R::INDEX]),
-        "clone" => all(&[USUAL, R::CLONE, R::REMOTES, R::PATHS, R::CREDENTIALS]),
+        "clone" => all(&[WITH_REFERENCES, R::CLONE, R::CREDENTIALS, R::HOOKS]),
         "commit" => all(&[STATUS, R::COMMIT, R::HOOKS]),
         "status" => STATUS,
-        "commit-graph" if action == b"write" => all(&[USUAL, R::PATHS, R::COMMIT_GRAPH]),
+        "commit-graph" if action == b"write" => all(&[WITH_REFERENCES, R::COMMIT_GRAPH]),
         // Without a commit-graph, no object is read.
-        "commit-graph" => all(&[R::DEFAULT, R::PATHS]),
+        "commit-graph" => R::DEFAULT,
         "diff-files" => all(&[DIFFERENCES, R::PRELOAD, R::PROMISOR]),
         "diff-index" => all(&[
             DIFFERENCES,
@@ -217,39 +249,53 @@ fn of_history(command: &str, action: &[u8], arguments: &[OsString]) -> Readers {
     match command {
         "hash-object" if writes => all(&[USUAL, R::PATHS]),
         "hash-object" => all(&[R::DEFAULT, R::PATHS]),
-        "index-pack" => all(&[USUAL, R::INDEX_PACK]),
-        "init" => all(&[R::DEFAULT, R::REFERENCES, R::PATHS]),
-        "ls-files" | "update-index" | "write-tree" => all(&[USUAL, R::INDEX]),
+        "index-pack" => all(&[USUAL, R::INDEX_PACK, R::CONTENTS]),
+        "init" => all(&[R::DEFAULT, R::REFERENCES, R::PATHS, R::HOOKS]),
+        "ls-files" | "write-tree" => all(&[USUAL, R::INDEX]),
+        "update-index" => all(&[USUAL, R::INDEX, R::PATHS, R::HOOKS]),
         "ls-tree" | "rev-list" => WITH_REFERENCES,
         "merge-file" => all(&[R::DEFAULT, R::CONFLICTS]),
         "multi-pack-index" if action == b"write" || action == b"repack" => {
             all(&[USUAL, R::MULTI_PACK_INDEX])
         }
         "multi-pack-index" | "verify-pack" => R::DEFAULT,
-        "pack-objects" => all(&[USUAL, R::PACK_OBJECTS, R::REFERENCES]),
-        "pack-refs" => all(&[R::DEFAULT, R::REFERENCES, R::PATHS]),
+        "pack-objects" => all(&[WITH_REFERENCES, R::PACK_OBJECTS]),
+        "pack-refs" => all(&[WITH_REFERENCES, R::HOOKS]),
         "prune" => R::PATHS,
-        "read-tree" => all(&[WITH_REFERENCES, R::RECURSE, R::INDEX]),
+        "read-tree" => all(&[WITH_REFERENCES, R::RECURSE, R::INDEX, R::HOOKS]),
         "reflog" => match action {
             b"expire" | b"delete" => WITH_REFERENCES,
             _ => R::REFERENCES,
         },
         "refs" => match action {
-            b"optimize" => WITH_REFERENCES,
+            b"optimize" => all(&[WITH_REFERENCES, R::HOOKS]),
             b"list" => all(&[USUAL, R::REFERENCES]),
             b"verify" => all(&[R::DEFAULT, R::FSCK, R::REFERENCES]),
             _ => R::REFERENCES,
         },
-        "repack" => all(&[WITH_REFERENCES, R::REPACK, R::PROMISOR]),
+        "repack" => all(&[
+            WITH_REFERENCES,
+            R::REPACK,
+            R::PROMISOR,
+            R::PACK_OBJECTS,
+            R::INDEX,
+        ]),
         "gc" => all(&[WITH_REFERENCES, R::PROMISOR]),
         "maintenance" if action == b"run" => WITH_REFERENCES,
         "maintenance" if action == b"is-needed" => R::DEFAULT,
-        "reset" => all(&[WITH_REFERENCES, R::RECURSE, R::INDEX, R::PROMISOR]),
+        "reset" => all(&[WITH_REFERENCES, R::RECURSE, R::INDEX, R::PROMISOR, R::HOOKS]),
+        "rev-parse" if !action.is_empty() => all(&[USUAL, R::REFERENCES]),
         "rev-parse" => USUAL,
         "show-ref" => all(&[USUAL, R::REFERENCES]),
-        "sparse-checkout" => all(&[USUAL, R::PATHS]),
+        "sparse-checkout" => match action {
+            b"list" => USUAL,
+            _ => all(&[USUAL, R::PATHS, R::HOOKS, R::PROMISOR]),
+        },
+        "symbolic-ref" if changes_symbolic_ref(arguments) => {
+            all(&[R::DEFAULT, R::REFERENCES, R::PATHS, R::HOOKS])
+        }
         "symbolic-ref" => all(&[R::DEFAULT, R::REFERENCES]),
-        "unpack-objects" => USUAL,
+        "unpack-objects" => all(&[USUAL, R::CONTENTS]),
         "worktree" => match action {
             b"add" => all(&[WITH_REFERENCES, R::WORKTREE]),
             b"prune" | b"repair" => all(&[USUAL, R::WORKTREE, R::PATHS]),
@@ -258,6 +304,13 @@ fn of_history(command: &str, action: &[u8], arguments: &[OsString]) -> Readers {
         "fsmonitor--daemon" => all(&[R::DEFAULT, R::MONITOR]),
         _ => of_exchange(command, action),
     }
+}
+
+/// Returns whether `arguments` of `symbolic-ref` change or delete a ref.
+fn changes_symbolic_ref(arguments: &[OsString]) -> bool {
+    let plain = |argument: &&OsString| !argument.as_bytes().starts_with(b"-");
+    let deletes = |argument: &OsString| argument == "-d" || argument == "--delete";
+    arguments.iter().any(deletes) || arguments.iter().filter(plain).count() > 1
 }
 
 fn of_exchange(command: &str, action: &[u8]) -> Readers {
@@ -269,6 +322,9 @@ fn of_exchange(command: &str, action: &[u8]) -> Readers {
             R::RECURSE,
             R::PROMISOR,
             R::CREDENTIALS,
+            R::NAMES,
+            R::INDEX,
+            R::HOOKS,
         ]),
         "fetch-pack" => all(&[WITH_REFERENCES, R::FETCH_FSCK, R::CONNECTION, R::UNPACK]),
         "ls-remote" => all(&[REMOTES, R::CREDENTIALS]),
@@ -281,8 +337,11 @@ fn of_exchange(command: &str, action: &[u8]) -> Readers {
             R::CREDENTIALS,
         ]),
         "receive-pack" => all(&[R::DEFAULT, R::RECEIVE, R::REFERENCES, R::PATHS]),
-        "remote" if action == b"remove" => all(&[REMOTES, R::PATHS]),
-        "remote" => REMOTES,
+        "remote" => match action {
+            b"remove" | b"rm" | b"rename" => all(&[REMOTES, R::PATHS, R::HOOKS]),
+            b"add" | b"set-url" => all(&[REMOTES, R::PATHS]),
+            _ => REMOTES,
+        },
         "send-pack" => all(&[WITH_REFERENCES, R::SEND_PACK, R::CONNECTION]),
         "upload-pack" => all(&[R::UPLOAD, R::REPOSITORY, R::REFERENCES, R::PATHS]),
         _ => R::NONE,

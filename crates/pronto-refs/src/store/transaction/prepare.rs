@@ -48,7 +48,7 @@ pub(super) fn prepare<'r>(
     let mut preparation = Preparation {
         repository,
         stacks,
-        patience: patience(repository.config()),
+        patience: patience(repository.config())?,
         head,
         names,
         free_directories: HashSet::new(),

@@ -61,7 +61,7 @@ impl Rewriting<'_> {
         let new_log = match self.how.dry_run {
             true => None,
             false => {
-                let lock = Lock::acquire(&file, patience(repository.config()))?;
+                let lock = Lock::acquire(&file, patience(repository.config())?)?;
                 Some(lock.recorded(repository.config()))
             }
         };

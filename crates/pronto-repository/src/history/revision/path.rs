@@ -71,6 +71,7 @@ impl Repository {
     pub(super) fn find_in_index(&self, rest: &BStr) -> Result<Option<Found>> {
         let (stage, path) = stage_and_path(rest);
         let path = self.path_below_top(path)?;
+        self.config().bool_or_i64("index.threads")?;
         let index = self.sparse_index()?;
         let (index, found) = self.find_expanding(index, path.as_bstr(), stage)?;
         let found = found.map(|at| {

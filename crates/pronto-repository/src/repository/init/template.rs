@@ -77,7 +77,12 @@ fn configured(environment: &Environment) -> Result<Option<PathBuf>> {
         .global()
         .command()
         .load()?;
-    config.path("init.templatedir", environment.home())
+    // Git passes by a key without a value.
+    let entry = config.entry_of("init.templatedir");
+    match entry.filter(|entry| entry.value.is_some()) {
+        None => Ok(None),
+        Some(entry) => entry.path(environment.home()),
+    }
 }
 
 /// Returns the directory of the template if it does not exist, which deserves a warning.

@@ -1,0 +1,90 @@
+//! Git's warnings about values that have no effect, which it prints while it reads them.
+
+use bstr::{BStr, ByteSlice as _};
+use pronto::config::{EntryRef, Key, value};
+use pronto::durability::Fsync;
+
+use crate::terminal::text::write_to_stderr;
+
+/// The warnings of one reading of the configuration.
+#[derive(Debug, Default)]
+pub(super) struct Warnings {
+    /// Whether `core.fsyncObjectFiles` was reported: Git does that once.
+    is_deprecation_reported: bool,
+}
+
+impl Warnings {
+    /// Returns the warnings of a process that has read the configuration before.
+    pub(super) fn repeated() -> Self {
+        Warnings {
+            is_deprecation_reported: true,
+        }
+    }
+
+    /// Prints the warnings about `entry`, if it is about durability or hooks.
+    pub(super) fn print(&mut self, entry: &EntryRef<'_>) {
+        if entry.key.starts_with(b"core.fsync") {
+            self.print_of_durability(entry);
+        } else if entry.key.starts_with(b"hook.") {
+            print_of_hooks(entry);
+        }
+    }
+
+    /// Prints the warnings about `entry`, if it is about durability.
+    pub(super) fn print_of_durability(&mut self, entry: &EntryRef<'_>) {
+        match entry.key.as_bytes() {
+            b"core.fsync" => {
+                let unknown = entry.value.map(Fsync::unknown_components);
+                for name in unknown.unwrap_or_default() {
+                    warn_of_unknown("core.fsync component", name.as_bstr());
+                }
+            }
+            b"core.fsyncmethod" => {
+                let is_known = |value: &BStr| {
+                    ["fsync", "writeout-only", "batch"]
+                        .iter()
+                        .any(|known| value == known)
+                };
+                if let Some(value) = entry.value.filter(|value| !is_known(value)) {
+                    warn_of_unknown("core.fsyncMethod value", value);
+                }
+            }
+            b"core.fsyncobjectfiles" if !self.is_deprecation_reported => {
+                self.is_deprecation_reported = true;
+                warn("core.fsyncObjectFiles is deprecated; use core.fsync instead");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Prints the warning about `hook.jobs`, `hook.NAME.jobs` or `hook.NAME.parallel`.
+fn print_of_hooks(entry: &EntryRef<'_>) {
+    let (key, Some(text)) = (Key::split(entry.key), entry.value) else {
+        return;
+    };
+    let expected = match key.variable.as_bytes() {
+        b"jobs" => match entry.i32() {
+            Ok(-1 | 1..) => return,
+            Ok(_) => "a positive integer or -1",
+            Err(_) => "an integer",
+        },
+        b"parallel" if key.subsection.is_some() && value::parse_bool(entry.value).is_none() => {
+            "a boolean"
+        }
+        _ => return,
+    };
+    warn(&format!(
+        "{} must be {expected}, ignoring: '{text}'",
+        entry.key
+    ));
+}
+
+/// Warns of a value of `setting` that is unknown.
+fn warn_of_unknown(setting: &str, value: &BStr) {
+    warn(&format!("ignoring unknown {setting} '{value}'"));
+}
+
+fn warn(message: &str) {
+    write_to_stderr(&format!("warning: {message}\n"));
+}
