@@ -157,10 +157,20 @@ const CALLS: &[Call] = &[
         _ = switch::switch(repository, &options, &watch())?;
         Ok(())
     }),
-    call(Operation::UpdateIndex, |repository, _| {
-        update_index::update_index(repository, &update_index::Options::default(), &watch())?;
-        Ok(())
-    }),
+    call(
+        Operation::UpdateIndex,
+        |repository, _| match update_index::update_index(
+            repository,
+            &update_index::Options::default(),
+            &watch(),
+        ) {
+            Ok(_) => Ok(()),
+            Err(failure) => match failure.error {
+                update_index::Stop::Operation(error) => Err(error),
+                stop => panic!("{stop}"),
+            },
+        },
+    ),
     call(Operation::UploadArchive, |repository, _| {
         let (mut input, mut output) = (&b"0012argument HEAD\n0000"[..], Vec::new());
         let streams = upload_archive::Streams {
