@@ -159,7 +159,7 @@ fn default_options_of_moving_are_those_of_git() {
         let mut options = checkout_paths::Options::new(pathspec);
         // `restore` leaves the index alone, as the documentation of the options says.
         options.index = false;
-        checkout_paths::checkout_paths(repository, &options, watch).expect("restored");
+        _ = checkout_paths::checkout_paths(repository, &options, watch).expect("restored");
     });
     compare(&["clean", "-f"], &[], |repository, watch| {
         clean::clean(repository, &clean::Options::default(), watch).expect("cleaned");
@@ -218,7 +218,7 @@ fn default_options_of_a_clone_are_those_of_git() {
     environment.set("PATH", std::env::var_os("PATH").unwrap_or_default());
     let options = clone::Options::default();
     let place = sandbox.root.join("ours");
-    clone::clone(
+    _ = clone::clone(
         origin.as_bytes().as_bstr(),
         &place,
         &options,
